@@ -1,0 +1,37 @@
+"""The choices accounts know."""
+
+from decimal import Decimal
+
+from django.db.models import TextChoices
+
+
+class Mode(TextChoices):
+    """Whether money is real. Every object belongs to one mode and is invisible in the other."""
+
+    LIVE = "live"
+    TEST = "test"
+
+
+class Role(TextChoices):
+    """What a member of a merchant's team may do; the contract's table says what exactly."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    VIEWER = "viewer"
+
+
+class FeeTier(TextChoices):
+    """The merchant's plan."""
+
+    STARTER = "starter"
+    GROWTH = "growth"
+    SCALE = "scale"
+    CUSTOM = "custom"
+
+
+# Rate of each plan, as a fraction of the amount received; custom carries its own.
+TIER_RATES = {
+    FeeTier.STARTER: Decimal("0.015"),
+    FeeTier.GROWTH: Decimal("0.010"),
+    FeeTier.SCALE: Decimal("0.007"),
+}

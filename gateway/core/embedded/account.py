@@ -1,0 +1,58 @@
+"""The system account the engines run under, and what it can reach.
+
+PostgreSQL refuses to run as root, so a root-started supervisor hands the engines
+to an unprivileged uid, one per home: two projects never share files or signals.
+"""
+
+import os
+import pwd
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+# Between the uids of people (from 1000) and systemd's dynamic ones (from 61184).
+FIRST_UID, UID_COUNT = 40_000, 20_000
+
+
+@dataclass(frozen=True)
+class Account:
+    """`uid` and `gid` of the engine processes; `switches` when not our own."""
+
+    uid: int
+    gid: int
+    switches: bool
+
+
+def engine_account(key: str) -> Account:
+    """The account for the home whose key (hexadecimal digits) is given."""
+    if os.geteuid() != 0:
+        return Account(uid=os.geteuid(), gid=os.getegid(), switches=False)
+    uid = FIRST_UID + int(key, 16) % UID_COUNT
+    return Account(uid=uid, gid=uid, switches=True)
+
+
+def initdb_account(account: Account) -> Account:
+    """Who runs initdb: it refuses a uid without an entry in the user database."""
+    if not account.switches:
+        return account
+    nobody = pwd.getpwnam("nobody")
+    return Account(uid=nobody.pw_uid, gid=nobody.pw_gid, switches=True)
+
+
+def reachable(path: Path, account: Account) -> bool:
+    """Whether `account` may pass every folder down to and including `path`."""
+    if not account.switches:
+        return True
+    folders = (path, *path.parents)
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders)
+
+
+def give(path: Path, account: Account) -> None:
+    """Make `account` the owner of a file, or of a folder and all in it."""
+    if not account.switches:
+        return
+    os.chown(path, account.uid, account.gid, follow_symlinks=False)
+    for folder, names, files in os.walk(path):
+        for name in (*names, *files):
+            target = Path(folder, name)
+            os.chown(target, account.uid, account.gid, follow_symlinks=False)

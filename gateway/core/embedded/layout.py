@@ -1,0 +1,107 @@
+"""Folders and files of one home."""
+
+import hashlib
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from gateway.core.embedded.account import Account, engine_account, give, reachable
+from gateway.core.embedded.errors import EnginesError
+
+# Where root keeps what the engines' account must reach when the home lies in a
+# private folder (a checkout under /root).
+SYSTEM_DATA = Path("/var/lib/florin")
+
+# sun_path holds 108 bytes on Linux and 104 on macOS, terminator included.
+LONGEST_SOCKET_PATH = 100
+
+SOCKET_PORT = 5432
+"""PostgreSQL names its socket after a port, also when it listens on none."""
+
+
+class Layout:
+    """Where everything of the engines under `home` lies.
+
+    `home` itself (lock, state file, passwords, logs) belongs to the supervisor;
+    `data` and `run` (clusters, sockets) to the engines' account.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.resolve()
+        self.key = hashlib.sha256(str(self.home).encode()).hexdigest()[:12]
+        self.account: Account = engine_account(self.key)
+        self.lock_file = self.home / "lock"
+        self.state_file = self.home / "state.json"
+
+    def open_home(self) -> None:
+        """Make the home folder; the engines may pass through it, not list it."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.home.chmod(0o711 if self.account.switches else 0o700)
+
+    @property
+    def data(self) -> Path:
+        """The folder of the clusters; needs an open home."""
+        if reachable(self.home, self.account):
+            return self.home
+        return SYSTEM_DATA / self.key
+
+    @property
+    def run(self) -> Path:
+        """The folder of the sockets, moved where its name is short enough."""
+        run = self.data / "run"
+        longest = run / f".s.PGSQL.{SOCKET_PORT}.lock"
+        if len(os.fsencode(longest)) <= LONGEST_SOCKET_PATH:
+            return run
+        return Path(tempfile.gettempdir(), f".florin-{self.account.uid}-{self.key}")
+
+    @property
+    def pg_data(self) -> Path:
+        return self.data / "postgres"
+
+    @property
+    def valkey_data(self) -> Path:
+        return self.data / "valkey"
+
+    def log(self, name: str) -> Path:
+        return self.home / f"{name}.log"
+
+    def open_data(self) -> None:
+        """Make the folders the engines write to.
+
+        Raises `EnginesError` when somebody else already has a folder of that name,
+        which under the shared temporary folder anybody could have made.
+        """
+        for folder in (SYSTEM_DATA, self.data):
+            if folder != self.home and self.data != self.home:
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(0o711)
+        for folder in (self.run, self.valkey_data):
+            self.open_private(folder)
+
+    def open_private(self, folder: Path) -> None:
+        """Make `folder` for the engines' account alone."""
+        folder.mkdir(mode=0o700, exist_ok=True)
+        owner = folder.lstat().st_uid
+        if folder.is_symlink() or owner not in {self.account.uid, os.geteuid()}:
+            message = f"{folder} belongs to somebody else"
+            raise EnginesError(message)
+        folder.chmod(0o700)
+        give(folder, self.account)
+
+    def password(self, name: str) -> str:
+        """The password kept under `name`, made at first use."""
+        path = self.home / f"{name}.password"
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(32))
+        return path.read_text()
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace `path` at once by a file that only its owner can read."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as handle:
+        handle.write(text)
+    draft.rename(path)

@@ -1,0 +1,217 @@
+"""Child processes: started, recognised, kept alive and stopped."""
+
+import ctypes
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway.core.embedded.account import Account
+from gateway.core.embedded.errors import EnginesError
+
+LINUX = sys.platform.startswith("linux")
+PR_SET_PDEATHSIG = 1  # prctl(2)
+# Loaded before any fork: a child under another uid may be unable to import.
+_LIBC = ctypes.CDLL(None) if LINUX else None
+
+FIRST_DELAY, LONGEST_DELAY = 0.1, 30.0
+"""Seconds between an exit and the next start; the delay doubles each time."""
+STABLE_SECONDS = 60.0
+"""A child that ran this long starts again with the first delay."""
+CHECK_SECONDS = 0.05
+
+
+def _do_nothing() -> None:
+    """Nothing to prepare."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """How to start one child, and the signal that ends it well.
+
+    `prepare` runs before every start, with no earlier instance alive.
+    """
+
+    name: str
+    argv: Sequence[str | Path]
+    log: Path
+    cwd: Path
+    env: Mapping[str, str] = field(repr=False)
+    stop_signal: signal.Signals = signal.SIGTERM
+    account: Account | None = None
+    prepare: Callable[[], None] = _do_nothing
+
+
+def run_as(account: Account | None) -> dict[str, Any]:
+    """The keyword arguments of `subprocess` that switch to `account`."""
+    if account is None or not account.switches:
+        return {"umask": 0o077}
+    return {
+        "user": account.uid,
+        "group": account.gid,
+        "extra_groups": [],
+        "umask": 0o077,
+    }
+
+
+def spawn(command: Command) -> subprocess.Popen[bytes]:
+    """Start `command` in a session of its own, bound to the life of this thread.
+
+    Its own session, so that Ctrl-C in the terminal reaches the supervisor alone. On
+    Linux the kernel sends `stop_signal` when the starting thread ends, kill -9
+    included; elsewhere the next supervisor finds the orphan.
+    """
+    with command.log.open("ab") as log:
+        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - no shell
+            [str(argument) for argument in command.argv],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=command.cwd,
+            env=dict(command.env),
+            start_new_session=True,
+            preexec_fn=_die_with_parent(command.stop_signal),
+            **run_as(command.account),
+        )
+    return process
+
+
+def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
+    if _LIBC is None:
+        return None
+    prctl = _LIBC.prctl
+    # subprocess runs this after the change of uid, which clears the setting.
+    return lambda: prctl(PR_SET_PDEATHSIG, int(signum))
+
+
+def command_line(pid: int) -> str:
+    """The command line of `pid`; empty when there is none (gone, or a zombie)."""
+    if LINUX:
+        try:
+            raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return ""
+        return raw.replace(b"\0", b" ").decode(errors="replace")
+    ps = ["/bin/ps", "-o", "command=", "-p", str(pid)]
+    found = subprocess.run(ps, capture_output=True, check=False)  # noqa: S603
+    return found.stdout.decode(errors="replace")
+
+
+class Keeper:
+    """Runs commands and starts again what ends, with growing delays.
+
+    One thread starts and watches the children, because the kernel ties their lives
+    to the thread that started them.
+    """
+
+    def __init__(
+        self, commands: Sequence[Command], *, told: Callable[[str], None]
+    ) -> None:
+        self._children = [_Child(command) for command in commands]
+        self._told = told
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._keep, name="florin-keeper", daemon=True
+        )
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process ids of the children that are alive."""
+        return {
+            child.command.name: child.process.pid
+            for child in self._children
+            if child.process is not None
+        }
+
+    def exits(self, name: str) -> int:
+        """How often the named child ended by itself."""
+        return sum(c.exits for c in self._children if c.command.name == name)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End all children, the last started first, and wait for them."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._stopping.wait(CHECK_SECONDS if self.pids else 0):
+            for child in self._children:
+                self._tend(child)
+        for child in reversed(self._children):
+            child.end()
+        for child in self._children:
+            child.reap()
+
+    def _tend(self, child: "_Child") -> None:
+        try:
+            if news := child.tend(time.monotonic()):
+                self._told(news)
+        except (OSError, EnginesError) as error:
+            child.postpone(time.monotonic())
+            self._told(f"{child.command.name} cannot be started: {error}")
+
+
+class _Child:
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.process: subprocess.Popen[bytes] | None = None
+        self.exits = 0
+        self._due = 0.0
+        self._started = 0.0
+        self._delay = FIRST_DELAY
+
+    def tend(self, now: float) -> str:
+        """Start or bury the process as needed; returns a line for the operator."""
+        if self.process is None:
+            if now >= self._due:
+                self.command.prepare()
+                self.process = spawn(self.command)
+                self._started = now
+            return ""
+        status = self.process.poll()
+        if status is None:
+            return ""
+        self.process = None
+        self.exits += 1
+        delay = self.postpone(now)
+        return (
+            f"{self.command.name} ended ({_spoken(status)}); again in {delay:.1f} s;"
+            f" see {self.command.log}"
+        )
+
+    def postpone(self, now: float) -> float:
+        """Set the time of the next start; returns the delay in seconds."""
+        if now - self._started > STABLE_SECONDS:
+            self._delay = FIRST_DELAY
+        delay = self._delay
+        self._due = now + delay
+        self._delay = min(delay * 2, LONGEST_DELAY)
+        return delay
+
+    def end(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(self.command.stop_signal)
+
+    def reap(self, grace: float = 30.0) -> None:
+        if self.process is None:
+            return
+        try:
+            self.process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+
+def _spoken(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    return f"signal {-status}"

@@ -1,0 +1,180 @@
+"""The supervisor of one home: PostgreSQL and Valkey, kept running."""
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from gateway.core.embedded.binaries import find_binaries
+from gateway.core.embedded.errors import EnginesBusyError, EnginesError
+from gateway.core.embedded.layout import Layout, write_private
+from gateway.core.embedded.leftovers import clear_leftovers
+from gateway.core.embedded.postgres import Postgres
+from gateway.core.embedded.processes import Keeper
+from gateway.core.embedded.urls import EngineUrls
+from gateway.core.embedded.valkey import Valkey
+
+logger = logging.getLogger(__name__)
+
+START_SECONDS = 60.0
+# The backends of a killed postmaster hold its shared memory for a moment, so the
+# first tries of the next one may fail.
+START_TRIES = 6
+LOG_TAIL = 2_000
+STEP_SECONDS = 0.01
+# `running_urls` holds the lock for an instant when it looks.
+LOCK_TRIES = 10
+
+
+class Engines:
+    """PostgreSQL 18 and Valkey for one home folder, owned by this process.
+
+    `durable=False` is for tests: nothing is synced to disk, and every start begins
+    with empty engines. Not for two threads at once.
+    """
+
+    def __init__(self, home: Path, *, durable: bool = True) -> None:
+        self.layout = Layout(home)
+        self.durable = durable
+        self._lock: IO[str] | None = None
+        self._keeper: Keeper | None = None
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by engine name ("postgres", "valkey"), of those alive."""
+        return self._keeper.pids if self._keeper else {}
+
+    def start(self) -> EngineUrls:
+        """Start both engines and return once both answer.
+
+        Raises `EnginesBusyError` when another supervisor holds this home, and
+        `EnginesError` with the end of the log when an engine does not start.
+        """
+        self._take_lock()
+        try:
+            return self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop what this supervisor started; harmless when nothing runs."""
+        if self._lock is None:
+            return
+        if self._keeper is not None:
+            self._keeper.stop()
+            self._keeper = None
+        self.layout.state_file.unlink(missing_ok=True)
+        self._lock.close()
+        self._lock = None
+
+    def __enter__(self) -> EngineUrls:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _take_lock(self) -> None:
+        self.layout.open_home()
+        lock = self.layout.lock_file.open("w")
+        for _ in range(LOCK_TRIES):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(STEP_SECONDS)
+            else:
+                self._lock = lock
+                return
+        lock.close()
+        message = f"another supervisor runs the engines in {self.layout.home}"
+        raise EnginesBusyError(message)
+
+    def _start(self) -> EngineUrls:
+        binaries = find_binaries(self.layout.account)
+        postgres = Postgres(self.layout, binaries.postgres, durable=self.durable)
+        valkey = Valkey(self.layout, binaries.valkey, durable=self.durable)
+        if not self.durable:
+            self._empty(postgres, valkey)
+        self.layout.open_data()
+        valkey.create()
+        postgres.create()
+        self._keeper = Keeper(
+            [valkey.command(), postgres.command()], told=logger.warning
+        )
+        self._keeper.start()
+        self._await(postgres, valkey)
+        urls = EngineUrls(postgres.url, valkey.url)
+        self._write_state(urls)
+        return urls
+
+    def _empty(self, postgres: Postgres, valkey: Valkey) -> None:
+        """Remove what unsynced engines left: after a crash it may be damaged."""
+        for engine in (postgres, valkey):
+            clear_leftovers(engine, engine.command().stop_signal)
+        for folder in (self.layout.pg_data, self.layout.valkey_data):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _await(self, *engines: Postgres | Valkey) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        for engine in engines:
+            while not self._ready(engine):
+                gave_up = self._exits(engine) >= START_TRIES
+                if gave_up or time.monotonic() > deadline:
+                    raise EnginesError(self._failure(engine))
+                time.sleep(STEP_SECONDS)
+
+    def _ready(self, engine: Postgres | Valkey) -> bool:
+        pid = self.pids.get(engine.name)
+        return pid is not None and engine.ready(pid)
+
+    def _exits(self, engine: Postgres | Valkey) -> int:
+        return self._keeper.exits(engine.name) if self._keeper else 0
+
+    def _failure(self, engine: Postgres | Valkey) -> str:
+        log = self.layout.log(engine.name)
+        tail = log.read_text(errors="replace")[-LOG_TAIL:] if log.exists() else ""
+        return f"{engine.name} does not start; the end of {log}:\n{tail}"
+
+    def _write_state(self, urls: EngineUrls) -> None:
+        state = {
+            "database_url": urls.database_url,
+            "redis_url": urls.redis_url,
+            "supervisor": os.getpid(),
+        }
+        write_private(self.layout.state_file, json.dumps(state))
+
+
+def running_urls(home: Path) -> EngineUrls | None:
+    """The URLs of the engines that another process runs in `home`, if one does.
+
+    The lock decides whether it is alive: a kill -9 leaves the state file behind.
+    """
+    layout = Layout(home)
+    if not _locked(layout.lock_file):
+        return None
+    try:
+        state = json.loads(layout.state_file.read_text())
+    except FileNotFoundError:  # still starting
+        return None
+    return EngineUrls(state["database_url"], state["redis_url"])
+
+
+def _locked(path: Path) -> bool:
+    try:
+        with path.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

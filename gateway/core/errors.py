@@ -1,0 +1,130 @@
+"""The errors an API client can meet. Each class carries its HTTP status, type and code; one handler renders them."""
+
+from typing import Any
+
+
+class GatewayError(Exception):
+    """Base of every error with an answer for the client: `{"error": {type, message, param, code}}`."""
+
+    status = 500
+    type = "api_error"
+    code: str | None = "internal"
+
+    def __init__(
+        self, message: str, *, param: str | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        if code is not None:
+            self.code = code
+
+    def body(self) -> dict[str, Any]:
+        """Return the error envelope."""
+        return {
+            "error": {
+                "type": self.type,
+                "message": self.message,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def headers(self) -> dict[str, str]:
+        """Return headers the answer needs beside its body."""
+        return {}
+
+
+class InvalidRequestError(GatewayError):
+    """The request cannot be understood; repeating it unchanged will not help."""
+
+    status = 400
+    type = "invalid_request"
+    code = "parameter_invalid"
+
+
+class AuthenticationError(GatewayError):
+    """No key, an unknown key, or a revoked one."""
+
+    status = 401
+    type = "authentication"
+    code = "key_invalid"
+
+    def headers(self) -> dict[str, str]:
+        """Return the challenge that RFC 9110 asks of every 401."""
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class RoleError(GatewayError):
+    """The caller is known, and may not do this."""
+
+    status = 403
+    type = "permission"
+    code = "role_insufficient"
+
+
+class NotFoundError(GatewayError):
+    """No such object for this caller; another merchant's object looks the same as none."""
+
+    status = 404
+    type = "not_found"
+    code = "resource_missing"
+
+
+class MethodNotAllowedError(GatewayError):
+    """The route exists, the method does not."""
+
+    status = 405
+    type = "invalid_request"
+    code = "method_not_allowed"
+
+
+class ConflictError(GatewayError):
+    """The request is well formed and the state of things refuses it."""
+
+    status = 409
+    type = "conflict"
+    code = "state_conflict"
+
+
+class BodyTooLargeError(GatewayError):
+    """More bytes than any request of this API needs."""
+
+    status = 413
+    type = "invalid_request"
+    code = "body_too_large"
+
+
+class MediaTypeError(GatewayError):
+    """Bodies are JSON and say so."""
+
+    status = 415
+    type = "invalid_request"
+    code = "media_type_unsupported"
+
+
+class RateLimitError(GatewayError):
+    """Too many requests in this window."""
+
+    status = 429
+    type = "rate_limit"
+    code = None
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"Too many requests. Retry in {retry_after} seconds.")
+        self.retry_after = retry_after
+
+    def body(self) -> dict[str, Any]:
+        """Return the two fields the specification shows for this error, and no others."""
+        return {"error": {"type": self.type, "message": self.message}}
+
+    def headers(self) -> dict[str, str]:
+        """Return Retry-After in seconds."""
+        return {"Retry-After": str(self.retry_after)}
+
+
+class UnavailableError(GatewayError):
+    """Something we depend on does not answer; asking again later may help."""
+
+    status = 503
+    code = "chain_unavailable"

@@ -1,0 +1,73 @@
+"""Structured logs with secrets taken out before they are written."""
+
+import logging.config
+import re
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+# API keys, webhook secrets, bearer headers and passwords inside URLs, wherever they turn up in a log line.
+_SECRET = re.compile(
+    r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)"
+)
+
+
+def redact(text: str) -> str:
+    """Replace everything in `text` that looks like one of our secrets."""
+    return _SECRET.sub(lambda match: f"{match.group(1) or ''}[redacted]", text)
+
+
+def _redact_values(
+    _logger: Any, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    return {
+        key: redact(value) if isinstance(value, str) else value
+        for key, value in event.items()
+    }
+
+
+def logging_config(*, json_lines: bool) -> dict[str, Any]:
+    """Configure structlog and the standard library alike; return the dictConfig that was applied."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if json_lines
+        else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    config = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "structured": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": shared,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    _redact_values,
+                    renderer,
+                ],
+            }
+        },
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "structured"}
+        },
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "loggers": {
+            "django.request": {"level": "ERROR"},
+            "celery": {"level": "WARNING"},
+        },
+    }
+    logging.config.dictConfig(config)
+    return config

@@ -1,0 +1,47 @@
+"""Exact money: integers on chain, Decimals in the product, strings on the wire, floats nowhere."""
+
+import re
+from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
+
+# Wide enough for 2**256 base units, and it raises where the default context would round in silence.
+EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
+
+# Every token the product accepts has six decimals; 78 digits hold any uint256.
+TOKEN_DIGITS = 78
+TOKEN_DECIMALS = 6
+USD_DIGITS = 20
+
+CENT = Decimal("0.01")
+_USD = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,2})?", re.ASCII)
+
+
+def from_units(units: int, decimals: int = TOKEN_DECIMALS) -> Decimal:
+    """Turn on-chain base units into a token amount, exactly."""
+    return EXACT.scaleb(Decimal(units), -decimals)
+
+
+def to_units(amount: Decimal, decimals: int = TOKEN_DECIMALS) -> int:
+    """Turn a token amount into base units. Raises Inexact if it has more decimals than the token."""
+    return int(EXACT.quantize(EXACT.scaleb(amount, decimals), Decimal(1)))
+
+
+def parse_usd(text: str) -> Decimal | None:
+    """Read a USD amount written in plain ASCII digits with at most two decimals; None for anything else."""
+    if not _USD.fullmatch(text):
+        return None
+    return Decimal(text).quantize(CENT)
+
+
+def format_usd(amount: Decimal) -> str:
+    """Write a USD amount with exactly two decimals."""
+    return f"{EXACT.quantize(amount, CENT):f}"
+
+
+def format_token(amount: Decimal) -> str:
+    """Write a token amount with exactly six decimals."""
+    return f"{EXACT.quantize(amount, Decimal('0.000001')):f}"
+
+
+def round_up_to_cent(amount: Decimal) -> Decimal:
+    """Round up, so that paying the rounded amount is never too little."""
+    return amount.quantize(CENT, rounding=ROUND_CEILING)

@@ -1,0 +1,83 @@
+"""Reading the query string of a list, and answering `{data, total, limit, offset}`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.core.errors import InvalidRequestError
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+# Deeper than any list; past it the number is a mistake or an attack.
+MAX_OFFSET = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is wanted. `starting_after` pages by key instead of by offset."""
+
+    limit: int
+    offset: int
+    starting_after: str | None
+    include_total: bool
+
+
+def parse_page(query: Mapping[str, str]) -> Page:
+    """Read limit, offset, starting_after and include_total. Raises InvalidRequestError."""
+    return Page(
+        limit=_integer(query, "limit", default=DEFAULT_LIMIT, low=1, high=MAX_LIMIT),
+        offset=_integer(query, "offset", default=0, low=0, high=MAX_OFFSET),
+        starting_after=query.get("starting_after") or None,
+        include_total=_flag(query, "include_total", default=True),
+    )
+
+
+def parse_time(query: Mapping[str, str], name: str) -> datetime | None:
+    """Read an ISO 8601 time; one without an offset is UTC. Raises InvalidRequestError."""
+    text = query.get(name)
+    if text is None or text == "":
+        return None
+    try:
+        # A plus sign in a query string arrives as a space unless the client encoded it.
+        moment = datetime.fromisoformat(text.replace(" ", "+") if "T" in text else text)
+        return (
+            moment.replace(tzinfo=UTC)
+            if moment.tzinfo is None
+            else moment.astimezone(UTC)
+        )
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequestError(
+            f"{name} must be an ISO 8601 time.", param=name
+        ) from error
+
+
+def list_body(data: list[Any], page: Page, total: int | None) -> dict[str, Any]:
+    """Return the list envelope; `total` is left out where the caller asked for that."""
+    body: dict[str, Any] = {"data": data}
+    if total is not None:
+        body["total"] = total
+    return body | {"limit": page.limit, "offset": page.offset}
+
+
+def _integer(
+    query: Mapping[str, str], name: str, *, default: int, low: int, high: int
+) -> int:
+    text = query.get(name)
+    if text is None:
+        return default
+    digits = text if text.isascii() and text.isdigit() and len(text) <= 10 else ""
+    if not digits or not low <= int(digits) <= high:
+        raise InvalidRequestError(
+            f"{name} must be a whole number from {low} to {high}.", param=name
+        )
+    return int(digits)
+
+
+def _flag(query: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = query.get(name)
+    if text is None:
+        return default
+    if text not in {"true", "false"}:
+        raise InvalidRequestError(f"{name} must be true or false.", param=name)
+    return text == "true"

@@ -1,0 +1,33 @@
+"""Secrets that must be recoverable (webhook secrets) rest encrypted; the keys come from the environment."""
+
+from functools import cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+class SecretUnreadableError(Exception):
+    """None of the configured keys opens this secret."""
+
+
+@cache
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
+    if not keys:
+        raise ImproperlyConfigured(
+            "ENCRYPTION_KEYS is empty; `manage.py generate_key` makes one."
+        )
+    return MultiFernet([Fernet(key) for key in keys])
+
+
+def seal(text: str) -> bytes:
+    """Encrypt under the first configured key."""
+    return _fernet(tuple(settings.ENCRYPTION_KEYS)).encrypt(text.encode())
+
+
+def unseal(token: bytes) -> str:
+    """Decrypt with whichever configured key fits. Raises SecretUnreadableError."""
+    try:
+        return _fernet(tuple(settings.ENCRYPTION_KEYS)).decrypt(bytes(token)).decode()
+    except InvalidToken as error:
+        raise SecretUnreadableError("no configured key opens this secret") from error

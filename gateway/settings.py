@@ -1,0 +1,220 @@
+"""All settings, each read from the environment once. docs/guide/configuration.md lists them for operators."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import environ
+from psycopg.conninfo import conninfo_to_dict
+
+from gateway.core.embedded import celery_url, running_urls
+from gateway.core.logging import logging_config
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+# "production" unless said otherwise: the careful choice is the one nobody has to make.
+FLORIN_ENV = env.str("FLORIN_ENV", default="production")
+PRODUCTION = FLORIN_ENV == "production"
+SERVICE_VERSION = "0.25.0"
+VAR_DIR = Path(env.str("FLORIN_VAR", default=str(BASE_DIR / "var")))
+
+DEBUG = False
+SECRET_KEY = env.str("SECRET_KEY", default="" if PRODUCTION else "development-only")
+# Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
+ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
+
+BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
+CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
+LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
+LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+# Only these peers may name the client in X-Forwarded-For.
+TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", default=[])
+
+INSTALLED_APPS = [
+    "gateway",
+    "accounts",
+    "wallets",
+    "webhooks",
+    "checkouts",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "drf_spectacular",
+    "csp",
+]
+
+# Few, because each costs every request; sessions and CSRF come with the dashboard.
+MIDDLEWARE = [
+    "gateway.core.middleware.ApiMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+]
+
+ROOT_URLCONF = "gateway.urls"
+WSGI_APPLICATION = "gateway.wsgi.application"
+APPEND_SLASH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": ["django.template.context_processors.request"]
+        },
+    }
+]
+
+_embedded = running_urls(VAR_DIR / "engines")
+DATABASE_URL = env.str(
+    "DATABASE_URL", default=_embedded.database_url if _embedded else ""
+)
+REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "")
+# Tests that share one server keep their keys and databases apart by these.
+KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
+_test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
+
+_database = env.db_url_config(DATABASE_URL) if DATABASE_URL else {"NAME": "florin"}
+# libpq reads the address, so that every form it knows (sockets, several hosts, TLS options) works here too.
+_server = conninfo_to_dict(DATABASE_URL) if DATABASE_URL else {}
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": _server.pop("dbname", "florin"),
+        "USER": _server.pop("user", ""),
+        "PASSWORD": _server.pop("password", ""),
+        "HOST": _server.pop("host", ""),
+        "PORT": _server.pop("port", ""),
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": _server | {"server_side_binding": True, "prepare_threshold": 2},
+        "TEST": {"NAME": f"test_florin{_test_suffix}"},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["gateway.core.wire.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.core.wire.JsonParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.core.wire.AlwaysJson",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "gateway.core.api.handle_exception",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Florin API",
+    "DESCRIPTION": "Take stablecoin payments on several chains through one API.",
+    "VERSION": SERVICE_VERSION,
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "AUTHENTICATION_WHITELIST": [],
+}
+
+# The hosted page may be framed by one messenger's web clients and by nobody else.
+FRAME_ANCESTORS = env.list(
+    "FRAME_ANCESTORS",
+    default=[
+        "https://web.telegram.org",
+        "https://webk.telegram.org",
+        "https://webz.telegram.org",
+    ],
+)
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": FRAME_ANCESTORS,
+    }
+}
+SECURE_REFERRER_POLICY = "no-referrer"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+
+# Seconds an API key may be trusted from a worker's memory; revocation takes effect within it.
+API_KEY_CACHE_SECONDS = env.float("API_KEY_CACHE_SECONDS", default=3.0)
+
+WEBHOOK_SIGNATURE_HEADER = env.str(
+    "WEBHOOK_SIGNATURE_HEADER", default="X-Service-Signature"
+)
+# For development alone: lets webhooks go to this machine. A system check refuses it in production.
+WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
+
+# mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.
+CHAIN_NETWORK = env.str("CHAIN_NETWORK", default="mainnet")
+CHAIN_SETTINGS = {
+    name.removeprefix("CHAIN_"): value
+    for name, value in env.ENVIRON.items()
+    if name.startswith("CHAIN_") and name != "CHAIN_NETWORK"
+}
+CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
+# Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
+TRANSFER_CONSUMERS = ["checkouts.attribute_transfers"]
+
+CELERY_BROKER_URL = celery_url(REDIS_URL)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 120,
+    "global_keyprefix": f"{KEY_PREFIX}:",
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+}
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_DEFAULT_QUEUE = "florin"
+
+
+def _every(seconds: float, task: str) -> dict[str, object]:
+    # A tick nobody took in time is worthless: the next one does its work.
+    return {
+        "task": task,
+        "schedule": timedelta(seconds=seconds),
+        "options": {"expires": max(seconds, 1)},
+    }
+
+
+CELERY_BEAT_SCHEDULE = {
+    "attribute transfers": _every(2, "checkouts.attribute_transfers"),
+    "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
+    "play test mode": _every(1, "checkouts.play_due_steps"),
+}
+
+LOGGING_CONFIG = None
+LOGGING = logging_config(json_lines=PRODUCTION)

@@ -1,0 +1,65 @@
+"""The keeper of child processes."""
+
+import signal
+import sys
+from pathlib import Path
+
+from gateway.core.embedded.processes import Command, Keeper, command_line
+from tests.waiting import wait_until
+
+
+def command(folder: Path, code: str, **overrides: object) -> Command:
+    defaults = {"name": "child", "env": {}, "stop_signal": signal.SIGTERM}
+    return Command(
+        argv=[sys.executable, "-c", code],
+        log=folder / "child.log",
+        cwd=folder,
+        **{**defaults, **overrides},  # type: ignore[arg-type]
+    )
+
+
+def kept(*commands: Command) -> tuple[Keeper, list[str]]:
+    said: list[str] = []
+    keeper = Keeper(commands, told=said.append)
+    keeper.start()
+    return keeper, said
+
+
+def test_a_child_that_ends_is_started_again_later_each_time(tmp_path: Path) -> None:
+    keeper, said = kept(command(tmp_path, "raise SystemExit(3)"))
+    wait_until(lambda: keeper.exits("child") >= 3, seconds=20)
+    keeper.stop()
+    assert [line.split("; ")[0] for line in said[:1]] == ["child ended (exit status 3)"]
+    assert [line.split("again in ")[1][:5] for line in said[:3]] == [
+        "0.1 s",
+        "0.2 s",
+        "0.4 s",
+    ]
+
+
+def test_stop_ends_the_children_and_starts_none_again(tmp_path: Path) -> None:
+    keeper, said = kept(command(tmp_path, "import signal; signal.pause()"))
+    wait_until(lambda: keeper.pids)
+    pid = keeper.pids["child"]
+    keeper.stop()
+    assert keeper.pids == {}
+    assert command_line(pid) == ""
+    assert said == []
+
+
+def test_a_child_in_a_session_of_its_own_does_not_hear_ctrl_c(tmp_path: Path) -> None:
+    import os
+
+    keeper, _ = kept(command(tmp_path, "import signal; signal.pause()"))
+    wait_until(lambda: keeper.pids)
+    assert os.getsid(keeper.pids["child"]) != os.getsid(0)
+    keeper.stop()
+
+
+def test_a_program_that_is_missing_is_reported_and_tried_again(tmp_path: Path) -> None:
+    missing = command(tmp_path, "")
+    argv = [tmp_path / "absent"]
+    keeper, said = kept(Command("gone", argv, missing.log, tmp_path, {}), missing)
+    wait_until(lambda: len([s for s in said if s.startswith("gone cannot")]) >= 2)
+    keeper.stop()
+    assert all(str(tmp_path) in line for line in said if line.startswith("gone"))

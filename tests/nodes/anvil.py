@@ -1,0 +1,336 @@
+"""A real EVM node on loopback: anvil, from the npm package named in package.json."""
+
+import http.client
+import json
+import os
+import platform
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, TypeVar
+
+from tests.nodes.errors import NodeError, NodeMissingError, NodeStartError
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+RECEIPT_SECONDS = 30.0
+POLL_SECONDS = 0.01
+GAS = 1_000_000
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class FundedAccount:
+    """One of the node's own accounts, rich from the first block. The keys are anvil's public development keys."""
+
+    address: str
+    key: str
+
+
+def anvil_binary() -> Path:
+    """The native program, past npm's Node.js wrapper, which would stand between us and its signals.
+
+    Raises NodeMissingError when npm has not installed it for this platform.
+    """
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}
+    system, processor = platform.system().lower(), platform.machine().lower()
+    package = f"anvil-{system}-{machine.get(processor, processor)}"
+    binary = ROOT / "node_modules" / "@foundry-rs" / package / "bin" / "anvil"
+    if not os.access(binary, os.X_OK):
+        raise NodeMissingError(
+            f"No anvil for {package}: install Node.js and run npm ci."
+        )
+    return binary
+
+
+class Anvil:
+    """One chain. Use it as a context manager, or call start and stop.
+
+    `state` is a file that carries the chain from one start to the next: loaded at start, written every
+    `state_interval` seconds and at stop. `block_time` is in seconds; without it each transaction makes a block.
+    `extra` are further command-line arguments. Port None lets the system choose a free one.
+    """
+
+    def __init__(
+        self,
+        chain_id: int,
+        *,
+        port: int | None = None,
+        state: Path | None = None,
+        state_interval: int = 5,
+        block_time: float | None = None,
+        extra: Sequence[str] = (),
+    ) -> None:
+        self.chain_id = chain_id
+        self.port = port or 0
+        self.accounts: list[FundedAccount] = []
+        self._state = state
+        self._state_interval = state_interval
+        self._block_time = block_time
+        self._extra = tuple(extra)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the node answers JSON-RPC over HTTP, and over WebSocket with ws:// instead."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id. Raises NodeStartError when the node does not run."""
+        if self._process is None:
+            raise NodeStartError("The node is not running.")
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start the node and return once it answers. Raises NodeMissingError or NodeStartError."""
+        self._prepare_state()
+        with tempfile.TemporaryFile() as output:
+            self._process = subprocess.Popen(
+                self._command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+            try:
+                self._read_banner(output)
+                # Or it would write a line about every request, for as long as it runs.
+                self.rpc("anvil_setLoggingEnabled", False)
+            except BaseException:
+                self.stop()
+                raise
+        return self
+
+    def stop(self) -> None:
+        """Stop this node's own process, which writes its state first. Does nothing when it does not run."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def call(self, method: str, params: list[Any]) -> Any:
+        """Ask the node. Raises NodeError with its answer when that is an error."""
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/", json.dumps(request), headers)
+            answer = json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+        if "error" in answer:
+            error = answer["error"]
+            raise NodeError(error["code"], error["message"], error.get("data"))
+        return answer["result"]
+
+    def rpc(self, method: str, *params: Any) -> Any:
+        """Ask the node, with the parameters as arguments. Raises NodeError."""
+        return self.call(method, list(params))
+
+    def block_number(self) -> int:
+        """The height of the newest block."""
+        return int(self.rpc("eth_blockNumber"), 16)
+
+    def block(self, number: int | str = "latest") -> dict[str, Any]:
+        """One block by height or tag, as the node says it."""
+        tag = hex(number) if isinstance(number, int) else number
+        block: dict[str, Any] = self.rpc("eth_getBlockByNumber", tag, False)
+        return block
+
+    def balance(self, address: str) -> int:
+        """Native coin of an address, in wei."""
+        return int(self.rpc("eth_getBalance", address, "latest"), 16)
+
+    def code(self, address: str) -> bytes:
+        """What is deployed at an address; empty when nothing is."""
+        return bytes.fromhex(self.rpc("eth_getCode", address, "latest")[2:])
+
+    def mine(self, blocks: int = 1) -> None:
+        """Add empty blocks. Slow past a thousand in all: anvil keeps every one of them."""
+        self.rpc("anvil_mine", hex(blocks))
+
+    def set_automine(self, enabled: bool) -> None:
+        """Whether each transaction is put into a block at once, or waits for mine."""
+        self.rpc("evm_setAutomine", enabled)
+
+    def set_next_timestamp(self, seconds: int) -> None:
+        """Give the next block this Unix time, which must be later than the newest block's."""
+        self.rpc("evm_setNextBlockTimestamp", seconds)
+
+    def snapshot(self) -> str:
+        """Remember the chain as it is now; `revert` takes the answer, once."""
+        snapshot: str = self.rpc("evm_snapshot")
+        return snapshot
+
+    def revert(self, snapshot: str) -> None:
+        """Go back to a snapshot. Raises NodeError when the node does not have it (any more)."""
+        if self.rpc("evm_revert", snapshot) is not True:
+            raise NodeError(0, f"There is no snapshot {snapshot}.", None)
+
+    @contextmanager
+    def rolled_back(self) -> Iterator[None]:
+        """Undo all that happens to the chain within the block."""
+        snapshot = self.snapshot()
+        try:
+            yield
+        finally:
+            self.set_automine(self._block_time is None)
+            self.revert(snapshot)
+
+    def reorg(self, depth: int, *, include: Sequence[tuple[str, int]] = ()) -> None:
+        """Replace the newest `depth` blocks by as many others.
+
+        Their transactions are gone, but for those in `include`: pairs of a raw signed transaction and the new block
+        that takes it, 0 for the first replaced one.
+        """
+        self.rpc("anvil_reorg", depth, [list(pair) for pair in include])
+
+    def shorten(self, depth: int) -> None:
+        """Take the newest `depth` blocks away and put none in their place."""
+        self.rpc("anvil_rollback", depth)
+
+    def sign(
+        self,
+        account: FundedAccount,
+        *,
+        to: str,
+        data: bytes = b"",
+        value: int = 0,
+        gas: int = GAS,
+    ) -> str:
+        """A raw signed transaction (hex) with the account's next nonce; `value` in wei. An empty `to` creates."""
+        from eth_account import Account  # slow to import, and not every user signs
+
+        fields = {
+            "chainId": self.chain_id,
+            "nonce": int(
+                self.rpc("eth_getTransactionCount", account.address, "pending"), 16
+            ),
+            "gasPrice": 2 * int(self.rpc("eth_gasPrice"), 16),
+            "gas": gas,
+            "value": value,
+            "data": "0x" + data.hex(),
+            "to": to,
+        }
+        raw: str = Account.sign_transaction(
+            fields, account.key
+        ).raw_transaction.to_0x_hex()
+        return raw
+
+    def send(
+        self,
+        account: FundedAccount,
+        *,
+        to: str,
+        data: bytes = b"",
+        value: int = 0,
+        gas: int = GAS,
+    ) -> str:
+        """Sign and send a transaction; return its hash. Raises NodeError when the node refuses it.
+
+        A transaction that reverts on chain is accepted here: look at its receipt.
+        """
+        raw = self.sign(account, to=to, data=data, value=value, gas=gas)
+        sent: str = self.rpc("eth_sendRawTransaction", raw)
+        return sent
+
+    def receipt(self, tx_hash: str) -> dict[str, Any]:
+        """A transaction's receipt, waiting until it is in a block. Raises NodeError after half a minute."""
+
+        def mined() -> dict[str, Any] | None:
+            receipt: dict[str, Any] | None = self.rpc(
+                "eth_getTransactionReceipt", tx_hash
+            )
+            return receipt
+
+        receipt = _poll(mined, seconds=RECEIPT_SECONDS)
+        if receipt is None:
+            raise NodeError(0, f"Transaction {tx_hash} is in no block.", None)
+        return receipt
+
+    def _command(self) -> list[str]:
+        command = [str(anvil_binary()), "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--chain-id", str(self.chain_id)]
+        if self._block_time is not None:
+            command += ["--block-time", str(self._block_time)]
+        if self._state is not None:
+            command += ["--state", str(self._state)]
+            command += ["--state-interval", str(self._state_interval)]
+        return [*command, *self._extra]
+
+    def _prepare_state(self) -> None:
+        """Make sure that anvil can write its state, and set a half-written file aside.
+
+        anvil writes in place, and drops its state in silence when the folder is missing.
+        """
+        if self._state is None:
+            return
+        self._state.parent.mkdir(parents=True, exist_ok=True)
+        if self._state.exists() and not _is_json(self._state):
+            self._state.replace(self._state.with_suffix(".broken"))
+
+    def _read_banner(self, output: IO[bytes]) -> None:
+        process = self._process
+
+        def listening() -> re.Match[str] | None:
+            if process is not None and process.poll() is not None:
+                raise NodeStartError(f"anvil ended at once: {_read(output)[-500:]}")
+            return re.search(
+                r"^Listening on 127\.0\.0\.1:(\d+)$", _read(output), re.MULTILINE
+            )
+
+        found = _poll(listening, seconds=START_SECONDS)
+        if found is None:
+            raise NodeStartError(f"anvil did not start within {START_SECONDS:.0f} s.")
+        self.port = int(found[1])
+        addresses = re.findall(
+            r"^\(\d+\) (0x[0-9a-fA-F]{40}) ", found.string, re.MULTILINE
+        )
+        keys = re.findall(r"^\(\d+\) (0x[0-9a-f]{64})$", found.string, re.MULTILINE)
+        pairs = zip(addresses, keys, strict=True)
+        self.accounts = [FundedAccount(address, key) for address, key in pairs]
+
+
+def _read(output: IO[bytes]) -> str:
+    # pread leaves alone the file position, which anvil shares and writes at.
+    size = os.fstat(output.fileno()).st_size
+    return os.pread(output.fileno(), size, 0).decode(errors="replace")
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True
+
+
+def _poll(question: Callable[[], Found | None], *, seconds: float) -> Found | None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        answer = question()
+        if answer is not None:
+            return answer
+        time.sleep(POLL_SECONDS)
+    return None

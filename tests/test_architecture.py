@@ -1,0 +1,188 @@
+"""Rules about the shape of the code that no linter of ours states."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.tree import ROOT, python_sources, relative, repository_files
+
+MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_FUNCTION = 50
+
+# What a strict Content-Security-Policy would refuse, or would have to be loosened for.
+INLINE_CODE = re.compile(
+    r"""<style\b | \sstyle\s*= | <script\b(?![^>]*\bsrc=) | \son[a-z]+\s*= | javascript:""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+PURE_CHAINS_PROBE = """
+import importlib, pkgutil, sys
+import wallets.chains
+for module in pkgutil.walk_packages(wallets.chains.__path__, "wallets.chains."):
+    importlib.import_module(module.name)
+found = {"django", "rest_framework", "celery"} & set(sys.modules)
+sys.exit(f"imported: {found}" if found else 0)
+"""
+
+
+def long_functions(source: str) -> Iterator[tuple[str, int]]:
+    """Name and length of each function over the limit."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MOST_LINES_OF_A_FUNCTION:
+                yield node.name, length
+
+
+def relative_imports(source: str) -> Iterator[int]:
+    """Line numbers of `from . import x` in any form."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    """Name to version of each requirement in a lock file."""
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", lock.read_text(), re.MULTILINE))
+
+
+def unhashed_requirements(lock_text: str) -> list[str]:
+    """Requirements that an installer would take without checking their bytes."""
+    starts = [
+        match.start() for match in re.finditer(r"^[\w.-]+==", lock_text, re.MULTILINE)
+    ]
+    blocks = [
+        lock_text[start:end] for start, end in pairwise([*starts, len(lock_text)])
+    ]
+    return [block.split()[0] for block in blocks if "--hash=sha256:" not in block]
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    sources = [*python_sources(), *repository_files(".js", ".css", ".html", ".vy")]
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in sources}
+    assert {
+        name: length
+        for name, length in lengths.items()
+        if length > MOST_LINES_OF_A_FILE
+    } == {}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    found = {
+        f"{relative(path)}:{name}": length
+        for path in python_sources()
+        for name, length in long_functions(path.read_text())
+    }
+    assert found == {}
+
+
+def test_the_function_rule_sees_a_function_one_line_too_long() -> None:
+    body = "    pass\n" * MOST_LINES_OF_A_FUNCTION
+    assert list(long_functions(f"def bulky():\n{body}")) == [("bulky", 51)]
+    assert list(long_functions(f"def fits():\n{body[:-9]}")) == []
+
+
+def test_there_is_no_drawer_called_utils() -> None:
+    assert [
+        relative(p) for p in python_sources() if p.stem in {"utils", "helpers"}
+    ] == []
+
+
+def test_imports_are_absolute() -> None:
+    assert list(relative_imports("from . import money")) == [1]
+    found = [
+        f"{relative(path)}:{line}"
+        for path in python_sources()
+        for line in relative_imports(path.read_text())
+    ]
+    assert found == []
+
+
+def test_chain_adapters_load_without_django_or_celery() -> None:
+    probe = subprocess.run(
+        [sys.executable, "-c", PURE_CHAINS_PROBE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert probe.returncode == 0, probe.stderr
+
+
+def test_templates_carry_no_inline_code() -> None:
+    found = [
+        f"{relative(path)}: {match.group().strip()}"
+        for path in repository_files(".html")
+        for match in INLINE_CODE.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<p style="color: red">',
+        "<style>p {}</style>",
+        "<script>pay()</script>",
+        '<button type="button" onclick="pay()">',
+        '<a href="javascript:pay()">',
+    ],
+)
+def test_the_template_rule_sees_inline_code(markup: str) -> None:
+    assert INLINE_CODE.search(markup)
+    assert not INLINE_CODE.search('<script type="module" src="/static/js/a.js">')
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"),
+    [
+        # Without lower bounds installers take tronpy 0.0.1, since web3 8 and tronpy
+        # disagree about eth-abi; solana and tonsdk change names between releases.
+        ("tronpy", r"(0\.6\.([2-9]|\d\d)|0\.([7-9]|\d\d)\.|[1-9])"),
+        ("web3", r"7\.(1[6-9]|[2-9]\d)\."),
+        ("solana", r"0\.40\."),
+        ("tonsdk", r"1\.0\.15$"),
+    ],
+)
+def test_versions_that_matter_are_locked_and_installed(
+    package: str, allowed: str
+) -> None:
+    assert re.match(allowed, locked_versions(ROOT / "requirements/run.txt")[package])
+    assert re.match(allowed, version(package))
+
+
+def test_development_and_production_lock_the_same_versions() -> None:
+    run = locked_versions(ROOT / "requirements/run.txt")
+    dev = locked_versions(ROOT / "requirements/dev.txt")
+    assert run
+    assert {name: dev.get(name) for name in run} == run
+
+
+@pytest.mark.parametrize("name", ["bootstrap.txt", "run.txt", "dev.txt"])
+def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text()
+    assert unhashed_requirements(text) == []
+    assert "://" not in text
+
+
+def test_the_hash_rule_sees_a_requirement_without_one() -> None:
+    text = "a==1 \\\n    --hash=sha256:00\nb==2\nc==3 \\\n    --hash=sha256:00\n"
+    assert unhashed_requirements(text) == ["b==2"]
+
+
+def test_the_node_lock_carries_hashes_and_no_addresses() -> None:
+    text = (ROOT / "package-lock.json").read_text()
+    packages = {
+        name: entry for name, entry in json.loads(text)["packages"].items() if name
+    }
+    assert packages
+    assert [name for name, entry in packages.items() if "integrity" not in entry] == []
+    assert "://" not in text

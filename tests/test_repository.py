@@ -1,0 +1,175 @@
+"""What a stranger finds in the clone: documents, commands, and links that lead somewhere."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+from tests.tree import ROOT, relative, repository_files
+
+DOCUMENTS = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "GLOSSARY.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "docs/guide/checkouts.md",
+    "docs/guide/webhooks.md",
+    "docs/guide/test-mode.md",
+    "docs/guide/deploying.md",
+    "docs/guide/configuration.md",
+]
+ADR_SECTIONS = ["## Context", "## Decision", "## Consequences", "## Alternatives"]
+
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:root|work|home|Users)/\w")
+# Spelt in pieces, so that this file does not contain what it forbids.
+REGISTRIES = [".".join(parts) for parts in (("pypi", "org"), ("npmjs", "org"))]
+REGISTRIES.append(".".join(("files", "pythonhosted", "org")))
+
+MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+SETTING_READ = re.compile(r"""env\.\w+\(\s*["']([A-Z][A-Z0-9_]+)["']""")
+SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
+COMMAND_MENTION = re.compile(r"manage\.py ([a-z_]+)")
+
+
+def markdown_files() -> list[Path]:
+    """Every document, in reading order."""
+    return list(repository_files(".md"))
+
+
+def headings(document: Path) -> set[str]:
+    """The anchors of a document's headings, as code hosts derive them."""
+    text = FENCED_CODE.sub("", document.read_text())
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
+        for title in titles
+    }
+
+
+def dead_links(document: Path) -> Iterator[str]:
+    """Targets inside the repository that are not there."""
+    for target in MARKDOWN_LINK.findall(FENCED_CODE.sub("", document.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        if not _resolves(document, target):
+            yield target
+
+
+def _resolves(document: Path, target: str) -> bool:
+    name, _, anchor = target.partition("#")
+    linked = (document.parent / name).resolve() if name else document
+    if not linked.exists():
+        return False
+    return not anchor or linked.suffix != ".md" or anchor in headings(linked)
+
+
+def text_files() -> Iterator[tuple[Path, str]]:
+    """Each text file of the repository with what is in it."""
+    for path in repository_files():
+        content = path.read_bytes()
+        if b"\0" not in content:
+            yield path, content.decode()
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_document_exists_and_says_something(name: str) -> None:
+    assert len((ROOT / name).read_text()) > 200
+
+
+def test_the_licence_is_apache_2() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text
+    assert "Version 2.0, January 2004" in text
+    assert text.rstrip().endswith("limitations under the License.")
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "script/demo" in text
+    assert "script/test" in text
+
+
+def test_commands_that_documents_name_can_be_run() -> None:
+    named = {
+        name
+        for path in markdown_files()
+        for name in SCRIPT_MENTION.findall(path.read_text())
+    }
+    assert {"script/demo", "script/test", ".ci/run"} <= named
+    assert [name for name in sorted(named) if not os.access(ROOT / name, os.X_OK)] == []
+
+
+def test_management_commands_that_documents_name_exist() -> None:
+    named = {
+        name
+        for path in markdown_files()
+        for name in COMMAND_MENTION.findall(path.read_text())
+    }
+    assert "migrate" in named
+    assert sorted(named - set(get_commands())) == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    found = {relative(path): list(dead_links(path)) for path in markdown_files()}
+    assert {name: links for name, links in found.items() if links} == {}
+
+
+def test_the_link_rule_sees_a_missing_file_and_a_missing_heading(
+    tmp_path: Path,
+) -> None:
+    document = tmp_path / "a.md"
+    document.write_text(
+        "# A title\n[1](#a-title) [2](#other) [3](b.md) [4](https://example.com)"
+    )
+    assert list(dead_links(document)) == ["#other", "b.md"]
+
+
+def test_decisions_are_numbered_without_gaps_and_have_every_section() -> None:
+    decisions = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+    assert [path.name[:5] for path in decisions] == [
+        f"{number:04}-" for number in range(1, len(decisions) + 1)
+    ]
+    missing = {
+        path.name: [
+            section for section in ADR_SECTIONS if section not in path.read_text()
+        ]
+        for path in decisions
+    }
+    assert {name: sections for name, sections in missing.items() if sections} == {}
+
+
+def test_every_setting_of_the_environment_is_documented() -> None:
+    read = set(SETTING_READ.findall((ROOT / "gateway/settings.py").read_text()))
+    documented = (ROOT / "docs/guide/configuration.md").read_text()
+    assert "DATABASE_URL" in read
+    assert sorted(name for name in read if f"`{name}`" not in documented) == []
+
+
+def test_no_path_of_a_machine_is_in_a_tracked_file() -> None:
+    found = [
+        f"{relative(path)}: {match.group()}"
+        for path, text in text_files()
+        for match in MACHINE_PATH.finditer(text)
+    ]
+    assert found == []
+
+
+def test_the_path_rule_sees_a_home_folder_and_lets_addresses_pass() -> None:
+    assert MACHINE_PATH.search("open('" + "/".join(("", "home", "ada")) + "/key')")
+    assert not MACHINE_PATH.search("https://shop.example/work/1")
+
+
+def test_no_package_registry_is_named() -> None:
+    found = [
+        relative(path)
+        for path, text in text_files()
+        if any(host in text for host in REGISTRIES)
+    ]
+    assert found == []

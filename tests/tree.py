@@ -1,0 +1,43 @@
+"""The files of the repository, for the tests that judge the tree itself."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def repository_files(*suffixes: str) -> Iterator[Path]:
+    """Every file `.gitignore` lets in, or only those ending in one of `suffixes`.
+
+    Walks the tree instead of asking git, so that it also holds in an exported copy.
+    """
+    ignored = [".git", *_ignored_names()]
+    for path in sorted(_walk(ROOT, ignored)):
+        if not suffixes or path.suffix in suffixes:
+            yield path
+
+
+def python_sources() -> Iterator[Path]:
+    """All Python written by people: generated migrations left out."""
+    return (path for path in repository_files(".py") if "migrations" not in path.parts)
+
+
+def relative(path: Path) -> str:
+    """The path as a message shows it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def _ignored_names() -> list[str]:
+    lines = (ROOT / ".gitignore").read_text().split()
+    return [line.rstrip("/") for line in lines if not line.startswith("#")]
+
+
+def _walk(folder: Path, ignored: list[str]) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if any(fnmatch(path.name, pattern) for pattern in ignored):
+            continue
+        if path.is_dir():
+            yield from _walk(path, ignored)
+        else:
+            yield path

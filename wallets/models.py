@@ -1,0 +1,213 @@
+"""Facts read from chains, and the addresses they are read for.
+
+Nothing here knows what a checkout is: a deposit address carries the nonce it was derived from, and whoever made
+that nonce finds its transfers by it.
+"""
+
+from datetime import UTC, datetime
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.money import TOKEN_DIGITS
+from wallets.states import ClaimKind, TransferState
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ReceivingWallet(models.Model):
+    """The merchant's own wallet on a chain, where its money ends up. The address is in the chain's canonical form."""
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="receiving_wallets"
+    )
+    chain = models.CharField(max_length=16)
+    address = models.CharField(max_length=80)
+    created_at = models.DateTimeField(default=timezone.now)
+    # A replaced wallet keeps its row: addresses derived for it still pay it.
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "chain"],
+                condition=Q(retired_at=None),
+                name="one_receiving_wallet_per_chain",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+
+class DepositAddress(models.Model):
+    """A CREATE2 forwarder address: what is sent there can only reach `destination`.
+
+    `key` is the address as 20 raw bytes, the form in which logs are joined; `wallets.forwarder.checksum` writes it.
+    """
+
+    key = models.BinaryField(max_length=20, unique=True)
+    destination = models.BinaryField(max_length=20)
+    # 32 random bytes; with the destination they make the salt.
+    nonce = models.BinaryField(max_length=32)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    created_at = models.DateTimeField(default=timezone.now)
+    # Until then the address is in the watcher's recipient filter; scans without a filter always see it.
+    watched_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["nonce", "destination"], name="deposit_address_once_per_salt"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["watched_until"], name="deposit_address_watched"),
+        ]
+
+    def __str__(self) -> str:
+        return f"0x{bytes(self.key).hex()}"
+
+
+class ChainCursor(models.Model):
+    """How far a chain was read, and who is reading it. The fence makes a watcher that lost its lease harmless."""
+
+    chain = models.CharField(max_length=16, primary_key=True)
+    # The chain's first block, so that a new local chain is told from the old one.
+    genesis_hash = models.CharField(max_length=80, blank=True)
+    height = models.BigIntegerField(null=True)
+    block_hash = models.CharField(max_length=80, blank=True)
+    # Blocks asked for at once; halves on a provider's range error, grows on success.
+    window = models.PositiveIntegerField(default=10)
+    owner = models.CharField(max_length=80, blank=True)
+    fence = models.BigIntegerField(default=0)
+    lease_until = models.DateTimeField(default=EPOCH)
+    # What the node said last, for confirmation counts and health.
+    head = models.BigIntegerField(null=True)
+    head_at = models.DateTimeField(null=True)
+    # When the last pass began that read the chain up to a head its sources agree on; expiry waits for it.
+    read_through_at = models.DateTimeField(null=True)
+    # Set when the chain must not go on without a person (a reorganisation deeper than finality).
+    halted_reason = models.CharField(max_length=200, blank=True)
+    last_error = models.CharField(max_length=200, blank=True)
+    failing_since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.chain}@{self.height}"
+
+
+class Block(models.Model):
+    """The hash of a block that was read, kept as long as a reorganisation may still replace it."""
+
+    chain = models.CharField(max_length=16)
+    height = models.BigIntegerField()
+    hash = models.CharField(max_length=80)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "height"], name="one_block_per_height"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}#{self.height}"
+
+
+class TransferQuerySet(models.QuerySet["Transfer"]):
+    """Names for the sets of transfers the product talks about."""
+
+    def queued(self) -> "TransferQuerySet":
+        """Transfers whose facts changed since a consumer last looked, oldest first."""
+        return self.filter(queued_at__isnull=False).order_by("pk")
+
+
+class Transfer(models.Model):
+    """A token movement to one of our addresses: a fact, edited only in its confirmation state and `decided_at`.
+
+    `position` is the transfer's ordinal among the Transfer logs of its own transaction, which stays the same when
+    the transaction is mined again in another block.
+    """
+
+    chain = models.CharField(max_length=16)
+    tx_hash = models.CharField(max_length=100)
+    position = models.PositiveIntegerField()
+    token = models.CharField(max_length=12)
+    token_address = models.CharField(max_length=80)
+    # Base units; six decimals for every accepted token.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    sender = models.CharField(max_length=80)
+    recipient = models.CharField(max_length=80)
+    deposit = models.ForeignKey(
+        DepositAddress, models.PROTECT, null=True, related_name="transfers"
+    )
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    block_height = models.BigIntegerField()
+    block_hash = models.CharField(max_length=80)
+    block_time = models.DateTimeField()
+    state = models.CharField(
+        max_length=9, choices=TransferState, default=TransferState.DETECTED
+    )
+    detected_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    orphaned_at = models.DateTimeField(null=True)
+    # Attribution happens once; what no rule could credit then waits for a person.
+    decided_at = models.DateTimeField(null=True)
+    # The work queue: set with every change of the facts, cleared by the consumer that dealt with it.
+    queued_at = models.DateTimeField(null=True)
+
+    objects = TransferQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # What makes "credited at most once" true whatever crashes, repeats or races.
+            models.UniqueConstraint(
+                fields=["chain", "tx_hash", "position"], name="transfer_recorded_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(units__gt=0), name="transfer_units_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=TransferState.values), name="transfer_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=TransferState.CONFIRMED)
+                | Q(confirmed_at__isnull=False),
+                name="transfer_confirmed_has_time",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["id"],
+                condition=Q(queued_at__isnull=False),
+                name="transfer_queue",
+            ),
+            # Confirming and orphaning go by height over what is not final yet.
+            models.Index(
+                fields=["chain", "block_height"],
+                condition=Q(state=TransferState.DETECTED),
+                name="transfer_unconfirmed",
+            ),
+            models.Index(fields=["chain", "block_height"], name="transfer_by_block"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.tx_hash}/{self.position}"
+
+
+class TransferClaim(models.Model):
+    """Says what a transfer was used for. Its key is the transfer's, so there can be only one."""
+
+    transfer = models.OneToOneField(
+        Transfer, models.PROTECT, primary_key=True, related_name="claim"
+    )
+    kind = models.CharField(max_length=8, choices=ClaimKind)
+    claimed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.transfer_id}: {self.kind}"

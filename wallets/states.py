@@ -1,0 +1,18 @@
+"""The choices wallets know."""
+
+from django.db.models import TextChoices
+
+
+class TransferState(TextChoices):
+    """How sure we are of a transfer. Only the watcher moves it."""
+
+    DETECTED = "detected"
+    CONFIRMED = "confirmed"
+    ORPHANED = "orphaned"
+
+
+class ClaimKind(TextChoices):
+    """What a transfer was used for. One transfer is used once in the whole system."""
+
+    CHECKOUT = "checkout"
+    X402 = "x402"
