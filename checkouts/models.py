@@ -75,6 +75,8 @@ class Checkout(models.Model):
     underpaid_reported = models.DecimalField(
         max_digits=TOKEN_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
     )
+    # How many events were written; numbers the next one, so that none can be written twice.
+    event_count = models.PositiveIntegerField(default=0)
     replaces = models.OneToOneField(
         "self", models.PROTECT, null=True, related_name="replaced_by"
     )

@@ -1,9 +1,19 @@
 """Every route of the product."""
 
-from django.urls import re_path
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView
 
+from gateway import health
 from gateway.core.api import RouteMissing
 
 urlpatterns = [
+    path("api/v1/", include("checkouts.urls")),
+    path("api/v1/", include("wallets.urls")),
+    path("api/v1/", include("webhooks.urls")),
+    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view()),
+    # Last, so that every other path of the API gets its envelope and its headers.
     re_path(r"^api/", RouteMissing.as_view()),
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+    path("", include("checkouts.page_urls")),
 ]

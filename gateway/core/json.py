@@ -12,12 +12,16 @@ import orjson
 _SAFE_INTEGER_DIGITS = 18
 
 
+class NotJsonError(ValueError):
+    """The bytes are not JSON, or the value cannot be written as JSON."""
+
+
 def _integer(text: str) -> int | orjson.Fragment:
     return int(text) if len(text) <= _SAFE_INTEGER_DIGITS else orjson.Fragment(text)
 
 
 def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+    raise NotJsonError(f"{text} is not JSON")
 
 
 _decoder = json.JSONDecoder(
@@ -26,19 +30,19 @@ _decoder = json.JSONDecoder(
 
 
 def loads(body: bytes) -> Any:
-    """Parse strict JSON. Raises ValueError for anything else, however deep or odd."""
+    """Parse strict JSON. Raises NotJsonError for anything else, however deep or odd."""
     try:
         return _decoder.decode(body.decode("utf-8"))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    except (ValueError, RecursionError) as error:
+        raise NotJsonError("not JSON, or nested too deeply") from error
 
 
 def dumps(value: Any) -> bytes:
-    """Write compact UTF-8 JSON. Raises ValueError for what JSON cannot say (lone surrogates, endless nesting)."""
+    """Write compact UTF-8 JSON. Raises NotJsonError for what JSON cannot say (lone surrogates, endless nesting)."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError as error:
-        raise ValueError(str(error)) from error
+        raise NotJsonError(str(error)) from error
 
 
 def number_text(value: Any) -> str | None:

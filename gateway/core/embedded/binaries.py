@@ -59,7 +59,7 @@ _unneeded = shutil.ignore_patterns("include", "*.a", "*.py", "__pycache__")
 
 def _open_to_all(under: Path, draft: Path) -> None:
     for folder in (under.parent, under):
-        folder.chmod(0o755)
+        folder.chmod(0o711)
     for folder_name, _, files in os.walk(draft):
         Path(folder_name).chmod(0o755)
         for name in files:

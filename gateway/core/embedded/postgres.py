@@ -75,7 +75,13 @@ class Postgres:
         account = initdb_account(self.layout.account)
         give(draft, account)
         self._initdb(draft, account)
-        single = [self.binaries / "postgres", "--single", "-D", draft, "postgres"]
+        single: list[str | Path] = [
+            self.binaries / "postgres",
+            "--single",
+            "-D",
+            draft,
+            "postgres",
+        ]
         self._run(single, account, stdin="CREATE DATABASE florin;\n")
         give(draft, self.layout.account)
         draft.rename(self.layout.pg_data)
@@ -86,7 +92,8 @@ class Postgres:
         write_private(password_file, self.layout.password(NAME) + "\n")
         give(password_file, account)
         where = (f"--pgdata={folder}", f"--pwfile={password_file}")
-        argv = [self.binaries / "initdb", "--username=florin", *where, *INITDB_OPTIONS]
+        argv: list[str | Path] = [self.binaries / "initdb", "--username=florin"]
+        argv += [*where, *INITDB_OPTIONS]
         try:
             self._run(argv, account)
         finally:

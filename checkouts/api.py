@@ -1,0 +1,128 @@
+"""The checkout API. Views translate; services decide."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from checkouts import schemas
+from checkouts.forms import UrlPolicy, parse_choice, parse_create
+from checkouts.options import available_chains, chosen_option
+from checkouts.selectors import (
+    checkout_object,
+    checkout_page,
+    checkout_row,
+    checkout_total,
+    parse_filter,
+)
+from checkouts.services.creation import create_checkout
+from gateway.core.api import ApiView
+from gateway.core.pagination import list_body
+from gateway.core.ratelimit import Limit
+
+CREATE = Limit("checkouts.create", 60)
+READ = Limit("checkouts.read", 120)
+LIST = Limit("checkouts.list", 30)
+
+
+def _url_policy() -> UrlPolicy:
+    return UrlPolicy(
+        https_only=settings.PRODUCTION, loopback_allowed=settings.WEBHOOK_ALLOW_LOOPBACK
+    )
+
+
+class CheckoutCollection(ApiView):
+    """`/api/v1/checkouts`."""
+
+    limits: ClassVar = {"POST": CREATE, "GET": LIST, "HEAD": LIST}
+
+    @extend_schema(
+        operation_id="createCheckout",
+        tags=["Checkouts"],
+        request=schemas.NewCheckout,
+        responses={
+            201: schemas.CreatedCheckout,
+            200: OpenApiResponse(
+                schemas.CreatedCheckout,
+                description="The checkout that the same order_ref, amount and currency made earlier.",
+            ),
+            **schemas.errors(400, 401, 409, 413, 415, 429),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Create a payment session and return the hosted page's address."""
+        wanted = parse_create(request.data, _url_policy())
+        principal = request.auth
+        created = create_checkout(
+            principal.merchant_id, principal.mode, wanted, now=timezone.now()
+        )
+        body = checkout_object(created.row)
+        body["available_chains"] = available_chains(created.row)
+        return Response(body, status=201 if created.is_new else 200)
+
+    @extend_schema(
+        operation_id="listCheckouts",
+        tags=["Checkouts"],
+        parameters=[
+            OpenApiParameter("status", str, enum=schemas.STATUSES),
+            *schemas.PAGE_PARAMETERS,
+            OpenApiParameter(
+                "created_after", str, description="ISO 8601; only later ones."
+            ),
+            OpenApiParameter(
+                "created_before", str, description="ISO 8601; only earlier ones."
+            ),
+        ],
+        responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List checkouts, newest first."""
+        principal = request.auth
+        wanted, page = parse_filter(
+            principal.merchant_id, principal.mode, request.query_params
+        )
+        total = checkout_total(wanted) if page.include_total else None
+        return Response(list_body(checkout_page(wanted, page), page, total))
+
+
+class CheckoutItem(ApiView):
+    """`/api/v1/checkouts/{checkout_id}`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="getCheckout",
+        tags=["Checkouts"],
+        responses={200: schemas.Checkout, **schemas.errors(401, 404, 429)},
+    )
+    def get(self, request: Request, checkout_id: str) -> Response:
+        """Return a checkout as it stands now."""
+        principal = request.auth
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        return Response(checkout_object(row))
+
+
+class CheckoutOptions(ApiView):
+    """`/api/v1/checkouts/{checkout_id}/options`."""
+
+    limits: ClassVar = {"POST": CREATE}
+
+    @extend_schema(
+        operation_id="chooseOption",
+        tags=["Checkouts"],
+        request=schemas.OptionChoice,
+        responses={
+            200: schemas.ChainOption,
+            **schemas.errors(400, 401, 404, 409, 415, 429),
+        },
+    )
+    def post(self, request: Request, checkout_id: str) -> Response:
+        """Choose a chain and token; the answer says where and how much to pay. Repeatable."""
+        principal = request.auth
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        choice = parse_choice(request.data)
+        body: dict[str, Any] = chosen_option(row, choice, now=timezone.now())
+        return Response(body)

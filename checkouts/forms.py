@@ -1,0 +1,222 @@
+"""Reading a creation request by hand, in one pass: this is the API's hottest path (docs/adr/0003)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from checkouts.inputs import NewCheckout, OptionChoice
+from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.references import MAX_LENGTH, reference_in, storable
+from checkouts.states import TestScenario
+from gateway.core import json
+from gateway.core.errors import InvalidRequestError
+from gateway.core.money import format_usd, parse_usd
+from gateway.core.outbound import is_public
+
+DEFAULT_EXPIRES_IN = 1800
+MIN_EXPIRES_IN = 300
+MAX_EXPIRES_IN = 86400
+MAX_DESCRIPTION = 256
+MAX_METADATA_BYTES = 4096
+MAX_URL = 2048
+CURRENCY = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPolicy:
+    """Which URLs a merchant may give: https alone in production, loopback only in development."""
+
+    https_only: bool
+    loopback_allowed: bool
+
+
+def parse_create(body: Mapping[str, Any], urls: UrlPolicy) -> NewCheckout:
+    """Read the body of `POST /checkouts`. Raises InvalidRequestError naming the parameter."""
+    metadata = body.get("metadata")
+    if metadata is None:
+        metadata = {}
+    return NewCheckout(
+        amount=_amount(body),
+        currency=_currency(body),
+        description=_text(body, "description", MAX_DESCRIPTION),
+        metadata=_metadata(metadata),
+        customer_email=_email(body),
+        redirect_url=_url(body, "redirect_url", urls),
+        webhook_url=_webhook_url(body, urls),
+        expires_in=_expires_in(body),
+        customer_ref=_reference(body, metadata, "customer_ref"),
+        product_ref=_reference(body, metadata, "product_ref"),
+        order_ref=_reference(body, metadata, "order_ref"),
+        test_scenario=_scenario(body),
+    )
+
+
+def _refuse(
+    param: str, message: str, code: str = "parameter_invalid"
+) -> InvalidRequestError:
+    return InvalidRequestError(message, param=param, code=code)
+
+
+def _amount(body: Mapping[str, Any]) -> Decimal:
+    value = body.get("amount")
+    if value is None:
+        raise _refuse("amount", "amount is required.", "parameter_missing")
+    if json.number_text(value) is not None:
+        raise _refuse(
+            "amount",
+            'amount must be a string such as "25.00"; a JSON number has lost precision already.',
+            "amount_not_string",
+        )
+    amount = parse_usd(value) if isinstance(value, str) else None
+    if amount is None:
+        raise _refuse(
+            "amount",
+            'amount must look like "25" or "25.00", digits only.',
+            "amount_invalid",
+        )
+    if not MIN_AMOUNT <= amount <= MAX_AMOUNT:
+        low, high = format_usd(MIN_AMOUNT), format_usd(MAX_AMOUNT)
+        raise _refuse(
+            "amount", f"amount must be from {low} to {high}.", "amount_out_of_range"
+        )
+    return amount
+
+
+def _currency(body: Mapping[str, Any]) -> str:
+    value = body.get("currency")
+    if value is None:
+        raise _refuse("currency", "currency is required.", "parameter_missing")
+    if value != CURRENCY:
+        raise _refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
+    return CURRENCY
+
+
+def _text(body: Mapping[str, Any], name: str, longest: int) -> str:
+    value = body.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not storable(value):
+        raise _refuse(name, f"{name} must be a string.")
+    if len(value) > longest:
+        raise _refuse(
+            name, f"{name} must be at most {longest} characters.", "parameter_too_long"
+        )
+    return value
+
+
+def _metadata(value: Any) -> str:
+    if not isinstance(value, dict):
+        raise _refuse("metadata", "metadata must be a JSON object.")
+    try:
+        text = json.dumps(value)
+    except json.NotJsonError as error:
+        raise _refuse("metadata", "metadata cannot be written as JSON.") from error
+    if len(text) > MAX_METADATA_BYTES:
+        raise _refuse(
+            "metadata",
+            f"metadata must be at most {MAX_METADATA_BYTES} bytes.",
+            "metadata_too_large",
+        )
+    return text.decode()
+
+
+def _email(body: Mapping[str, Any]) -> str:
+    value = _text(body, "customer_email", 254)
+    if not value:
+        return ""
+    try:
+        validate_email(value)
+    except ValidationError as error:
+        raise _refuse(
+            "customer_email", "customer_email is not an e-mail address."
+        ) from error
+    return value
+
+
+def _url(body: Mapping[str, Any], name: str, policy: UrlPolicy) -> str:
+    value = _text(body, name, MAX_URL)
+    if not value:
+        return ""
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname
+        _ = parts.port  # urlsplit checks the port only when asked
+    except ValueError:
+        host = None
+    if (
+        not host
+        or parts.scheme not in {"http", "https"}
+        or not value.isprintable()
+        or " " in value
+    ):
+        raise _refuse(name, f"{name} must be an http(s) URL.", "url_invalid")
+    if parts.username is not None or parts.password is not None:
+        raise _refuse(
+            name, f"{name} must not carry a user name or password.", "url_forbidden"
+        )
+    if policy.https_only and parts.scheme != "https":
+        raise _refuse(name, f"{name} must use https.", "url_forbidden")
+    return value
+
+
+def _webhook_url(body: Mapping[str, Any], policy: UrlPolicy) -> str:
+    """Refuse early what the sender would refuse anyway; names are judged when they are resolved."""
+    value = _url(body, "webhook_url", policy)
+    host = urlsplit(value).hostname or ""
+    if value and not _host_allowed(host, policy):
+        raise _refuse(
+            "webhook_url", "webhook_url must be a public address.", "url_forbidden"
+        )
+    return value
+
+
+def _host_allowed(host: str, policy: UrlPolicy) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return policy.loopback_allowed or host.rstrip(".") != "localhost"
+    return is_public(address) or (policy.loopback_allowed and address.is_loopback)
+
+
+def _expires_in(body: Mapping[str, Any]) -> int:
+    value = body.get("expires_in")
+    if value is None:
+        return DEFAULT_EXPIRES_IN
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _refuse("expires_in", "expires_in must be a whole number of seconds.")
+    if not MIN_EXPIRES_IN <= value <= MAX_EXPIRES_IN:
+        raise _refuse(
+            "expires_in",
+            f"expires_in must be from {MIN_EXPIRES_IN} to {MAX_EXPIRES_IN} seconds.",
+            "expires_in_out_of_range",
+        )
+    return value
+
+
+def _reference(body: Mapping[str, Any], metadata: Mapping[str, Any], name: str) -> str:
+    """A top-level reference wins over one in the metadata."""
+    return _text(body, name, MAX_LENGTH) or reference_in(metadata, name)
+
+
+def _scenario(body: Mapping[str, Any]) -> TestScenario:
+    value = body.get("test_scenario")
+    if value is None:
+        return TestScenario.COMPLETED
+    if value not in TestScenario.values:
+        known = ", ".join(TestScenario.values)
+        raise _refuse("test_scenario", f"test_scenario must be one of {known}.")
+    return TestScenario(value)
+
+
+def parse_choice(body: Mapping[str, Any]) -> OptionChoice:
+    """Read the body of `POST /checkouts/{id}/options`. Raises InvalidRequestError."""
+    for name in ("chain", "token"):
+        if not body.get(name):
+            raise _refuse(name, f"{name} is required.", "parameter_missing")
+    return OptionChoice(chain=_text(body, "chain", 16), token=_text(body, "token", 12))

@@ -1,0 +1,13 @@
+"""Routes of the hosted page, at the root of the checkout host."""
+
+from django.urls import re_path
+
+from checkouts import views
+
+# Codes are base 58. Anything else is no code of ours and need not trouble the database.
+_CODE = r"(?P<code>[1-9A-HJ-NP-Za-km-z]{1,32})"
+
+urlpatterns = [
+    re_path(rf"^c/{_CODE}$", views.checkout_page, name="checkout"),
+    re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
+]

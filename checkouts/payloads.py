@@ -1,0 +1,135 @@
+"""A checkout as the API and the webhooks show it. One function writes it, so that both always agree."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from checkouts.pricing import needed_units
+from checkouts.rows import CheckoutFacts, TransferRow
+from checkouts.states import CheckoutStatus
+from gateway.core.money import format_token, format_usd, from_units, to_units
+from gateway.core.times import iso, iso_or_none
+from wallets.networks import chain_spec
+from wallets.states import TransferState
+
+_WITHOUT_PAYMENT = {CheckoutStatus.PENDING, CheckoutStatus.EXPIRED}
+
+
+def checkout_url(code: str) -> str:
+    """Return the address of the hosted page."""
+    return f"{settings.CHECKOUT_HOST}/c/{code}"
+
+
+def checkout_payload(
+    checkout: CheckoutFacts, transfers: Sequence[TransferRow], *, replaces: str | None
+) -> dict[str, Any]:
+    """Return the checkout object of `GET /checkouts/{id}`.
+
+    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds.
+    """
+    return {
+        "id": checkout.public_id,
+        "status": checkout.status,
+        "amount": format_usd(checkout.amount),
+        "currency": checkout.currency,
+        "description": checkout.description or None,
+        "metadata": orjson.Fragment(checkout.metadata),
+        "checkout_url": checkout_url(checkout.code),
+        "references": references_payload(checkout),
+        "payment": _payment(checkout, transfers),
+        "expires_at": iso(checkout.expires_at),
+        "created_at": iso(checkout.created_at),
+        "livemode": checkout.mode == "live",
+        "amount_received": format_token(checkout.amount_received),
+        "amount_remaining": format_token(from_units(remaining_units(checkout))),
+        "exception": checkout.exception or None,
+        "paid_at": iso_or_none(checkout.paid_at),
+        "replaces": replaces,
+        "transfers": [_transfer(transfer) for transfer in transfers],
+    }
+
+
+def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:
+    """Return the references object."""
+    return {
+        "customer_ref": checkout.customer_ref or None,
+        "product_ref": checkout.product_ref or None,
+        "order_ref": checkout.order_ref or None,
+        "ambiguity_resolution_armed": bool(
+            checkout.customer_ref and checkout.product_ref
+        ),
+    }
+
+
+def remaining_units(checkout: CheckoutFacts) -> int:
+    """Return what is left to pay, in base units; nothing once what came in is within the tolerance."""
+    received = to_units(checkout.amount_received)
+    if received >= needed_units(checkout.amount):
+        return 0
+    return to_units(checkout.amount) - received
+
+
+def _payment(
+    checkout: CheckoutFacts, transfers: Sequence[TransferRow]
+) -> dict[str, Any] | None:
+    shown = _representative(checkout, transfers)
+    if checkout.status in _WITHOUT_PAYMENT or shown is None:
+        return None
+    return {
+        "amount_crypto": format_token(checkout.amount_received),
+        "crypto_currency": shown.token,
+        "network": shown.chain,
+        "tx_hash": shown.tx_hash,
+        "sender_address": shown.sender,
+        "confirmed_at": iso_or_none(shown.confirmed_at),
+    }
+
+
+def _representative(
+    checkout: CheckoutFacts, transfers: Sequence[TransferRow]
+) -> TransferRow | None:
+    """Return the transfer that completed the checkout, or before completion the latest one credited."""
+    standing = [t for t in transfers if t.state != TransferState.ORPHANED] or list(
+        transfers
+    )
+    if checkout.status != CheckoutStatus.COMPLETED:
+        return standing[-1] if standing else None
+    final = [t for t in standing if t.confirmed_at is not None]
+    final.sort(key=lambda t: t.confirmed_at)  # type: ignore[arg-type, return-value]
+    paid = 0
+    for transfer in final:
+        paid += transfer.units
+        if paid >= needed_units(checkout.amount):
+            return transfer
+    return standing[-1] if standing else None
+
+
+def _transfer(transfer: TransferRow) -> dict[str, Any]:
+    return {
+        "chain": transfer.chain,
+        "token": transfer.token,
+        "amount": format_token(from_units(transfer.units)),
+        "tx_hash": transfer.tx_hash,
+        "position": transfer.position,
+        "sender_address": transfer.sender,
+        "confirmations": confirmations_of(transfer),
+        "required_confirmations": chain_spec(transfer.chain).confirmations,
+        "status": transfer.state,
+        "detected_at": iso(transfer.detected_at),
+        "confirmed_at": iso_or_none(transfer.confirmed_at),
+    }
+
+
+def confirmations_of(transfer: TransferRow) -> int:
+    """Count the blocks on a transfer, its own included; simulated ones have no chain to count on."""
+    required = chain_spec(transfer.chain).confirmations
+    if transfer.state == TransferState.ORPHANED:
+        return 0
+    if transfer.mode == "test" or transfer.head is None:
+        return required if transfer.state == TransferState.CONFIRMED else 1
+    counted = max(transfer.head - transfer.block_height + 1, 0)
+    return (
+        max(counted, required) if transfer.state == TransferState.CONFIRMED else counted
+    )

@@ -1,0 +1,28 @@
+"""What counts as paid. Pure arithmetic on exact Decimals and integer base units."""
+
+from decimal import Decimal
+
+from gateway.core.money import CENT, to_units
+
+# Below ten cents the tolerance would swallow the price.
+MIN_AMOUNT = Decimal("0.10")
+MAX_AMOUNT = Decimal("1000000.00")
+_TOLERANCE_RATE = Decimal("0.01")
+_MIN_TOLERANCE = Decimal("0.05")
+# Smaller transfers are recorded and never matched: they are spam far more often than money.
+DUST_UNITS = to_units(CENT)
+
+
+def tolerance(amount: Decimal) -> Decimal:
+    """Return how far from `amount` USD a payment may be: the larger of 1 % and 5 cents."""
+    return max(amount * _TOLERANCE_RATE, _MIN_TOLERANCE)
+
+
+def needed_units(amount: Decimal) -> int:
+    """Return the base units from which on a checkout of `amount` USD counts as paid."""
+    return to_units(amount - tolerance(amount))
+
+
+def overpaid_above_units(amount: Decimal) -> int:
+    """Return the base units above which a checkout of `amount` USD was paid too much."""
+    return to_units(amount + tolerance(amount))

@@ -1,0 +1,137 @@
+"""Reading checkouts without the ORM: one statement, one tuple, for the paths that must be fast (docs/adr/0003)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+from django.db import connection
+
+
+class CheckoutFacts(Protocol):
+    """What a payload needs of a checkout; a model instance has it, and so has a `CheckoutRow`."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def public_id(self) -> str: ...
+    @property
+    def code(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def exception(self) -> str: ...
+    @property
+    def amount(self) -> Decimal: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def metadata(self) -> str: ...
+    @property
+    def customer_ref(self) -> str: ...
+    @property
+    def product_ref(self) -> str: ...
+    @property
+    def order_ref(self) -> str: ...
+    @property
+    def offers(self) -> Any: ...
+    @property
+    def amount_received(self) -> Decimal: ...
+    @property
+    def expires_at(self) -> datetime: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def paid_at(self) -> datetime | None: ...
+
+
+class CheckoutRow(NamedTuple):
+    """A checkout as read by `COLUMNS`; `replaces` is the public id of the checkout it succeeds."""
+
+    id: int
+    public_id: str
+    code: str
+    mode: str
+    status: str
+    exception: str
+    amount: Decimal
+    currency: str
+    description: str
+    metadata: str
+    customer_ref: str
+    product_ref: str
+    order_ref: str
+    offers_json: str
+    amount_received: Decimal
+    expires_at: datetime
+    created_at: datetime
+    paid_at: datetime | None
+    replaces: str | None
+    has_payments: bool
+
+    @property
+    def offers(self) -> Any:
+        """What was offered, `{chain: {"tokens": [...], "address": ...}}`."""
+        return orjson.loads(self.offers_json)
+
+
+COLUMNS = """
+    c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,
+    c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
+    c.expires_at, c.created_at, c.paid_at,
+    (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
+    EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)
+"""
+
+
+class TransferRow(NamedTuple):
+    """A credited transfer. `head` is the chain's height as last seen, for counting confirmations."""
+
+    checkout_id: int
+    transfer_id: int
+    chain: str
+    token: str
+    units: int
+    tx_hash: str
+    position: int
+    sender: str
+    state: str
+    mode: str
+    block_height: int
+    head: int | None
+    detected_at: datetime
+    confirmed_at: datetime | None
+
+
+_TRANSFERS = """
+    SELECT p.checkout_id, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
+           t.block_height, k.head, t.detected_at, t.confirmed_at
+    FROM checkouts_payment p
+    JOIN wallets_transfer t ON t.id = p.transfer_id
+    LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+    WHERE p.checkout_id = ANY(%s::bigint[])
+    ORDER BY p.checkout_id, t.id
+"""
+
+
+def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRow]]:
+    """Return every transfer credited to the checkouts, orphaned ones included, in the order they were recorded."""
+    found: dict[int, list[TransferRow]] = defaultdict(list)
+    if checkout_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_TRANSFERS, [list(checkout_ids)])
+            for values in cursor:
+                row = TransferRow._make(values)
+                found[row.checkout_id].append(row._replace(units=int(row.units)))
+    return found
+
+
+def transfers_of(rows: Iterable[CheckoutRow]) -> dict[int, list[TransferRow]]:
+    """Return the credited transfers of rows, asking only where there are any."""
+    return credited_transfers([row.id for row in rows if row.has_payments])

@@ -1,0 +1,157 @@
+"""The checkout API's shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
+
+from rest_framework import serializers as s
+
+from checkouts.forms import (
+    DEFAULT_EXPIRES_IN,
+    MAX_DESCRIPTION,
+    MAX_EXPIRES_IN,
+    MIN_EXPIRES_IN,
+)
+from checkouts.references import MAX_LENGTH
+from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from wallets.states import TransferState
+
+__all__ = [
+    "PAGE_PARAMETERS",
+    "STATUSES",
+    "ChainOption",
+    "Checkout",
+    "CheckoutList",
+    "CreatedCheckout",
+    "NewCheckout",
+    "OptionChoice",
+    "errors",
+]
+
+STATUSES = list(CheckoutStatus.values)
+
+
+class NewCheckout(s.Serializer[None]):
+    """Body of `POST /checkouts`."""
+
+    amount = s.CharField(
+        help_text='USD as a string with at most two decimals, "0.10" to "1000000.00".'
+    )
+    currency = s.ChoiceField(choices=["USD"])
+    description = s.CharField(
+        required=False, allow_null=True, max_length=MAX_DESCRIPTION
+    )
+    metadata = s.DictField(
+        required=False,
+        allow_null=True,
+        help_text="At most 4,096 bytes; returned in webhooks untouched.",
+    )
+    customer_email = s.EmailField(required=False, allow_null=True)
+    redirect_url = s.URLField(required=False, allow_null=True)
+    webhook_url = s.URLField(required=False, allow_null=True)
+    expires_in = s.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=MIN_EXPIRES_IN,
+        max_value=MAX_EXPIRES_IN,
+        default=DEFAULT_EXPIRES_IN,
+    )
+    customer_ref = s.CharField(required=False, allow_null=True, max_length=MAX_LENGTH)
+    product_ref = s.CharField(required=False, allow_null=True, max_length=MAX_LENGTH)
+    order_ref = s.CharField(
+        required=False,
+        allow_null=True,
+        max_length=MAX_LENGTH,
+        help_text="Makes creation idempotent together with amount and currency.",
+    )
+    test_scenario = s.ChoiceField(
+        choices=TestScenario.choices, required=False, help_text="Test keys only."
+    )
+
+
+class References(s.Serializer[None]):
+    """The merchant's own ids; only compared with each other."""
+
+    customer_ref = s.CharField(allow_null=True)
+    product_ref = s.CharField(allow_null=True)
+    order_ref = s.CharField(allow_null=True)
+    ambiguity_resolution_armed = s.BooleanField()
+
+
+class Payment(s.Serializer[None]):
+    """How a checkout was paid."""
+
+    amount_crypto = s.CharField()
+    crypto_currency = s.CharField()
+    network = s.CharField()
+    tx_hash = s.CharField()
+    sender_address = s.CharField()
+    confirmed_at = s.DateTimeField(allow_null=True)
+
+
+class CreditedTransfer(s.Serializer[None]):
+    """One on-chain transfer credited to a checkout."""
+
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    tx_hash = s.CharField()
+    position = s.IntegerField()
+    sender_address = s.CharField()
+    confirmations = s.IntegerField()
+    required_confirmations = s.IntegerField()
+    status = s.ChoiceField(choices=TransferState.choices)
+    detected_at = s.DateTimeField()
+    confirmed_at = s.DateTimeField(allow_null=True)
+
+
+class Checkout(s.Serializer[None]):
+    """A checkout."""
+
+    id = s.CharField()
+    status = s.ChoiceField(choices=CheckoutStatus.choices)
+    amount = s.CharField()
+    currency = s.CharField()
+    description = s.CharField(allow_null=True)
+    metadata = s.DictField()
+    checkout_url = s.URLField()
+    references = References()
+    payment = Payment(allow_null=True)
+    expires_at = s.DateTimeField()
+    created_at = s.DateTimeField()
+    livemode = s.BooleanField()
+    amount_received = s.CharField()
+    amount_remaining = s.CharField()
+    exception = s.ChoiceField(choices=CheckoutException.choices, allow_null=True)
+    paid_at = s.DateTimeField(allow_null=True)
+    replaces = s.CharField(allow_null=True)
+    transfers = CreditedTransfer(many=True)
+
+
+class ChainOption(s.Serializer[None]):
+    """A chain a checkout can be paid on."""
+
+    chain = s.CharField()
+    name = s.CharField()
+    tokens = s.ListField(child=s.CharField())
+    estimatedConfirmSec = s.IntegerField()
+    gasTier = s.ChoiceField(choices=["low", "medium", "high"])
+    priority = s.IntegerField()
+    badge = s.CharField(allow_null=True)
+    exactAmountRequired = s.BooleanField()
+    address = s.CharField(allow_null=True)
+    payAmount = s.CharField(allow_null=True)
+    paymentUri = s.CharField(allow_null=True)
+
+
+class CreatedCheckout(Checkout):
+    """A checkout with the chains it can be paid on."""
+
+    available_chains = ChainOption(many=True)
+
+
+class OptionChoice(s.Serializer[None]):
+    """Body of `POST /checkouts/{id}/options`."""
+
+    chain = s.CharField()
+    token = s.CharField()
+
+
+CheckoutList = paginated("CheckoutList", Checkout)

@@ -1,0 +1,1 @@
+"""Every change to checkouts, a module per noun."""

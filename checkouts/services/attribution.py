@@ -1,0 +1,208 @@
+"""Crediting transfers: the queue of changed facts, taken in batches, each batch one transaction.
+
+Locks are taken in the order every writer keeps: transfers by id, checkouts by id, then counters and events.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from checkouts.matching import (
+    CheckoutFacts,
+    Credit,
+    ToInbox,
+    TransferFacts,
+    decide_deposit,
+)
+from checkouts.models import Checkout, InboxItem
+from checkouts.services.moves import recompute
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from wallets.models import Transfer
+from wallets.networks import is_accepted
+from wallets.states import ClaimKind, TransferState
+
+BATCH = 500
+
+
+def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
+    """Deal with every queued transfer; return how many there were. Safe to run many times at once."""
+    total = 0
+    while dealt_with := _attribute_batch(now=now, batch=batch):
+        total += dealt_with
+    return total
+
+
+@transaction.atomic
+def _attribute_batch(*, now: datetime, batch: int) -> int:
+    transfers = _take(batch)
+    if not transfers:
+        return 0
+    checkouts = _lock_checkouts(transfers)
+    outcome = _decide(transfers, checkouts)
+    _write_claims(outcome.credited, now)
+    _write_payments(outcome.credited, now)
+    _write_inbox(outcome.inbox, now)
+    touched = {checkout.pk: checkout for _, checkout, _ in outcome.credited}
+    touched |= {
+        checkout.pk: checkout for checkout in _credited_before(transfers, checkouts)
+    }
+    recompute([touched[pk] for pk in sorted(touched)], now=now)
+    _release(transfers, outcome.decided, now)
+    return len(transfers)
+
+
+def _take(batch: int) -> list[Transfer]:
+    """Lock the oldest queued transfers that nobody else is dealing with."""
+    return list(
+        Transfer.objects.queued()
+        .select_for_update(skip_locked=True, of=("self",))
+        .select_related("deposit")[:batch]
+    )
+
+
+def _lock_checkouts(transfers: Iterable[Transfer]) -> dict[bytes, Checkout]:
+    """Lock the checkouts whose addresses the transfers went to; keyed by deposit nonce."""
+    nonces = {bytes(t.deposit.nonce) for t in transfers if t.deposit is not None}
+    locked = Checkout.objects.locked().filter(deposit_nonce__in=nonces)
+    return {bytes(checkout.deposit_nonce): checkout for checkout in locked}
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What a batch was decided to be."""
+
+    credited: list[tuple[Transfer, Checkout, str]] = field(default_factory=list)
+    inbox: list[tuple[Transfer, Checkout | None, ToInbox]] = field(default_factory=list)
+
+    @property
+    def decided(self) -> set[int]:
+        return {t.pk for t, *_ in self.credited} | {t.pk for t, *_ in self.inbox}
+
+
+def _decide(
+    transfers: Sequence[Transfer], checkouts: dict[bytes, Checkout]
+) -> _Outcome:
+    """Decide what was never decided; what a reorganisation removed waits until it returns."""
+    outcome = _Outcome()
+    for transfer in transfers:
+        if transfer.decided_at is not None or transfer.state == TransferState.ORPHANED:
+            continue
+        checkout = _checkout_of(transfer, checkouts)
+        if checkout is None:
+            no_checkout = ToInbox(
+                InboxReason.UNMATCHED, "no checkout belongs to this address"
+            )
+            outcome.inbox.append((transfer, None, no_checkout))
+            continue
+        decision = decide_deposit(_facts(transfer), _checkout_facts(checkout))
+        if isinstance(decision, Credit):
+            outcome.credited.append((transfer, checkout, decision.reason))
+        else:
+            outcome.inbox.append((transfer, checkout, decision))
+    return outcome
+
+
+def _checkout_of(
+    transfer: Transfer, checkouts: dict[bytes, Checkout]
+) -> Checkout | None:
+    return checkouts.get(bytes(transfer.deposit.nonce)) if transfer.deposit else None
+
+
+def _facts(transfer: Transfer) -> TransferFacts:
+    return TransferFacts(
+        chain=transfer.chain,
+        token=transfer.token,
+        accepted=is_accepted(transfer.chain, transfer.token),
+        units=int(transfer.units),
+        block_time=transfer.block_time,
+    )
+
+
+def _checkout_facts(checkout: Checkout) -> CheckoutFacts:
+    return CheckoutFacts(
+        status=CheckoutStatus(checkout.status),
+        offers=checkout.offers,
+        expires_at=checkout.expires_at,
+    )
+
+
+def _credited_before(
+    transfers: Iterable[Transfer], checkouts: dict[bytes, Checkout]
+) -> list[Checkout]:
+    """Return the checkouts of transfers decided earlier whose facts changed since."""
+    found = (_checkout_of(t, checkouts) for t in transfers if t.decided_at is not None)
+    return [checkout for checkout in found if checkout is not None]
+
+
+_CLAIM = """
+    INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
+    SELECT id, %s, %s::timestamptz FROM unnest(%s::bigint[]) AS t(id)
+"""
+_PAY = """
+    INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at)
+    SELECT checkout_id, transfer_id, reason, %s::timestamptz
+    FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS p(checkout_id, transfer_id, reason)
+"""
+_RELEASE = """
+    UPDATE wallets_transfer
+    SET queued_at = NULL,
+        decided_at = CASE WHEN id = ANY(%s::bigint[]) THEN %s::timestamptz ELSE decided_at END
+    WHERE id = ANY(%s::bigint[])
+"""
+
+
+def _write_claims(
+    credited: Sequence[tuple[Transfer, Checkout, str]], now: datetime
+) -> None:
+    """Claim the transfers; the primary key refuses one that is in use already."""
+    if credited:
+        ids = [transfer.pk for transfer, _, _ in credited]
+        with connection.cursor() as cursor:
+            cursor.execute(_CLAIM, [ClaimKind.CHECKOUT.value, now, ids])
+
+
+def _write_payments(
+    credited: Sequence[tuple[Transfer, Checkout, str]], now: datetime
+) -> None:
+    if credited:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _PAY,
+                [
+                    now,
+                    [checkout.pk for _, checkout, _ in credited],
+                    [transfer.pk for transfer, _, _ in credited],
+                    [reason for _, _, reason in credited],
+                ],
+            )
+
+
+def _write_inbox(
+    items: Sequence[tuple[Transfer, Checkout | None, ToInbox]], now: datetime
+) -> None:
+    InboxItem.objects.bulk_create(
+        InboxItem(
+            merchant_id=transfer.merchant_id,
+            mode=transfer.mode,
+            transfer=transfer,
+            checkout=checkout,
+            reason=decision.reason,
+            explanation=decision.explanation,
+            # Dust is kept for the books, not for anybody's attention.
+            status=(
+                InboxStatus.DISMISSED
+                if decision.reason == InboxReason.DUST
+                else InboxStatus.OPEN
+            ),
+            created_at=now,
+        )
+        for transfer, checkout, decision in items
+    )
+
+
+def _release(transfers: Sequence[Transfer], decided: set[int], now: datetime) -> None:
+    """Take the batch off the queue. The watcher cannot have changed these rows: we hold their locks."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, [list(decided), now, [t.pk for t in transfers]])

@@ -1,0 +1,188 @@
+"""Creating a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from accounts.states import Mode
+from checkouts.inputs import NewCheckout
+from checkouts.models import CheckoutCount
+from checkouts.rows import COLUMNS, CheckoutRow
+from checkouts.scenarios import steps_of
+from checkouts.states import CheckoutStatus
+from gateway.core.errors import ConflictError
+from gateway.core.ids import new_code, new_id
+from wallets.forwarder import checksum, deposit_key
+from wallets.selectors import Offerable, offerable_chains
+
+# An order_ref being created by somebody else at this very moment is seen on the second look.
+_LOOKS = 5
+# Addresses stay in the watcher's filter this long after their checkout ended; late money is seen.
+_WATCH_AFTER_EXPIRY = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedCheckout:
+    """The checkout, and whether this call made it (or found the one an order_ref named already)."""
+
+    row: CheckoutRow
+    is_new: bool
+
+
+def create_checkout(
+    merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: datetime
+) -> CreatedCheckout:
+    """Create a checkout, or return the one with the same order_ref, amount and currency.
+
+    Any number of identical calls at once make one checkout. Raises ConflictError (receiving_wallet_missing).
+    """
+    chains = offerable_chains(merchant_id, mode)
+    if not chains:
+        raise ConflictError(
+            "Set up a receiving wallet on at least one available chain first.",
+            code="receiving_wallet_missing",
+        )
+    parameters = _parameters(merchant_id, mode, wanted, chains, now)
+    for _ in range(_LOOKS):
+        with connection.cursor() as cursor:
+            cursor.execute(_CREATE, parameters)
+            created_id, *known = cursor.fetchone()
+        if known[0] is not None:
+            return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+        if created_id is not None:
+            return CreatedCheckout(row=_row(created_id, parameters), is_new=True)
+    raise ConflictError("The same order_ref is being created elsewhere; try again.")
+
+
+def _parameters(
+    merchant_id: int,
+    mode: Mode,
+    wanted: NewCheckout,
+    chains: list[Offerable],
+    now: datetime,
+) -> dict[str, Any]:
+    nonce = secrets.token_bytes(32)
+    destinations = list(
+        {chain.destination for chain in chains if chain.destination is not None}
+    )
+    keys = {
+        destination: deposit_key(destination, nonce) for destination in destinations
+    }
+    expires_at = now + timedelta(seconds=wanted.expires_in)
+    steps = steps_of(wanted.test_scenario, now) if mode == Mode.TEST else []
+    return {
+        "public_id": new_id(f"chk_{mode}"),
+        "code": new_code(),
+        "merchant": merchant_id,
+        "mode": mode,
+        "amount": wanted.amount,
+        "currency": wanted.currency,
+        "description": wanted.description,
+        "metadata": wanted.metadata,
+        "customer_email": wanted.customer_email,
+        "redirect_url": wanted.redirect_url,
+        "webhook_url": wanted.webhook_url,
+        "customer_ref": wanted.customer_ref,
+        "product_ref": wanted.product_ref,
+        "order_ref": wanted.order_ref,
+        "creation_ref": wanted.order_ref or None,
+        "offers": orjson.dumps(_offers(chains, keys)).decode(),
+        "nonce": nonce,
+        "test_scenario": wanted.test_scenario if mode == Mode.TEST else "",
+        "expires_at": expires_at,
+        "created_at": now,
+        "watched_until": expires_at + _WATCH_AFTER_EXPIRY,
+        "keys": [keys[destination] for destination in destinations],
+        "destinations": destinations,
+        "step_kinds": [step.kind for step in steps],
+        "step_times": [step.due_at for step in steps],
+        "slot": secrets.randbelow(CheckoutCount.SLOTS),
+    }
+
+
+def _offers(chains: list[Offerable], keys: dict[bytes, bytes]) -> dict[str, Any]:
+    return {
+        chain.name: {
+            "tokens": chain.tokens,
+            "address": None
+            if chain.destination is None
+            else checksum(keys[chain.destination]),
+        }
+        for chain in chains
+    }
+
+
+def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
+    """Return the row just written from what was written, sparing the database a second question."""
+    return CheckoutRow(
+        id=created_id,
+        status=CheckoutStatus.PENDING,
+        exception="",
+        offers_json=parameters["offers"],
+        amount_received=_NOTHING,
+        paid_at=None,
+        replaces=None,
+        has_payments=False,
+        **{name: parameters[name] for name in _ECHOED},
+    )
+
+
+_NOTHING = Decimal(0)
+_ECHOED = [
+    "public_id",
+    "code",
+    "mode",
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    "expires_at",
+    "created_at",
+]
+
+# `known` answers the replay; the unique constraint answers two creations at the same moment: the loser inserts
+# nothing and finds the winner's row when it looks again.
+_CREATE = f"""
+WITH known AS MATERIALIZED (
+    SELECT {COLUMNS} FROM checkouts_checkout c
+    WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
+      AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
+), created AS (
+    INSERT INTO checkouts_checkout (
+        public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
+        customer_email, redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers,
+        deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
+    SELECT
+        %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
+        %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
+        %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
+        %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
+    WHERE NOT EXISTS (SELECT FROM known)
+    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
+    RETURNING id
+), addresses AS (
+    INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
+    SELECT a.key, a.destination, %(nonce)s::bytea, %(merchant)s, %(mode)s, %(created_at)s::timestamptz,
+           %(watched_until)s::timestamptz
+    FROM created, unnest(%(keys)s::bytea[], %(destinations)s::bytea[]) AS a(key, destination)
+), steps AS (
+    INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
+    SELECT created.id, s.kind, s.due_at
+    FROM created, unnest(%(step_kinds)s::text[], %(step_times)s::timestamptz[]) AS s(kind, due_at)
+), counted AS (
+    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
+    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', %(slot)s, 1 FROM created
+    ON CONFLICT (merchant_id, mode, status, slot)
+    DO UPDATE SET value = checkouts_checkoutcount.value + 1
+)
+SELECT created.id, known.*
+FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
+"""  # noqa: S608 - only our own column names and constants are put in

@@ -1,0 +1,67 @@
+"""Expiring checkouts nobody paid, once the chains they were offered on were read far enough to be sure."""
+
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from checkouts.matching import GRACE
+from checkouts.models import Checkout
+from checkouts.services.moves import expire
+
+BATCH = 500
+# An outage of ours is not the buyer's fault, but a merchant must know some day.
+PATIENCE = timedelta(hours=24)
+
+# A payment whose block time is within the grace still counts, so a live checkout expires only after each of its
+# chains was read, in a pass begun after the grace, up to a head its sources agree on.
+_DUE = """
+    SELECT c.id FROM checkouts_checkout c
+    WHERE c.status IN ('pending', 'underpaid')
+      AND c.expires_at <= %(now)s::timestamptz
+      AND (c.mode = 'test'
+           OR c.expires_at <= %(now)s::timestamptz - %(patience)s::interval
+           OR NOT EXISTS (
+                SELECT FROM jsonb_object_keys(c.offers) AS offered(chain)
+                LEFT JOIN wallets_chaincursor k ON k.chain = offered.chain
+                WHERE k.read_through_at IS NULL OR k.read_through_at <= c.expires_at + %(grace)s::interval))
+      AND NOT EXISTS (
+            SELECT FROM wallets_depositaddress d JOIN wallets_transfer t ON t.deposit_id = d.id
+            WHERE d.nonce = c.deposit_nonce AND t.queued_at IS NOT NULL)
+      AND NOT EXISTS (
+            SELECT FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
+            WHERE p.checkout_id = c.id AND t.state = 'detected')
+    ORDER BY c.expires_at
+    LIMIT %(batch)s
+"""
+
+
+def expire_due_checkouts(*, now: datetime) -> int:
+    """Expire what is due; return how many checkouts did."""
+    total = 0
+    while expired := _expire_batch(now=now):
+        total += expired
+    return total
+
+
+@transaction.atomic
+def _expire_batch(*, now: datetime) -> int:
+    due = _due_ids(now)
+    # Whoever credits one of these right now holds its lock; the next sweep looks at it again.
+    checkouts = list(
+        Checkout.objects.live()
+        .filter(pk__in=due)
+        .order_by("pk")
+        .select_for_update(of=("self",), skip_locked=True)
+    )
+    still_due = set(_due_ids(now)) if checkouts else set()
+    expiring = [checkout for checkout in checkouts if checkout.pk in still_due]
+    expire(expiring, now=now)
+    return len(expiring)
+
+
+def _due_ids(now: datetime) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _DUE, {"now": now, "patience": PATIENCE, "grace": GRACE, "batch": BATCH}
+        )
+        return [pk for (pk,) in cursor]

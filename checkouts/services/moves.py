@@ -1,0 +1,266 @@
+"""Moving checkouts: the only writer of status, amounts received and counts, and of the events that tell of them.
+
+Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transaction.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import connection
+
+from accounts.states import Mode
+from checkouts.errors import IllegalMoveError
+from checkouts.models import Checkout, CheckoutCount, InboxItem
+from checkouts.payloads import checkout_payload
+from checkouts.pricing import needed_units, overpaid_above_units
+from checkouts.rows import TransferRow, credited_transfers
+from checkouts.states import (
+    MOVES,
+    CheckoutException,
+    CheckoutStatus,
+    InboxReason,
+    Received,
+    derive_status,
+)
+from gateway.core import json
+from gateway.core.money import from_units
+from wallets.states import TransferState
+from webhooks.services import NewEvent, publish
+
+EVENT_OF = {
+    CheckoutStatus.COMPLETED: "checkout.completed",
+    CheckoutStatus.EXPIRED: "checkout.expired",
+    CheckoutStatus.UNDERPAID: "checkout.underpaid",
+}
+
+Transfers = Mapping[int, Sequence[TransferRow]]
+
+
+def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
+    """Derive each checkout's status and sums from its transfers, and tell what changed."""
+    transfers = credited_transfers([checkout.pk for checkout in checkouts])
+    movement = _Movement()
+    for checkout in checkouts:
+        movement.follow(checkout, transfers.get(checkout.pk, []), now)
+    movement.write(transfers, now)
+
+
+def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
+    """Move unpaid checkouts to `expired`; the caller made sure that their chains were read far enough."""
+    movement = _Movement()
+    for checkout in checkouts:
+        movement.move(checkout, CheckoutStatus.EXPIRED)
+    movement.write(credited_transfers([checkout.pk for checkout in checkouts]), now)
+
+
+def received(transfers: Iterable[TransferRow]) -> Received:
+    """Add up the credited transfers that a chain still holds."""
+    standing = [t for t in transfers if t.state != TransferState.ORPHANED]
+    return Received(
+        seen=sum(t.units for t in standing),
+        confirmed=sum(t.units for t in standing if t.state == TransferState.CONFIRMED),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An event to write once the rows are."""
+
+    checkout: Checkout
+    type: str
+
+
+class _Movement:
+    """What a batch of checkouts goes through, collected so that each table is written once."""
+
+    def __init__(self) -> None:
+        self.changed: dict[int, Checkout] = {}
+        self.told: list[_Told] = []
+        self.reversals: list[Checkout] = []
+        self.counts: Counter[tuple[int, str, str]] = Counter()
+
+    def follow(
+        self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
+    ) -> None:
+        """Bring one checkout in line with its transfers."""
+        sums = received(transfers)
+        amount_received = from_units(sums.seen)
+        if amount_received != checkout.amount_received:
+            checkout.amount_received = amount_received
+            self.changed[checkout.pk] = checkout
+        status = derive_status(
+            CheckoutStatus(checkout.status),
+            sums,
+            needed_units=needed_units(checkout.amount),
+        )
+        if status != checkout.status:
+            self.move(checkout, status, paid_at=now)
+        self._note_shortfall(checkout, sums)
+        self._note_exception(checkout, sums)
+
+    def move(
+        self,
+        checkout: Checkout,
+        status: CheckoutStatus,
+        *,
+        paid_at: datetime | None = None,
+    ) -> None:
+        """Move one checkout. Raises IllegalMoveError where the table of moves has no such move."""
+        before = CheckoutStatus(checkout.status)
+        if status not in MOVES[before]:
+            raise IllegalMoveError(checkout.public_id, before, status)
+        self.counts[checkout.merchant_id, checkout.mode, before] -= 1
+        self.counts[checkout.merchant_id, checkout.mode, status] += 1
+        checkout.status = status
+        self.changed[checkout.pk] = checkout
+        if status == CheckoutStatus.COMPLETED:
+            checkout.paid_at = paid_at
+        if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
+            self._tell(checkout)
+
+    def _note_shortfall(self, checkout: Checkout, sums: Received) -> None:
+        """Report a shortfall, and again after each top-up that still falls short."""
+        if checkout.status != CheckoutStatus.UNDERPAID:
+            reported = Decimal(0)
+        elif sums.unconfirmed:
+            return
+        else:
+            reported = from_units(sums.confirmed)
+        if reported == checkout.underpaid_reported:
+            return
+        checkout.underpaid_reported = reported
+        self.changed[checkout.pk] = checkout
+        if reported:
+            self._tell(checkout)
+
+    def _note_exception(self, checkout: Checkout, sums: Received) -> None:
+        exception = _exception(checkout, sums)
+        if exception == checkout.exception:
+            return
+        checkout.exception = exception
+        self.changed[checkout.pk] = checkout
+        if exception == CheckoutException.REVERSED:
+            self.reversals.append(checkout)
+
+    def _tell(self, checkout: Checkout) -> None:
+        self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
+
+    def write(self, transfers: Transfers, now: datetime) -> None:
+        """Write everything, the events last: their counter is the last lock in the order."""
+        events = [
+            self._event(told, transfers.get(told.checkout.pk, [])) for told in self.told
+        ]
+        if self.changed:
+            _update(list(self.changed.values()))
+            _count(self.counts)
+        _alert(self.reversals, transfers, now)
+        publish(events, now=now)
+
+    def _event(self, told: _Told, transfers: Sequence[TransferRow]) -> NewEvent:
+        checkout = told.checkout
+        checkout.event_count += 1
+        self.changed[checkout.pk] = checkout
+        replaces = checkout.replaces.public_id if checkout.replaces else None
+        return NewEvent(
+            merchant_id=checkout.merchant_id,
+            mode=Mode(checkout.mode),
+            type=told.type,
+            subject_id=checkout.public_id,
+            occurrence=f"{checkout.public_id}:{checkout.event_count}",
+            data=json.dumps(checkout_payload(checkout, transfers, replaces=replaces)),
+            url=checkout.webhook_url,
+        )
+
+
+def _exception(checkout: Checkout, sums: Received) -> CheckoutException:
+    if checkout.status == CheckoutStatus.UNDERPAID:
+        return CheckoutException.UNDERPAID
+    if checkout.status != CheckoutStatus.COMPLETED:
+        return CheckoutException.NONE
+    if sums.confirmed < needed_units(checkout.amount):
+        return CheckoutException.REVERSED
+    if sums.seen > overpaid_above_units(checkout.amount):
+        return CheckoutException.OVERPAID
+    return CheckoutException.NONE
+
+
+_UPDATE = """
+    UPDATE checkouts_checkout c
+    SET status = u.status, exception = u.exception, amount_received = u.received,
+        underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at
+    FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::numeric[], %s::numeric[], %s::int[],
+                %s::timestamptz[])
+         AS u(id, status, exception, received, reported, event_count, paid_at)
+    WHERE c.id = u.id
+"""
+
+
+def _update(checkouts: Sequence[Checkout]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _UPDATE,
+            [
+                [c.pk for c in checkouts],
+                [str(c.status) for c in checkouts],
+                [str(c.exception) for c in checkouts],
+                [c.amount_received for c in checkouts],
+                [c.underpaid_reported for c in checkouts],
+                [c.event_count for c in checkouts],
+                [c.paid_at for c in checkouts],
+            ],
+        )
+
+
+_COUNT = """
+    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
+    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::int[], %s::bigint[])
+    ON CONFLICT (merchant_id, mode, status, slot)
+    DO UPDATE SET value = checkouts_checkoutcount.value + EXCLUDED.value
+"""
+
+
+def _count(counts: Counter[tuple[int, str, str]]) -> None:
+    changes = sorted((key, change) for key, change in counts.items() if change)
+    if not changes:
+        return
+    slot = secrets.randbelow(CheckoutCount.SLOTS)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _COUNT,
+            [
+                [merchant for (merchant, _, _), _ in changes],
+                [str(mode) for (_, mode, _), _ in changes],
+                [str(status) for (_, _, status), _ in changes],
+                [slot] * len(changes),
+                [change for _, change in changes],
+            ],
+        )
+
+
+def _alert(checkouts: Sequence[Checkout], transfers: Transfers, now: datetime) -> None:
+    """Tell the merchant's team of completed checkouts whose money a reorganisation took back."""
+    lost = [
+        (checkout, transfer)
+        for checkout in checkouts
+        for transfer in transfers[checkout.pk]
+        if transfer.state == TransferState.ORPHANED
+    ]
+    InboxItem.objects.bulk_create(
+        [
+            InboxItem(
+                merchant_id=checkout.merchant_id,
+                mode=checkout.mode,
+                transfer_id=transfer.transfer_id,
+                checkout=checkout,
+                reason=InboxReason.REVERSED,
+                explanation="a reorganisation removed this transfer after the checkout completed",
+                created_at=now,
+            )
+            for checkout, transfer in lost
+        ],
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,107 @@
+"""Playing test checkouts: simulated transfers that take the same way as real ones from the moment they are rows."""
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from checkouts.models import Checkout, TestStep
+from checkouts.scenarios import SHARES, StepKind
+from checkouts.services.attribution import attribute_transfers
+from checkouts.services.expiry import expire_due_checkouts
+from gateway.core.money import round_up_to_cent, to_units
+from wallets.models import DepositAddress, Transfer
+from wallets.networks import chain_spec
+from wallets.services import (
+    NewTransfer,
+    confirm_transfers,
+    orphan_transfers,
+    record_transfers,
+    revive_transfers,
+)
+
+BATCH = 100
+_JUST_LATE = timedelta(seconds=120)
+
+
+def play_due_steps(*, now: datetime) -> int:
+    """Play every due step; return how many there were. A step is done once, whoever plays it."""
+    total = 0
+    while played := _play_batch(now=now):
+        total += played
+    return total
+
+
+def _play_batch(*, now: datetime) -> int:
+    with transaction.atomic():
+        steps = list(
+            TestStep.objects.filter(done_at=None, due_at__lte=now)
+            .order_by("due_at", "pk")
+            .select_for_update(skip_locked=True, of=("self",))
+            .select_related("checkout")[:BATCH]
+        )
+        for step in steps:
+            _play(step, now)
+        TestStep.objects.filter(pk__in=[step.pk for step in steps]).update(done_at=now)
+    if steps:
+        attribute_transfers(now=now)
+        expire_due_checkouts(now=now)
+    return len(steps)
+
+
+def _play(step: TestStep, now: datetime) -> None:
+    checkout = step.checkout
+    match StepKind(step.kind):
+        case (
+            StepKind.PAY
+            | StepKind.PAY_SHORT
+            | StepKind.PAY_OVER
+            | StepKind.PAY_LATE as kind
+        ):
+            confirm_transfers([_send(checkout, kind, now)], now=now)
+        case StepKind.DETECT:
+            _send(checkout, StepKind.DETECT, now)
+        case StepKind.ORPHAN:
+            orphan_transfers(_sent(checkout), now=now)
+        case StepKind.RETURN:
+            revive_transfers(_sent(checkout), now=now)
+            confirm_transfers(_sent(checkout), now=now)
+        case StepKind.EXPIRE:
+            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=now).update(
+                expires_at=now
+            )
+
+
+def _sent(checkout: Checkout) -> list[int]:
+    sent = Transfer.objects.filter(
+        deposit__nonce=checkout.deposit_nonce, mode=checkout.mode
+    )
+    return list(sent.order_by("pk").values_list("pk", flat=True))
+
+
+def _send(checkout: Checkout, kind: StepKind, now: datetime) -> int:
+    """Write the simulated transfer of a paying step; return its id."""
+    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
+    payable = [name for name, offer in checkout.offers.items() if offer["address"]]
+    chain = min(payable, key=lambda name: chain_spec(name).priority)
+    token = checkout.offers[chain]["tokens"][0]
+    amount = round_up_to_cent(checkout.amount * SHARES[kind])
+    late = checkout.expires_at + _JUST_LATE if kind == StepKind.PAY_LATE else now
+    transfer = NewTransfer(
+        chain=chain,
+        tx_hash=f"0x{secrets.token_hex(32)}",
+        position=0,
+        token=token,
+        token_address=chain_spec(chain).tokens[token].address,
+        units=to_units(amount),
+        sender=f"0x{secrets.token_hex(20)}",
+        recipient=checkout.offers[chain]["address"],
+        deposit_id=deposit.pk,
+        merchant_id=checkout.merchant_id,
+        mode=checkout.mode,
+        block_height=0,
+        block_hash="simulated",
+        block_time=late,
+    )
+    [pk] = record_transfers([transfer], now=now)
+    return pk

@@ -1,0 +1,26 @@
+"""Bells and sweeps. Each calls one service; running one twice, or never, loses nothing."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from checkouts.services.attribution import attribute_transfers
+from checkouts.services.expiry import expire_due_checkouts
+from checkouts.services.testmode import play_due_steps
+
+
+@shared_task(name="checkouts.attribute_transfers")
+def attribute_transfers_task() -> int:
+    """Credit the transfers whose facts changed."""
+    return attribute_transfers(now=timezone.now())
+
+
+@shared_task(name="checkouts.expire_due_checkouts")
+def expire_due_checkouts_task() -> int:
+    """Expire checkouts nobody paid in time."""
+    return expire_due_checkouts(now=timezone.now())
+
+
+@shared_task(name="checkouts.play_due_steps")
+def play_due_steps_task() -> int:
+    """Play what is due in test mode."""
+    return play_due_steps(now=timezone.now())

@@ -1,0 +1,11 @@
+"""Routes of the checkout API, below /api/v1/."""
+
+from django.urls import path
+
+from checkouts.api import CheckoutCollection, CheckoutItem, CheckoutOptions
+
+urlpatterns = [
+    path("checkouts", CheckoutCollection.as_view()),
+    path("checkouts/<str:checkout_id>", CheckoutItem.as_view()),
+    path("checkouts/<str:checkout_id>/options", CheckoutOptions.as_view()),
+]

@@ -1,0 +1,94 @@
+"""Pieces every route's OpenAPI description shares."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers as s
+
+from gateway.core.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
+
+PAGE_PARAMETERS = [
+    OpenApiParameter(
+        "limit",
+        {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_LIMIT,
+            "default": DEFAULT_LIMIT,
+        },
+    ),
+    OpenApiParameter(
+        "offset", {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}
+    ),
+    OpenApiParameter(
+        "starting_after",
+        str,
+        description="Page by key: the id of the last object seen.",
+    ),
+    OpenApiParameter("include_total", bool, description="false leaves out `total`."),
+]
+
+_MEANINGS = {
+    400: "The request cannot be understood.",
+    401: "No valid API key.",
+    403: "Not allowed.",
+    404: "No such object.",
+    409: "The state of things refuses it.",
+    413: "The body is larger than 256 KB.",
+    415: "The body is not JSON.",
+    429: "Too many requests.",
+    503: "A chain does not answer.",
+}
+
+
+class ErrorDetail(s.Serializer[None]):
+    """What went wrong. `param` and `code` are null where they do not apply, and absent with 429."""
+
+    type = s.CharField()
+    message = s.CharField()
+    param = s.CharField(allow_null=True, required=False)
+    code = s.CharField(allow_null=True, required=False)
+
+
+class ErrorBody(s.Serializer[None]):
+    """The envelope of every error."""
+
+    error = ErrorDetail()
+
+
+def errors(*statuses: int) -> dict[int, OpenApiResponse]:
+    """Return the error responses of a route."""
+    return {
+        status: OpenApiResponse(ErrorBody, description=_MEANINGS[status])
+        for status in statuses
+    }
+
+
+def paginated(name: str, item: type[s.Serializer[None]]) -> s.Serializer[Any]:
+    """Return the shape of a list of `item`."""
+    return inline_serializer(
+        name,
+        {
+            "data": item(many=True),
+            "total": s.IntegerField(required=False),
+            "limit": s.IntegerField(),
+            "offset": s.IntegerField(),
+        },
+    )
+
+
+class BearerKeyScheme(OpenApiAuthenticationExtension):
+    """Describes the API key."""
+
+    target_class = "accounts.authentication.ApiKeyAuthentication"
+    name = "apiKey"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        """Return the security scheme object."""
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "sk_live_… or sk_test_…",
+        }

@@ -1,0 +1,63 @@
+from decimal import Decimal, Inexact
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.core.money import (
+    format_token,
+    format_usd,
+    from_units,
+    parse_usd,
+    round_up_to_cent,
+    to_units,
+)
+
+
+@given(st.integers(min_value=0, max_value=2**256))
+def test_units_survive_the_round_trip_exactly(units):
+    assert to_units(from_units(units)) == units
+
+
+def test_more_decimals_than_the_token_has_are_refused_not_rounded():
+    with pytest.raises(Inexact):
+        to_units(Decimal("1.0000001"))
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("25", "25.00"), ("25.5", "25.50"), ("0.10", "0.10"), ("007.01", "7.01")],
+)
+def test_plain_digits_are_an_amount(text, amount):
+    assert parse_usd(text) == Decimal(amount)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " 25",
+        "25 ",
+        "+25",
+        "-25",
+        "1e3",
+        "1,000.00",
+        "25.001",
+        ".5",
+        "5.",
+        "٢٥",
+        "NaN",
+        "0x1",
+    ],
+)
+def test_anything_but_plain_ascii_digits_is_refused(text):
+    assert parse_usd(text) is None
+
+
+def test_amounts_are_written_with_their_fixed_decimals():
+    assert format_usd(Decimal(25)) == "25.00"
+    assert format_token(from_units(25_003_700)) == "25.003700"
+
+
+def test_rounding_up_never_asks_for_too_little():
+    assert round_up_to_cent(Decimal("1.001")) == Decimal("1.01")
