@@ -28,7 +28,7 @@ from wallets.forwarder import (
 CONTRACTS: Final = Path(__file__).parent / "contracts"
 
 DEPLOYMENT_GAS: Final = 800_000
-"""Enough for the factory and its implementation (measured 599,000), on any chain that prices gas as Ethereum does."""
+"""Enough for the factory and its implementation (measured 600,000), on any chain that prices gas as Ethereum does."""
 
 DEPLOYER_SIGNER: Final = "0x3fAB184622Dc19b6109349B94811493BF2a45362"
 DEPLOYER_COST_WEI: Final = 10**16
@@ -46,7 +46,8 @@ Source: README of github.com/Arachnid/deterministic-deployment-proxy.
 """
 
 _CONFIRM_SECONDS: Final = 180.0
-_POLL_SECONDS: Final = 0.5
+_SHORTEST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 2.0
 
 
 class Rpc(Protocol):
@@ -132,14 +133,30 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
         say("The factory is already there.")
         return
     sender = _Sender(rpc, key)
-    if deployer_is_missing(rpc):
-        _deploy_deployer(rpc, sender, say=say)
+    if _deployer_lacks_coin(rpc):
+        tx_hash = sender.send(deployer_funding_transaction())
+        say(f"Paid for the deterministic deployer in {tx_hash}.")
+        _await_receipt(rpc, tx_hash)
+    _ensure_deployer(rpc, say=say)
     tx_hash = sender.send(deployment_transaction())
     say(f"Sent the factory in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
     # Not the receipt's status: if somebody else was faster, ours reverted and all is well.
     check_factory(rpc)
     say(f"The factory is at {checksum(FACTORY_ADDRESS)}.")
+
+
+def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> Transaction | None:
+    """What a person must send next, from any wallet, to get the factory onto this chain; None when it is there.
+
+    Does itself what needs no key. Raises as deploy_factory does.
+    """
+    if _is_ready(rpc):
+        return None
+    if _deployer_lacks_coin(rpc):
+        return deployer_funding_transaction()
+    _ensure_deployer(rpc, say=say)
+    return deployment_transaction()
 
 
 def factory_creation_code() -> bytes:
@@ -200,16 +217,18 @@ def _bytes_in(answer: Any) -> bytes:
     raise FactoryMismatchError("The node answered with something that is not hex data.")
 
 
-def _deploy_deployer(
-    rpc: Rpc, sender: "_Sender", *, say: Callable[[str], None]
-) -> None:
-    if (
-        _quantity(rpc.call("eth_getBalance", [DEPLOYER_SIGNER, "latest"]))
-        < DEPLOYER_COST_WEI
-    ):
-        tx_hash = sender.send(deployer_funding_transaction())
-        say(f"Paid for the deterministic deployer in {tx_hash}.")
-        _await_receipt(rpc, tx_hash)
+def _deployer_lacks_coin(rpc: Rpc) -> bool:
+    """Whether the deterministic deployer is missing and its one-time signer cannot pay for it."""
+    if not deployer_is_missing(rpc):
+        return False
+    held = _quantity(rpc.call("eth_getBalance", [DEPLOYER_SIGNER, "latest"]))
+    return held < DEPLOYER_COST_WEI
+
+
+def _ensure_deployer(rpc: Rpc, *, say: Callable[[str], None]) -> None:
+    """Put the deterministic deployer there unless it is; needs no key, as its transaction is signed already."""
+    if not deployer_is_missing(rpc):
+        return
     tx_hash = rpc.call("eth_sendRawTransaction", [DEPLOYER_RAW_TRANSACTION])
     say(f"Sent the deterministic deployer in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
@@ -231,12 +250,14 @@ def _quantity(answer: Any) -> int:
 
 def _await_receipt(rpc: Rpc, tx_hash: str) -> None:
     deadline = time.monotonic() + _CONFIRM_SECONDS
+    pause = _SHORTEST_PAUSE
     while rpc.call("eth_getTransactionReceipt", [tx_hash]) is None:
         if time.monotonic() > deadline:
             raise DeploymentError(
                 f"{tx_hash} is in no block yet; run this again once it is."
             )
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 class _Sender:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eth_abi import encode
+from eth_abi.abi import encode
 
 from wallets.forwarder import keccak
 

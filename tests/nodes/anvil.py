@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 RECEIPT_SECONDS = 30.0
-POLL_SECONDS = 0.01
+POLL_SECONDS = 0.002
 GAS = 1_000_000
 
 Found = TypeVar("Found")
@@ -72,6 +72,7 @@ class Anvil:
         self.chain_id = chain_id
         self.port = port or 0
         self.accounts: list[FundedAccount] = []
+        self.automine = block_time is None
         self._state = state
         self._state_interval = state_interval
         self._block_time = block_time
@@ -92,10 +93,10 @@ class Anvil:
 
     def start(self) -> Self:
         """Start the node and return once it answers. Raises NodeMissingError or NodeStartError."""
-        self._prepare_state()
+        self.prepare_state()
         with tempfile.TemporaryFile() as output:
             self._process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                self.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
             try:
                 self._read_banner(output)
@@ -173,6 +174,7 @@ class Anvil:
     def set_automine(self, enabled: bool) -> None:
         """Whether each transaction is put into a block at once, or waits for mine."""
         self.rpc("evm_setAutomine", enabled)
+        self.automine = enabled
 
     def set_next_timestamp(self, seconds: int) -> None:
         """Give the next block this Unix time, which must be later than the newest block's."""
@@ -195,8 +197,13 @@ class Anvil:
         try:
             yield
         finally:
-            self.set_automine(self._block_time is None)
-            self.revert(snapshot)
+            self.roll_back(snapshot)
+
+    def roll_back(self, snapshot: str) -> None:
+        """Go back to a snapshot, and forget the transactions that wait for a block, which it does not cover."""
+        self.rpc("anvil_dropAllTransactions")
+        self.set_automine(self._block_time is None)
+        self.revert(snapshot)
 
     def reorg(self, depth: int, *, include: Sequence[tuple[str, int]] = ()) -> None:
         """Replace the newest `depth` blocks by as many others.
@@ -220,14 +227,16 @@ class Anvil:
         gas: int = GAS,
     ) -> str:
         """A raw signed transaction (hex) with the account's next nonce; `value` in wei. An empty `to` creates."""
-        from eth_account import Account  # slow to import, and not every user signs
+        # Slow to import, and not every user signs.
+        from eth_account import Account
 
         fields = {
             "chainId": self.chain_id,
             "nonce": int(
                 self.rpc("eth_getTransactionCount", account.address, "pending"), 16
             ),
-            "gasPrice": 2 * int(self.rpc("eth_gasPrice"), 16),
+            # Not eth_gasPrice, which follows the tips of the blocks before, our own among them.
+            "gasPrice": 2 * int(self.block()["baseFeePerGas"], 16),
             "gas": gas,
             "value": value,
             "data": "0x" + data.hex(),
@@ -269,7 +278,8 @@ class Anvil:
             raise NodeError(0, f"Transaction {tx_hash} is in no block.", None)
         return receipt
 
-    def _command(self) -> list[str]:
+    def command(self) -> list[str]:
+        """The arguments the node is started with, for whoever runs the process instead of `start`."""
         command = [str(anvil_binary()), "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--chain-id", str(self.chain_id)]
         if self._block_time is not None:
@@ -279,7 +289,7 @@ class Anvil:
             command += ["--state-interval", str(self._state_interval)]
         return [*command, *self._extra]
 
-    def _prepare_state(self) -> None:
+    def prepare_state(self) -> None:
         """Make sure that anvil can write its state, and set a half-written file aside.
 
         anvil writes in place, and drops its state in silence when the folder is missing.

@@ -40,7 +40,7 @@ def deploy_token(node: Anvil, symbol: str, *, salt: bytes = REAL) -> str:
     USDT's transfer returns nothing, as on Ethereum; every other symbol gets a token that answers true. Another salt,
     such as FAKE, makes another token of the same name and symbol.
     """
-    return _deploy_code(node, _token_code(symbol), salt=salt)
+    return deploy_code(node, _token_code(symbol), salt=salt)
 
 
 def deploy_contract(
@@ -48,7 +48,21 @@ def deploy_contract(
 ) -> str:
     """Deploy one of the test contracts, with ABI-encoded constructor arguments, and return its address."""
     code = bytes.fromhex(artifact(contract)["bytecode"][2:])
-    return _deploy_code(node, code + arguments, salt=salt)
+    return deploy_code(node, code + arguments, salt=salt)
+
+
+def deploy_code(node: Anvil, code: bytes, *, salt: bytes = REAL) -> str:
+    """Deploy creation code unless it was, by CREATE2, and return its address. Raises NodeError when it reverts."""
+    address = _deployed_address(code, salt=salt)
+    if not node.code(address):
+        deployer = checksum(DETERMINISTIC_DEPLOYER)
+        tx_hash = node.send(
+            node.accounts[0], to=deployer, data=salt + code, gas=_DEPLOY_GAS
+        )
+        node.receipt(tx_hash)
+        if not node.code(address):
+            raise NodeError(0, f"Nothing was deployed at {address} by {tx_hash}.", None)
+    return address
 
 
 def mint(node: Anvil, token: str, to: str, units: int) -> str:
@@ -94,15 +108,14 @@ def execute(
     *arguments: Any,
     gas: int = 1_000_000,
 ) -> str:
-    """Call a contract in a transaction; return its hash. Raises NodeError when a mined transaction reverted.
+    """Call a contract in a transaction; return its hash. Raises NodeError when it is refused or reverts.
 
-    On a node that does not mine by itself the transaction is left waiting.
+    Waits until it is in a block only where that happens at once; otherwise it may still revert.
     """
-    tx_hash = node.send(
-        account, to=contract, data=encode_call(signature, *arguments), gas=gas
-    )
-    receipt = node.rpc("eth_getTransactionReceipt", tx_hash)
-    if receipt is not None and receipt["status"] != "0x1":
+    data = encode_call(signature, *arguments)
+    tx_hash = node.send(account, to=contract, data=data, gas=gas)
+    # Even then the node may answer a moment before its block is done.
+    if node.automine and node.receipt(tx_hash)["status"] != "0x1":
         raise NodeError(0, f"{signature} reverted in {tx_hash}", None)
     return tx_hash
 
@@ -118,16 +131,3 @@ def _deployed_address(code: bytes, *, salt: bytes) -> str:
     return checksum(
         create2_address(DETERMINISTIC_DEPLOYER, salt=salt, code_hash=keccak(code))
     )
-
-
-def _deploy_code(node: Anvil, code: bytes, *, salt: bytes) -> str:
-    address = _deployed_address(code, salt=salt)
-    if not node.code(address):
-        deployer = checksum(DETERMINISTIC_DEPLOYER)
-        tx_hash = node.send(
-            node.accounts[0], to=deployer, data=salt + code, gas=_DEPLOY_GAS
-        )
-        node.receipt(tx_hash)
-        if not node.code(address):
-            raise NodeError(0, f"Nothing was deployed at {address} by {tx_hash}.", None)
-    return address

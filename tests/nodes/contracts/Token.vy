@@ -29,6 +29,9 @@ blocked: public(HashMap[address, bool])
 # While set, transfer answers false and moves nothing: the old way of refusing.
 refuses: public(bool)
 
+# How many hashes each movement computes first: makes it expensive, up to burning all gas it is given.
+rounds: public(uint256)
+
 
 @deploy
 def __init__(name: String[32], symbol: String[16]):
@@ -51,6 +54,11 @@ def set_blocked(account: address, blocked: bool):
 @external
 def set_refuses(refuses: bool):
     self.refuses = refuses
+
+
+@external
+def set_rounds(rounds: uint256):
+    self.rounds = rounds
 
 
 @external
@@ -77,6 +85,9 @@ def approve(spender: address, amount: uint256) -> bool:
 
 @internal
 def _move(sender: address, to: address, amount: uint256):
+    digest: bytes32 = empty(bytes32)
+    for i: uint256 in range(self.rounds, bound=max_value(uint256)):
+        digest = keccak256(digest)
     assert not self.blocked[sender] and not self.blocked[to], "blocked"
     self.balanceOf[sender] -= amount
     self.balanceOf[to] += amount

@@ -1,0 +1,95 @@
+"""Pytest plugin: local chains, one node of each per worker, as new for each test.
+
+The node of a chain runs for the whole session, with the factory, USDC and USDT deployed and a funded payer
+(tests.nodes.local_chain). What a test does to it is undone after the test. `start_node` gives a test empty nodes of
+its own.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from tests.nodes.anvil import Anvil
+from tests.nodes.errors import NodeError
+from tests.nodes.local_chain import prepare_chain
+
+ETHEREUM, POLYGON, BASE = 1, 137, 8453
+
+StartNode = Callable[..., Anvil]
+
+
+class NodePool:
+    """The session's nodes by chain id, started and prepared when first asked for."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, Anvil] = {}
+
+    @contextmanager
+    def lend(self, chain_id: int) -> Iterator[Anvil]:
+        """A chain whose changes are undone at the end, by starting another if there is no other way."""
+        node = self._nodes.get(chain_id) or self._start(chain_id)
+        snapshot = node.snapshot()
+        yield node
+        try:
+            node.roll_back(snapshot)
+        except (NodeError, OSError):
+            self._nodes.pop(chain_id).stop()
+
+    def stop(self) -> None:
+        """Stop them all."""
+        for node in self._nodes.values():
+            node.stop()
+
+    def _start(self, chain_id: int) -> Anvil:
+        node = self._nodes[chain_id] = Anvil(chain_id).start()
+        prepare_chain(node)
+        return node
+
+
+@pytest.fixture(scope="session")
+def node_pool() -> Iterator[NodePool]:
+    """What the other fixtures take their nodes from."""
+    pool = NodePool()
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def base_node(node_pool: NodePool) -> Iterator[Anvil]:
+    """A chain with Base's id, undone after the test."""
+    with node_pool.lend(BASE) as node:
+        yield node
+
+
+@pytest.fixture
+def polygon_node(node_pool: NodePool) -> Iterator[Anvil]:
+    """A chain with Polygon's id, undone after the test."""
+    with node_pool.lend(POLYGON) as node:
+        yield node
+
+
+@pytest.fixture
+def ethereum_node(node_pool: NodePool) -> Iterator[Anvil]:
+    """A chain with Ethereum's id, undone after the test."""
+    with node_pool.lend(ETHEREUM) as node:
+        yield node
+
+
+@pytest.fixture(params=[ETHEREUM, BASE, POLYGON], ids=["ethereum", "base", "polygon"])
+def evm_node(request: pytest.FixtureRequest, node_pool: NodePool) -> Iterator[Anvil]:
+    """Each EVM chain in turn, undone after the test."""
+    with node_pool.lend(request.param) as node:
+        yield node
+
+
+@pytest.fixture
+def start_node() -> Iterator[StartNode]:
+    """Start a node of the test's own, with Anvil's arguments: empty, and stopped after the test."""
+    with ExitStack() as stack:
+
+        def start(chain_id: int = BASE, **options: Any) -> Anvil:
+            return stack.enter_context(Anvil(chain_id, **options))
+
+        yield start

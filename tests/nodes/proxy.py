@@ -1,0 +1,251 @@
+"""A node's JSON-RPC endpoint that misbehaves on command: it stands between the gateway and a real node.
+
+`RpcProxy(node.url)` passes everything on. Assign `proxy.fault` to change what it does with the next requests.
+"""
+
+import http.client
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+Request = Any
+"""A JSON-RPC request, or a list of them, as it was sent."""
+
+
+class Answer:
+    """What to send: HTTP status, headers, body. `cut` bytes are kept back while Content-Length promises them."""
+
+    def __init__(
+        self,
+        body: bytes,
+        *,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        cut: int = 0,
+    ) -> None:
+        self.body = body
+        self.status = status
+        self.headers = headers or {}
+        self.cut = cut
+
+
+class Dropped(Exception):  # noqa: N818 - not an error: the connection is to be dropped
+    """Raised by a fault to close the connection without an answer."""
+
+
+Ask = Callable[[Request], Any]
+"""Asks the real node; returns its answer as parsed JSON."""
+
+Fault = Callable[["RpcProxy", Request, Ask], Answer]
+
+
+class RpcProxy:
+    """A proxy on a free loopback port. Use it as a context manager."""
+
+    def __init__(self, upstream: str) -> None:
+        self.fault: Fault = honest
+        self.requests = 0
+        # What `hangs` waits for; closing the proxy sets it.
+        self.released = threading.Event()
+        self._upstream = urlsplit(upstream).netloc
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    @property
+    def url(self) -> str:
+        """Where the proxy answers."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def ask(self, request: Request) -> Any:
+        """Ask the real node."""
+        connection = http.client.HTTPConnection(self._upstream, timeout=60)
+        try:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/", json.dumps(request), headers)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                request = json.loads(self.rfile.read(length))
+                proxy.requests += 1
+                try:
+                    self._send(proxy.fault(proxy, request, proxy.ask))
+                except (Dropped, OSError):
+                    self.close_connection = True
+
+            def _send(self, answer: Answer) -> None:
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer.body)))
+                self.end_headers()
+                self.wfile.write(answer.body[: len(answer.body) - answer.cut])
+                if answer.cut:
+                    raise Dropped
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        return Handler
+
+
+def methods_of(request: Request) -> list[str]:
+    """The methods a request asks for."""
+    return [one["method"] for one in (request if isinstance(request, list) else [request])]
+
+
+def changed(request: Request, answer: Any, change: Callable[[str, Any], Any]) -> Answer:
+    """The node's answer with each result replaced by `change(method, result)`."""
+    asked = request if isinstance(request, list) else [request]
+    by_id = {one["id"]: one["method"] for one in asked}
+    for one in answer if isinstance(answer, list) else [answer]:
+        if "result" in one:
+            one["result"] = change(by_id[one["id"]], one["result"])
+    return Answer(json.dumps(answer).encode())
+
+
+def honest(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Pass the request on."""
+    return Answer(json.dumps(ask(request)).encode())
+
+
+def hangs(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Say nothing until the proxy is closed or `released` is set."""
+    proxy.released.wait(60)
+    raise Dropped
+
+
+def drops(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Close the connection."""
+    raise Dropped
+
+
+def answers_half(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Break off in the middle of the answer."""
+    body = honest(proxy, request, ask).body
+    return Answer(body, cut=len(body) // 2)
+
+
+def answers_half_of_a_batch(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Leave out every second answer of a batch."""
+    answer = ask(request)
+    if isinstance(answer, list):
+        answer = answer[::2]
+    return Answer(json.dumps(answer).encode())
+
+
+def limits_rate(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Answer 429 and ask for seven seconds."""
+    return Answer(b"Too Many Requests", status=429, headers={"Retry-After": "7"})
+
+
+def garbage(body: bytes = b"<html>502</html>", *, status: int = 200) -> Fault:
+    """Answer every request with these bytes."""
+    return lambda proxy, request, ask: Answer(body, status=status)
+
+
+def refuses(code: int, message: str, *, method: str | None = None) -> Fault:
+    """Answer with a JSON-RPC error; only requests that hold `method`, where it is given."""
+
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if method is not None and method not in methods_of(request):
+            return honest(proxy, request, ask)
+        error = {"code": code, "message": message}
+        asked = request if isinstance(request, list) else [request]
+        answers = [{"jsonrpc": "2.0", "id": one["id"], "error": error} for one in asked]
+        body = answers if isinstance(request, list) else answers[0]
+        return Answer(json.dumps(body).encode())
+
+    return fault
+
+
+def results(change: Callable[[str, Any], Any]) -> Fault:
+    """Replace each result by `change(method, result)`."""
+    return lambda proxy, request, ask: changed(request, ask(request), change)
+
+
+def claims_chain(chain_id: int) -> Fault:
+    """Lie about the chain id."""
+    return results(lambda method, result: hex(chain_id) if method == "eth_chainId" else result)
+
+
+def lags(height: int) -> Fault:
+    """Behave like a node that has not seen any block above `height`."""
+
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        asked = request if isinstance(request, list) else [request]
+        answers = [_lagging(one, ask, height) for one in asked]
+        body = answers if isinstance(request, list) else answers[0]
+        return Answer(json.dumps(body).encode())
+
+    return fault
+
+
+def claims_newer_head(height: int) -> Fault:
+    """Claim a head that it cannot show: the block number is newer than the blocks and logs it answers with."""
+    behind = lags(height)
+
+    def fault(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        honest_methods = {"eth_blockNumber", "eth_chainId"}
+        if set(methods_of(request)) <= honest_methods:
+            return honest(proxy, request, ask)
+        return behind(proxy, request, ask)
+
+    return fault
+
+
+def _lagging(request: dict[str, Any], ask: Ask, height: int) -> Any:
+    method, params = request["method"], request["params"]
+    if method == "eth_getBlockByNumber" and params[0] == "latest":
+        request = request | {"params": [hex(height), *params[1:]]}
+    answer = ask(request)
+    result = answer.get("result")
+    if method == "eth_blockNumber":
+        answer["result"] = hex(height)
+    elif method in {"eth_getBlockByNumber", "eth_getTransactionReceipt"} and result:
+        number = result.get("number") or result.get("blockNumber")
+        answer["result"] = result if int(number, 16) <= height else None
+    elif method == "eth_getLogs" and "blockHash" in params[0]:
+        return _logs_of_known_block(request, answer, ask, height)
+    elif method == "eth_getLogs" and isinstance(result, list):
+        answer["result"] = [log for log in result if int(log["blockNumber"], 16) <= height]
+    return answer
+
+
+def _logs_of_known_block(
+    request: dict[str, Any], answer: Any, ask: Ask, height: int
+) -> Any:
+    question = {"jsonrpc": "2.0", "id": 0, "method": "eth_getBlockByHash"}
+    block = ask(question | {"params": [request["params"][0]["blockHash"], False]}).get("result")
+    if block is not None and int(block["number"], 16) <= height:
+        return answer
+    error = {"code": -32000, "message": "unknown block"}
+    return {"jsonrpc": "2.0", "id": request["id"], "error": error}

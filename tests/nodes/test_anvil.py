@@ -1,0 +1,154 @@
+"""The local node does what the other tests rely on."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.nodes.anvil import Anvil, anvil_binary
+from tests.nodes.errors import NodeError, NodeMissingError, NodeStartError
+from tests.nodes.fixtures import NodePool, StartNode
+from tests.nodes.local_chain import PAYER_UNITS, payer, prepare_chain
+from tests.nodes.tokens import (
+    FAKE,
+    MAX_BATCH,
+    balance_of,
+    deploy_token,
+    read,
+    token_address,
+    transfer,
+    transfer_many,
+)
+from wallets.forwarder import checksum
+
+USDC = token_address("USDC")
+
+
+def everything(node: Anvil) -> list[dict[str, object]]:
+    """All logs there are."""
+    logs: list[dict[str, object]] = node.rpc("eth_getLogs", {"fromBlock": "0x0"})
+    return logs
+
+
+def test_a_chain_lives_on_in_its_state_file(tmp_path: Path) -> None:
+    state = tmp_path / "missing" / "base.json"
+    with Anvil(8453, state=state) as node:
+        tokens = prepare_chain(node)
+        genesis, logs = node.block(0)["hash"], everything(node)
+        height = node.block_number()
+    with Anvil(8453, state=state) as node:
+        assert node.block(0)["hash"] == genesis
+        assert node.block_number() == height
+        assert everything(node) == logs
+        assert prepare_chain(node) == tokens
+        assert node.block_number() == height
+        assert balance_of(node, tokens["USDC"], payer(node).address) == PAYER_UNITS
+
+
+def test_a_half_written_state_file_is_set_aside_for_a_new_chain(tmp_path: Path) -> None:
+    state = tmp_path / "base.json"
+    state.write_text('{"block":')
+    with Anvil(8453, state=state) as node:
+        assert node.block_number() == 0
+    assert (tmp_path / "base.broken").read_text() == '{"block":'
+
+
+def test_stopping_frees_the_port_and_leaves_other_nodes_alone(
+    start_node: StartNode,
+) -> None:
+    other, node = start_node(), start_node()
+    port = node.port
+    node.stop()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+    assert other.block_number() == 0
+    node.stop()
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so(start_node: StartNode) -> None:
+    taken = start_node().port
+    with pytest.raises(NodeStartError, match="in use"):
+        Anvil(1, port=taken).start()
+
+
+def test_a_platform_without_the_program_is_told_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "vax")
+    with pytest.raises(NodeMissingError, match=r"anvil-linux-vax.*npm ci"):
+        anvil_binary()
+
+
+def test_a_replaced_block_takes_its_transfers_away(base_node: Anvil) -> None:
+    wallet = base_node.accounts[5].address
+    transfer(base_node, payer(base_node), USDC, wallet, 5)
+    replaced = base_node.block()["hash"]
+    base_node.reorg(1)
+    assert base_node.block()["hash"] != replaced
+    assert balance_of(base_node, USDC, wallet) == 0
+
+
+def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(
+    base_node: Anvil,
+) -> None:
+    wallet = base_node.accounts[5].address
+    base_node.set_automine(False)
+    signed = base_node.sign(base_node.accounts[4], to=wallet, value=7)
+    sent = base_node.rpc("eth_sendRawTransaction", signed)
+    base_node.mine(3)
+    first = int(base_node.receipt(sent)["blockNumber"], 16)
+    base_node.reorg(3, include=[(signed, 2)])
+    assert int(base_node.receipt(sent)["blockNumber"], 16) == first + 2
+
+
+def test_what_is_rolled_back_never_happened(base_node: Anvil) -> None:
+    wallet, block = base_node.accounts[5].address, base_node.block()
+    with base_node.rolled_back():
+        base_node.set_next_timestamp(int(block["timestamp"], 16) + 10_000)
+        transfer(base_node, payer(base_node), USDC, wallet, 5)
+        base_node.set_automine(False)
+        base_node.send(base_node.accounts[4], to=wallet, value=7)
+    assert base_node.block() == block
+    base_node.mine()
+    assert base_node.block()["transactions"] == []
+    assert (
+        int(base_node.block()["timestamp"], 16) < int(block["timestamp"], 16) + 10_000
+    )
+    assert base_node.automine
+
+
+def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
+    pool = NodePool()
+    with pool.lend(8453) as node:
+        genesis = node.block(0)["hash"]
+    with pool.lend(8453) as node:
+        assert node.block(0)["hash"] == genesis
+        node.shorten(2)  # past the blocks of this test
+    with pool.lend(8453) as node:
+        node.stop()
+    with pool.lend(8453) as node:
+        assert balance_of(node, USDC, payer(node).address) == PAYER_UNITS
+    pool.stop()
+
+
+def test_a_fake_token_has_the_same_symbol_and_another_address(base_node: Anvil) -> None:
+    fake = deploy_token(base_node, "USDC", salt=FAKE)
+    assert fake != USDC
+    assert read(base_node, fake, "symbol()") == read(base_node, USDC, "symbol()")
+    assert int(read(base_node, fake, "decimals()"), 16) == 6
+
+
+def test_one_transaction_makes_hundreds_of_transfers(base_node: Anvil) -> None:
+    wallets = [
+        checksum(number.to_bytes(20, "big")) for number in range(1000, 1000 + MAX_BATCH)
+    ]
+    payments = [(wallet, units) for units, wallet in enumerate(wallets, start=1)]
+    tx_hash = transfer_many(base_node, payer(base_node), USDC, payments)
+    assert len(base_node.receipt(tx_hash)["logs"]) == MAX_BATCH
+    assert balance_of(base_node, USDC, wallets[-1]) == MAX_BATCH
+
+
+def test_a_transfer_that_reverts_is_an_error(base_node: Anvil) -> None:
+    pauper = base_node.accounts[6]
+    with pytest.raises(NodeError, match="reverted"):
+        transfer(base_node, pauper, USDC, payer(base_node).address, 1)

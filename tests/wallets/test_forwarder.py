@@ -1,0 +1,196 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wallets import forwarder
+from wallets.contracts.compile import (
+    CONTRACT_FOLDERS,
+    ROOT,
+    CompileError,
+    compile_contract,
+    write_artifacts,
+)
+from wallets.factory import CONTRACTS, factory_creation_code
+from wallets.forwarder import (
+    DETERMINISTIC_DEPLOYER,
+    FACTORY_ADDRESS,
+    FACTORY_CODE_HASH,
+    FACTORY_SALT,
+    IMPLEMENTATION_ADDRESS,
+    IMPLEMENTATION_CODE_HASH,
+    ForwarderInputError,
+    checksum,
+    clone_creation_code,
+    create2_address,
+    deposit_key,
+    first_created_address,
+    keccak,
+)
+
+DESTINATION = bytes.fromhex("70997970c51812dc3a010c7d01b50e0d17dc79c8")
+NONCE = bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    "address",  # the examples of EIP-55
+    [
+        "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+        "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+        "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+        "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+        "0x52908400098527886E0F7030069857D2E4169EE7",
+        "0xde709f2102306220921060314715629080e2fb77",
+    ],
+)
+def test_an_address_is_written_with_the_checksum_of_eip_55(address: str) -> None:
+    assert checksum(bytes.fromhex(address[2:])) == address
+
+
+@pytest.mark.parametrize(
+    ("deployer", "salt", "code", "address"),  # the examples of EIP-1014
+    [
+        ("00" * 20, "00" * 32, "00", "0x4D1A2e2bB4F88F0250f26Ffff098B0b30B26BF38"),
+        (
+            "deadbeef" + "00" * 16,
+            "00" * 12 + "feed" + "00" * 18,
+            "00",
+            "0xD04116cDd17beBE565EB2422F2497E06cC1C9833",
+        ),
+        (
+            "00" * 16 + "deadbeef",
+            "00" * 28 + "cafebabe",
+            "deadbeef",
+            "0x60f3f640a8508fC6a86d45DF051962668E1e8AC7",
+        ),
+    ],
+)
+def test_a_create2_address_is_that_of_eip_1014(
+    deployer: str, salt: str, code: str, address: str
+) -> None:
+    code_hash = keccak(bytes.fromhex(code))
+    computed = create2_address(
+        bytes.fromhex(deployer), salt=bytes.fromhex(salt), code_hash=code_hash
+    )
+    assert checksum(computed) == address
+
+
+def test_the_pinned_addresses_are_those_of_the_committed_contracts() -> None:
+    code_hash = keccak(factory_creation_code())
+    factory = create2_address(
+        DETERMINISTIC_DEPLOYER, salt=FACTORY_SALT, code_hash=code_hash
+    )
+    assert checksum(FACTORY_ADDRESS) == checksum(factory)
+    assert checksum(IMPLEMENTATION_ADDRESS) == checksum(first_created_address(factory))
+
+
+def test_the_pinned_code_hashes_cover_the_runtime_code_with_its_immutable_values() -> (
+    None
+):
+    clone_hash = keccak(clone_creation_code(IMPLEMENTATION_ADDRESS))
+    factory_code = _runtime("Factory") + bytes(12) + IMPLEMENTATION_ADDRESS + clone_hash
+    assert keccak(factory_code) == FACTORY_CODE_HASH
+    implementation_code = _runtime("Forwarder") + bytes(12) + FACTORY_ADDRESS
+    assert keccak(implementation_code) == IMPLEMENTATION_CODE_HASH
+
+
+def test_a_deposit_address_never_changes_between_releases() -> None:
+    assert (
+        checksum(deposit_key(DESTINATION, NONCE))
+        == "0x003c82323aBF594CEDd38b935E144F7646574289"
+    )
+
+
+def test_another_destination_or_nonce_is_another_deposit_address() -> None:
+    first = deposit_key(DESTINATION, NONCE)
+    assert deposit_key(DESTINATION, NONCE[::-1]) != first
+    assert deposit_key(DESTINATION[::-1], NONCE) != first
+
+
+@pytest.mark.parametrize(
+    ("destination", "nonce"),
+    [
+        (bytes(20), NONCE),
+        (DESTINATION[:-1], NONCE),
+        (DESTINATION + b"\0", NONCE),
+        (b"", NONCE),
+        (DESTINATION, NONCE[:-1]),
+        (DESTINATION, NONCE + b"\0"),
+        (DESTINATION, b""),
+    ],
+)
+def test_no_deposit_address_is_made_from_a_malformed_destination_or_nonce(
+    destination: bytes, nonce: bytes
+) -> None:
+    with pytest.raises(ForwarderInputError):
+        deposit_key(destination, nonce)
+
+
+@pytest.mark.parametrize("address", [b"", bytes(19), bytes(21)])
+def test_only_twenty_bytes_can_be_written_as_an_address(address: bytes) -> None:
+    with pytest.raises(ForwarderInputError):
+        checksum(address)
+
+
+def test_deriving_loads_neither_a_web_framework_nor_a_chain_library() -> None:
+    script = "import sys, wallets.forwarder; print(*sys.modules)"
+    loaded = subprocess.check_output(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    assert not {"django", "web3", "eth_account", "eth_abi"} & set(loaded.split())
+    assert forwarder.__name__ in loaded
+
+
+def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte(
+    tmp_path: Path,
+) -> None:
+    script = ROOT / "script/compile-contracts"
+    subprocess.run([script, "--output", tmp_path], check=True, capture_output=True)
+    for folder in CONTRACT_FOLDERS:
+        committed = _bytes_by_name(ROOT / folder)
+        assert len(committed) == len(list((ROOT / folder).glob("*.vy"))) > 0
+        assert _bytes_by_name(tmp_path / folder) == committed
+
+
+def test_a_source_that_contradicts_the_pinned_settings_is_refused(
+    tmp_path: Path,
+) -> None:
+    source = (CONTRACTS / "Forwarder.vy").read_text()
+    other = tmp_path / "Forwarder.vy"
+    other.write_text(source.replace("evm-version paris", "evm-version cancun"))
+    with pytest.raises(CompileError, match="evm-version"):
+        compile_contract(other)
+
+
+def test_the_bytecode_does_not_depend_on_where_it_is_compiled_or_on_comments(
+    tmp_path: Path,
+) -> None:
+    source = (CONTRACTS / "Forwarder.vy").read_text()
+    copied = tmp_path / "Forwarder.vy"
+    copied.write_text(source + "\n# A remark.\n")
+    [artifact] = write_artifacts(tmp_path, output=tmp_path)
+    assert (
+        json.loads(artifact.read_text())["bytecode"]
+        == _artifact("Forwarder")["bytecode"]
+    )
+
+
+def _artifact(contract: str) -> dict[str, str]:
+    artifact: dict[str, str] = json.loads(
+        Path(CONTRACTS / f"{contract}.json").read_text()
+    )
+    return artifact
+
+
+def _runtime(contract: str) -> bytes:
+    return bytes.fromhex(_artifact(contract)["runtime"][2:])
+
+
+def _bytes_by_name(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.json")}

@@ -1,0 +1,67 @@
+"""`manage.py run_watchers`: read the chains."""
+
+import signal
+import threading
+from argparse import ArgumentParser
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from wallets.chains.registry import ChainSpec
+from wallets.networks import watched_chains
+from wallets.watching import WatchedChain, watch
+
+
+class Command(BaseCommand):
+    """Runs until SIGTERM or Ctrl-C. Any number may run side by side: leases let one read a chain at a time."""
+
+    help = "Read the configured chains and record what is paid to deposit addresses."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the chains to read; all that have a node unless given."""
+        parser.add_argument("--chain", action="append", dest="names", metavar="NAME")
+
+    def handle(self, *args: Any, names: list[str] | None, **options: Any) -> None:
+        """Watch. Raises CommandError for a chain that has no node, and if no node is of its chain."""
+        stop = threading.Event()
+        _stop_on_signals(stop)
+        specs = _chosen(names)
+        chains = [
+            chain for spec in specs if (chain := self._accepted(WatchedChain(spec)))
+        ]
+        if specs and not chains:
+            raise CommandError("No chain can be watched.")
+        watching = (
+            ", ".join(chain.spec.name for chain in chains) or "no chain has a node"
+        )
+        self.stdout.write(f"Watching: {watching}.")
+        self.stdout.flush()
+        # Without a chain it waits as well: whoever keeps it running would only start it again.
+        watch(chains, stop=stop)
+
+    def _accepted(self, chain: WatchedChain) -> WatchedChain | None:
+        refusal = chain.refusal()
+        if refusal is None:
+            return chain
+        self.stderr.write(f"{chain.spec.name} is not watched: {refusal}.")
+        chain.pool.close()
+        return None
+
+
+def _chosen(names: list[str] | None) -> list[ChainSpec]:
+    specs = {spec.name: spec for spec in watched_chains()}
+    if names is None:
+        return list(specs.values())
+    unknown = sorted(set(names) - specs.keys())
+    if unknown:
+        raise CommandError(f"No node is configured for: {', '.join(unknown)}.")
+    return [specs[name] for name in dict.fromkeys(names)]
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def handle(_signum: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, handle)
