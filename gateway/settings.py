@@ -84,7 +84,7 @@ _database = env.db_url_config(DATABASE_URL) if DATABASE_URL else {"NAME": "flori
 _server = conninfo_to_dict(DATABASE_URL) if DATABASE_URL else {}
 DATABASES = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "gateway.core.postgres",
         "NAME": _server.pop("dbname", "florin"),
         "USER": _server.pop("user", ""),
         "PASSWORD": _server.pop("password", ""),
@@ -110,7 +110,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": "gateway.core.statics.HashedStaticFiles"
         if PRODUCTION
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -147,6 +147,8 @@ FRAME_ANCESTORS = env.list(
     ],
 )
 CONTENT_SECURITY_POLICY = {
+    # JSON is never rendered; the API answers with nosniff instead.
+    "EXCLUDE_URL_PREFIXES": ["/api/"],
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],

@@ -29,7 +29,7 @@ class ApiView(APIView):
     limits: ClassVar[Mapping[str, Limit]] = {}
     other_limit: ClassVar[Limit] = Limit("other", 60)
     key_required: ClassVar[bool] = True
-    http_method_names: ClassVar[list[str]] = [
+    http_method_names = [
         "get",
         "head",
         "post",
@@ -48,7 +48,7 @@ class ApiView(APIView):
             "application/json",
         )
         try:
-            principal = request.auth
+            principal: Any = request.auth
         except errors.AuthenticationError:
             count_address(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
             raise

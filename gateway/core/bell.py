@@ -79,7 +79,7 @@ class Listener:
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
-        subscription = client.pubsub()
+        subscription: PubSub = client.pubsub()  # type: ignore[no-untyped-call]
         subscription.subscribe(self._channel)
         return subscription
 

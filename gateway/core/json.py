@@ -1,7 +1,7 @@
 """JSON read so that numbers keep their spelling, and written fast.
 
 A buyer's metadata must come back equal in value, so floats and integers past 64 bits are never turned into
-machine numbers: they travel as orjson fragments holding their own text.
+machine numbers: they travel as `Number`s holding their own text.
 """
 
 import json
@@ -16,8 +16,18 @@ class NotJsonError(ValueError):
     """The bytes are not JSON, or the value cannot be written as JSON."""
 
 
-def _integer(text: str) -> int | orjson.Fragment:
-    return int(text) if len(text) <= _SAFE_INTEGER_DIGITS else orjson.Fragment(text)
+class Number:
+    """A JSON number as it was spelled."""
+
+    # No dataclass: orjson would write one as an object.
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _integer(text: str) -> int | Number:
+    return int(text) if len(text) <= _SAFE_INTEGER_DIGITS else Number(text)
 
 
 def _refuse_constant(text: str) -> Any:
@@ -25,7 +35,7 @@ def _refuse_constant(text: str) -> Any:
 
 
 _decoder = json.JSONDecoder(
-    parse_float=orjson.Fragment, parse_int=_integer, parse_constant=_refuse_constant
+    parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant
 )
 
 
@@ -40,9 +50,15 @@ def loads(body: bytes) -> Any:
 def dumps(value: Any) -> bytes:
     """Write compact UTF-8 JSON. Raises NotJsonError for what JSON cannot say (lone surrogates, endless nesting)."""
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=_spelled)
     except orjson.JSONEncodeError as error:
         raise NotJsonError(str(error)) from error
+
+
+def _spelled(value: Any) -> orjson.Fragment:
+    if isinstance(value, Number):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def number_text(value: Any) -> str | None:
@@ -51,7 +67,4 @@ def number_text(value: Any) -> str | None:
         return None
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, orjson.Fragment):
-        contents = value.contents
-        return contents if isinstance(contents, str) else contents.decode()
-    return None
+    return value.text if isinstance(value, Number) else None

@@ -37,7 +37,7 @@ class ApiMiddleware:
             response.status_code >= 400
             and response["Content-Type"] != "application/json"
         ):
-            response = _envelope(response.status_code)
+            response = _envelope(response)
             response["X-Request-Id"] = request_id
         if not hasattr(request, "rate_state"):
             response = _count_late(request, response)
@@ -45,6 +45,8 @@ class ApiMiddleware:
             response[name] = value
         response["X-Service-Version"] = settings.SERVICE_VERSION
         response["Cache-Control"] = "no-store"
+        # Without it the server would answer in chunks, which costs both sides.
+        response["Content-Length"] = str(len(response.content))
         return response
 
 
@@ -57,21 +59,24 @@ def _count_late(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _envelope(status: int) -> HttpResponse:
-    """Turn one of Django's own error pages into the API's envelope."""
+def _envelope(response: HttpResponse) -> HttpResponse:
+    """Turn an error page that is not ours into the API's envelope."""
+    envelope = _render(_error_of(response.status_code))
+    if "Allow" in response:
+        envelope["Allow"] = response["Allow"]
+    return envelope
+
+
+def _error_of(status: int) -> errors.GatewayError:
     if status == 404:
-        return _render(
-            errors.NotFoundError("There is no such route.", code="route_missing")
-        )
+        return errors.NotFoundError("There is no such route.", code="route_missing")
+    if status == 405:
+        return errors.MethodNotAllowedError("This route does not take that method.")
     if status == 413:
-        return _render(
-            errors.BodyTooLargeError("The request body is larger than 256 KB.")
-        )
+        return errors.BodyTooLargeError("The request body is larger than 256 KB.")
     if status < 500:
-        return _render(errors.InvalidRequestError("The request cannot be understood."))
-    return _render(
-        errors.GatewayError("Something went wrong on our side. Please try again.")
-    )
+        return errors.InvalidRequestError("The request cannot be understood.")
+    return errors.GatewayError("Something went wrong on our side. Please try again.")
 
 
 def _render(error: errors.GatewayError) -> HttpResponse:

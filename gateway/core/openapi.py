@@ -79,7 +79,7 @@ def paginated(name: str, item: type[s.Serializer[None]]) -> s.Serializer[Any]:
     )
 
 
-class BearerKeyScheme(OpenApiAuthenticationExtension):
+class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describes the API key."""
 
     target_class = "accounts.authentication.ApiKeyAuthentication"

@@ -28,15 +28,24 @@ def parse_page(query: Mapping[str, str]) -> Page:
     return Page(
         limit=_integer(query, "limit", default=DEFAULT_LIMIT, low=1, high=MAX_LIMIT),
         offset=_integer(query, "offset", default=0, low=0, high=MAX_OFFSET),
-        starting_after=query.get("starting_after") or None,
+        starting_after=parse_text(query, "starting_after"),
         include_total=_flag(query, "include_total", default=True),
     )
 
 
+def parse_text(query: Mapping[str, str], name: str) -> str | None:
+    """Read a text to look for; None where it is absent or empty. Raises InvalidRequestError."""
+    text = query.get(name) or None
+    if text is not None and "\x00" in text:
+        # PostgreSQL would refuse the whole statement.
+        raise InvalidRequestError(f"{name} must not contain NUL.", param=name)
+    return text
+
+
 def parse_time(query: Mapping[str, str], name: str) -> datetime | None:
     """Read an ISO 8601 time; one without an offset is UTC. Raises InvalidRequestError."""
-    text = query.get(name)
-    if text is None or text == "":
+    text = parse_text(query, name)
+    if text is None:
         return None
     try:
         # A plus sign in a query string arrives as a space unless the client encoded it.

@@ -68,3 +68,9 @@ class AlwaysJson(BaseContentNegotiation):
     ) -> Any:
         """Return the JSON renderer."""
         return renderers[0], renderers[0].media_type
+
+
+def json_body(request: Request) -> dict[str, Any]:
+    """Return the body's object; a request without a body has an empty one."""
+    data = request.data
+    return data if isinstance(data, dict) else {}

@@ -1,6 +1,7 @@
 """Child processes: started, recognised, kept alive and stopped."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
     Linux the kernel sends `stop_signal` when the starting thread ends, kill -9
     included; elsewhere the next supervisor finds the orphan.
     """
-    with command.log.open("ab") as log:
+    with open(command.log, "ab", opener=_open_private) as log:
         process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - no shell
             [str(argument) for argument in command.argv],
             stdin=subprocess.DEVNULL,
@@ -79,6 +80,11 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
             **run_as(command.account),
         )
     return process
+
+
+def _open_private(path: str, flags: int) -> int:
+    # A database's log quotes rows.
+    return os.open(path, flags, 0o600)
 
 
 def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:

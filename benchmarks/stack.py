@@ -1,0 +1,117 @@
+"""The engines, rows and servers that benchmarks run against. Durable commits, real HTTP, everything on loopback."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+from gateway.core.embedded import Engines, EngineUrls
+
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / "var" / "bench"
+WORKERS = 2
+THREADS = 8
+
+
+@contextmanager
+def engines() -> Iterator[EngineUrls]:
+    """Fresh durable engines with the product's tables, and this process's Django bound to them."""
+    shutil.rmtree(HOME, ignore_errors=True)
+    with Engines(HOME, durable=True) as urls:
+        os.environ |= {
+            "DATABASE_URL": urls.database_url,
+            "REDIS_URL": urls.redis_url,
+            "FLORIN_ENV": "development",
+            "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            "CHAIN_NETWORK": "local",
+            "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:9",
+            "CHAIN_POLYGON_RPC_URLS": "http://127.0.0.1:9",
+            "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        }
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
+        import django
+
+        django.setup()
+        yield urls
+
+
+def seed_merchant() -> tuple[int, str]:
+    """A merchant with wallets on two healthy chains; return its id and live key."""
+    from django.utils import timezone
+
+    from tests.factories import make_key, make_merchant, make_wallet
+    from wallets.models import ChainCursor
+
+    merchant = make_merchant()
+    for chain in ("base", "polygon"):
+        make_wallet(merchant, chain)
+        ahead = timezone.now() + timedelta(days=1)
+        ChainCursor.objects.update_or_create(
+            chain=chain,
+            defaults={"height": 100, "head": 100, "head_at": ahead, "head_time": ahead, "factory_ok": True},
+        )
+    _, key = make_key(merchant)
+    return merchant.pk, key
+
+
+def free_port() -> int:
+    """A loopback port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def server(target: str, *, interface: str = "wsgi", settings: str = "gateway.settings") -> Iterator[int]:
+    """Run `target` under granian as production does (two workers of eight threads); yield its port."""
+    command = [
+        str(Path(sys.executable).with_name("granian")),
+        *("--interface", interface, "--workers", str(WORKERS), "--no-ws", "--log-level", "warning"),
+        *(("--blocking-threads", str(THREADS)) if interface == "wsgi" else ("--loop", "uvloop")),
+    ]
+    with _serving(command, target, {"DJANGO_SETTINGS_MODULE": settings}) as port:
+        yield port
+
+
+@contextmanager
+def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator[int]:
+    port = free_port()
+    process = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--port", str(port), target], cwd=ROOT, env=os.environ | extra
+    )
+    try:
+        _wait_for(port, process)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def uvicorn(target: str) -> Iterator[int]:
+    """Run an ASGI control under uvicorn with uvloop and httptools, the fastest way measured for it."""
+    command = [sys.executable, "-m", "uvicorn", "--workers", str(WORKERS), "--log-level", "warning"]
+    command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
+    with _serving(command, target, {}) as port:
+        yield port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError("the server ended while starting")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"nothing listens on port {port}")

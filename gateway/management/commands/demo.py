@@ -1,0 +1,172 @@
+"""`manage.py demo`: the whole service with a shop and chains to pay on."""
+
+import json
+import signal
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from demo.chains import LocalChain, LocalChains
+from demo.settings_file import Credentials, DemoSettings
+from gateway.core.embedded import EnginesError
+from gateway.management.stack import (
+    HOST,
+    MANAGE,
+    Stack,
+    StackError,
+    free_port,
+    require_free_port,
+    until_signalled,
+)
+from tests.nodes.errors import NodeMissingError, NodeStartError
+
+# The nodes' ports come after the shop's, with room between.
+FIRST_NODE_PORT = 10
+# Ethereum is only read for money that was sent there by mistake.
+PAYABLE = {"base", "polygon"}
+NO_NODE = (
+    "No local chains: they need Node.js 18 or later, and npm ci run once. Going on in"
+    " test mode, where checkouts are paid by themselves."
+)
+
+
+class Command(BaseCommand):
+    """Runs the demo until Ctrl-C or SIGTERM, then stops what it started."""
+
+    help = "Run Florin with a demo merchant, a shop on the next port, and local chains."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--no-chain", action="store_true", help="test mode only, no local chains"
+        )
+
+    def handle(self, *args: Any, port: int, no_chain: bool, **options: Any) -> None:
+        """Start all, say where and with which keys, wait for the signal."""
+        try:
+            with until_signalled():
+                self._run(settings.VAR_DIR, port, with_chains=not no_chain)
+        except (EnginesError, StackError, NodeStartError) as error:
+            raise CommandError(str(error)) from error
+        self._say("Stopped.")
+
+    def _run(self, var: Path, port: int, *, with_chains: bool) -> None:
+        require_free_port(port + 1)
+        with Stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
+            forget_real_chains(stack.environment)
+            nodes = self._start_nodes(stack) if with_chains else None
+            stack.start_engines()
+            chains = nodes.prepare() if nodes else []
+            stack.environment.update(chain_environment(chains))
+            demo = self._seed(stack, chains)
+            self._start_services(stack, demo)
+            self._say(sheet(demo, var))
+            signal.pause()
+
+    def _start_nodes(self, stack: Stack) -> LocalChains | None:
+        first = stack.port + FIRST_NODE_PORT
+        try:
+            nodes = LocalChains(
+                stack.var / "chains", port=lambda n: free_port(first + n)
+            )
+        except NodeMissingError:
+            self._say(NO_NODE)
+            return None
+        self._say("Starting local chains: Base, Polygon, Ethereum.")
+        urls = [node.url for node in nodes.nodes]
+        miner = stack.command("miner", sys.executable, "-m", "demo.miner", *urls)
+        stack.keep([*nodes.commands(stack.command), miner])
+        return nodes
+
+    def _seed(self, stack: Stack, chains: list[LocalChain]) -> DemoSettings:
+        self._say("Bringing the database up to date.")
+        path = stack.var / "demo.json"
+        shop_url = f"http://{HOST}:{stack.port + 1}"
+        argv = [*MANAGE, "seed_demo", str(path), f"{shop_url}/webhook"]
+        credentials = Credentials(**json.loads(stack.run("seed_demo", argv)))
+        entries = {chain.name: chain.as_json() for chain in chains}
+        demo = DemoSettings(stack.base_url, shop_url, credentials, entries)
+        demo.write(path)
+        return demo
+
+    def _start_services(self, stack: Stack, demo: DemoSettings) -> None:
+        arguments = (str(stack.port + 1), str(stack.var / "demo.json"))
+        shop = stack.command("shop", sys.executable, "-m", "demo.shop", *arguments)
+        stack.start_services(shop)
+        if not stack.await_chains(PAYABLE & demo.chains.keys()):
+            self._say(f"The chains are slow to be read; see {stack.log('watchers')}.")
+
+    def _say(self, line: str) -> None:
+        # Whoever read our output may be gone, which is no reason to stop.
+        with suppress(OSError):
+            self.stdout.write(line)
+            self.stdout.flush()
+
+
+DEVELOPMENT: Mapping[str, str] = {
+    "FLORIN_ENV": "development",
+    "CHAIN_NETWORK": "local",
+    # The shop that hears the webhooks runs on this machine.
+    "WEBHOOK_ALLOW_LOOPBACK": "true",
+}
+
+
+def forget_real_chains(environment: dict[str, str]) -> None:
+    """Drop the chains that our own environment names: play money stays apart."""
+    real = {name for name in environment if name.startswith("CHAIN_")}
+    for name in real - DEVELOPMENT.keys():
+        del environment[name]
+
+
+def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
+    """The settings that point the gateway at these chains."""
+    environment = {}
+    for chain in chains:
+        prefix = f"CHAIN_{chain.name.upper()}"
+        environment[f"{prefix}_RPC_URLS"] = chain.rpc_url
+        for symbol, address in chain.tokens.items():
+            environment[f"{prefix}_TOKEN_{symbol}"] = address
+    return environment
+
+
+def sheet(demo: DemoSettings, var: Path) -> str:
+    """What a person needs to know, to be printed."""
+    known = demo.credentials
+    key = known.live_key if demo.chains else known.test_key
+    lines = [
+        "",
+        "Florin is ready. Ctrl-C stops it.",
+        "",
+        f"  Shop       {demo.shop_url}",
+        f"  API        {demo.base_url}/api/v1",
+        f"  Login      {known.owner_email}  {known.owner_password}",
+        f"  Live key   {known.live_key}",
+        f"  Test key   {known.test_key}",
+        f"  Webhooks   {known.webhook_secret}",
+        *(f"  {line}" for line in _chain_lines(demo)),
+        f"  As JSON    {var / 'demo.json'}",
+        "",
+        f"  curl {demo.base_url}/api/v1/checkouts \\",
+        f'    -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\',
+        """    -d '{"amount": "25.00", "currency": "USD"}'""",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _chain_lines(demo: DemoSettings) -> list[str]:
+    lines = [
+        f"{name.capitalize():<10} {chain['rpc_url']} (chain id {chain['chain_id']})"
+        for name, chain in demo.chains.items()
+    ]
+    if demo.chains:
+        payer = next(iter(demo.chains.values()))["funded_private_key"]
+        lines.append(f"{'Payer':<10} {payer} (a public test key: play money only)")
+    return lines

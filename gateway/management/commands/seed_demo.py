@@ -1,0 +1,39 @@
+"""`manage.py seed_demo`: the demo's database, for `manage.py demo`."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import transaction
+from django.utils import timezone
+
+from demo.seed import seed_demo
+from demo.settings_file import kept_credentials
+
+
+class Command(BaseCommand):
+    """Prints the credentials as JSON, for the parent process alone to read."""
+
+    help = "Migrate, make the demo merchant if it is missing, print its credentials."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("settings_file", type=Path, help="a former var/demo.json")
+        parser.add_argument("webhook_url")
+
+    def handle(
+        self, *args: Any, settings_file: Path, webhook_url: str, **options: Any
+    ) -> None:
+        """Migrate and seed in one process: each start of Django takes its time."""
+        call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+        with transaction.atomic():
+            credentials = seed_demo(
+                kept=kept_credentials(settings_file),
+                webhook_url=webhook_url,
+                now=timezone.now(),
+            )
+        self.stdout.write(json.dumps(asdict(credentials)))

@@ -1,0 +1,266 @@
+"""Everything Florin needs on one machine, as child processes of one command."""
+
+import base64
+import http.client
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+from gateway.core.embedded import Engines
+from gateway.core.embedded.layout import write_private
+from gateway.core.embedded.processes import Command, Keeper
+
+HOST = "127.0.0.1"
+ROOT = Path(__file__).resolve().parents[2]
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WEB_SECONDS = 60.0
+CHAIN_SECONDS = 30.0
+STEP_SECONDS = 0.05
+LOG_TAIL = 2_000
+
+MANAGE = (sys.executable, str(ROOT / "manage.py"))
+CELERY = (sys.executable, "-m", "celery", "--app", "gateway.celery")
+
+
+class StackError(Exception):
+    """Something did not start; the message is for the person at the terminal."""
+
+
+class Stack:
+    """Engines, database schema, then the services, in that order.
+
+    `var` is the folder of everything kept, `environment` what the children get
+    beyond our own environment. Leaving the context stops what was started, newest
+    first. `say` prints a line of progress.
+    """
+
+    def __init__(
+        self,
+        *,
+        var: Path,
+        port: int,
+        say: Callable[[str], None],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.var = var.resolve()
+        self.port = port
+        self.say = say
+        self.base_url = f"http://{HOST}:{port}"
+        self.environment = dict(os.environ) | {
+            "FLORIN_VAR": str(self.var),
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.environment.setdefault("BASE_URL", self.base_url)
+        self.environment.update(environment or {})
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        require_free_port(self.port)
+        for name in ("log", "run", "static"):
+            (self.var / name).mkdir(parents=True, exist_ok=True)
+        for name, value in kept_secrets(self.var / "secrets.json").items():
+            self.environment.setdefault(name, value)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.close()
+
+    def start_engines(self) -> None:
+        """Start PostgreSQL and Valkey, unless the environment names servers of both.
+
+        Raises `EnginesBusyError` or `EnginesError`.
+        """
+        if {"DATABASE_URL", "REDIS_URL"} <= self.environment.keys():
+            self.say("Using the PostgreSQL and Redis of DATABASE_URL and REDIS_URL.")
+            return
+        self.say("Starting PostgreSQL and Valkey.")
+        urls = self._exits.enter_context(Engines(self.var / "engines"))
+        self.environment.setdefault("DATABASE_URL", urls.database_url)
+        self.environment.setdefault("REDIS_URL", urls.redis_url)
+
+    def run(self, name: str, argv: Sequence[str], *, stdin: str = "") -> str:
+        """Run a program that ends; returns what it printed.
+
+        Raises `StackError` with the end of its complaints.
+        """
+        done = subprocess.run(  # noqa: S603 - no shell, our own arguments
+            argv,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=self.environment,
+            check=False,
+        )
+        if done.returncode:
+            message = f"{name} failed:\n{done.stderr[-LOG_TAIL:]}"
+            raise StackError(message)
+        return done.stdout
+
+    def keep(self, commands: Sequence[Command]) -> Keeper:
+        """Start programs that run until the stack ends, again whenever they end."""
+        keeper = Keeper(commands, told=self.say)
+        keeper.start()
+        self._exits.callback(keeper.stop)
+        return keeper
+
+    def command(self, name: str, *argv: str | Path) -> Command:
+        """A program of this stack, with its output in the log of its name."""
+        return Command(
+            name=name,
+            argv=argv,
+            log=self.log(name),
+            cwd=ROOT,
+            env=self.environment,
+        )
+
+    def log(self, name: str) -> Path:
+        """Where the named program's output goes."""
+        return self.var / "log" / f"{name}.log"
+
+    def start_services(self, *more: Command) -> None:
+        """Start web, background work, beat, chain watchers, webhook sender, and more.
+
+        Returns once the web service answers. The others start behind what people
+        wait for: all at once they would fight for the processors. Raises
+        `StackError` when nothing answers after a minute.
+        """
+        self.say(f"Starting the services; their logs are in {self.var / 'log'}.")
+        watchers = self.command("watchers", *MANAGE, "run_watchers")
+        self.keep([self._web(), watchers, *more])
+        self._await_web()
+        self.keep([self.command("sender", *MANAGE, "run_sender"), *self._celery()])
+
+    def _celery(self) -> list[Command]:
+        # At INFO each tick of each schedule writes lines.
+        level = ("--loglevel", "WARNING")
+        alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
+        schedule = ("--schedule", str(self.var / "run" / "beat"), "--pidfile=")
+        return [
+            self.command("worker", *CELERY, "worker", *alone, *level),
+            self.command("beat", *CELERY, "beat", *schedule, *level),
+        ]
+
+    def _web(self) -> Command:
+        granian = (sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws")
+        where = ("--host", HOST, "--port", str(self.port))
+        size = ("--workers", "2", "--blocking-threads", "8")
+        return self.command("web", *granian, *where, *size, "gateway.wsgi:application")
+
+    def _await_web(self) -> None:
+        if not comes_true(lambda: self.chain_statuses() is not None, WEB_SECONDS):
+            log = self.log("web")
+            tail = log.read_text(errors="replace")[-LOG_TAIL:]
+            message = f"The web service does not answer; the end of {log}:\n{tail}"
+            raise StackError(message)
+
+    def await_chains(self, names: Collection[str]) -> bool:
+        """Wait until payments on these chains can be seen; says whether they can."""
+
+        def all_are_read() -> bool:
+            statuses = self.chain_statuses() or {}
+            return all(statuses.get(name) == "ok" for name in names)
+
+        return comes_true(all_are_read, CHAIN_SECONDS)
+
+    def chain_statuses(self) -> dict[str, str] | None:
+        """What the API says of its chains, by name; None while it does not answer."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        try:
+            connection.request("GET", "/api/v1/chains")
+            answer = json.loads(connection.getresponse().read())
+            return {chain["chain"]: chain["status"] for chain in answer["data"]}
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return None
+        finally:
+            connection.close()
+
+
+def comes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether the condition became true within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(STEP_SECONDS)
+    return True
+
+
+def kept_secrets(path: Path) -> dict[str, str]:
+    """The installation's own secrets, made once and kept in a private file.
+
+    Losing the file means that stored webhook secrets cannot be read any more.
+    """
+    if not path.exists():
+        fernet_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+        made = {"SECRET_KEY": secrets.token_urlsafe(50), "ENCRYPTION_KEYS": fernet_key}
+        write_private(path, json.dumps(made))
+    kept: dict[str, str] = json.loads(path.read_text())
+    return kept
+
+
+def require_free_port(port: int) -> None:
+    """Raise `StackError` when somebody listens on the port already."""
+    if not port_is_free(port):
+        message = f"Port {port} is taken; choose another one with --port."
+        raise StackError(message)
+
+
+def free_port(wanted: int) -> int:
+    """The wanted port, or another free one where that is taken."""
+    if port_is_free(wanted):
+        return wanted
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a server could listen on this loopback port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def until_signalled() -> Iterator[None]:
+    """Let the first Ctrl-C, SIGTERM or SIGHUP leave the block, and no second one.
+
+    The block is left by KeyboardInterrupt, which ends here; the signals stay
+    ignored, because stopping must not be interrupted.
+    """
+    previous = {signum: signal.signal(signum, _leave) for signum in ENDING_SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    del signum, frame
+    for ending in ENDING_SIGNALS:
+        signal.signal(ending, signal.SIG_IGN)
+    raise KeyboardInterrupt
