@@ -1,78 +1,91 @@
-# Sourced by script/demo and script/test from the top of the repository. Every step is stamped with its lock file's
-# checksum, so that a second start does nothing and needs no network.
+# Shared by script/demo and script/test, which source it: finds Python, makes .venv, installs what the lock files name.
+# Everything here is skipped when it was done before, so that later starts need no network.
 
 say() {
-    printf '%s\n' "$*" >&2
+    printf '%s\n' "$*"
 }
 
 die() {
-    say "error: $*"
+    printf '%s\n' "$*" >&2
     exit 1
 }
 
-checksum() {
-    cksum <"$1"
-}
+python=.venv/bin/python
 
-# is_stamped STAMP TEXT: whether an earlier run finished this very step
-is_stamped() {
-    [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]
-}
-
+# Prints the first Python that is new enough. The oldest first: it has prebuilt wheels of everything, and the newest may not.
 find_python() {
-    for candidate in "${PYTHON:-}" python3 python3.11 python3.12 python3.13 python3.14; do
-        [ -n "$candidate" ] || continue
+    for candidate in "${PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3 python; do
         if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            printf '%s\n' "$candidate"
-            return 0
+            command -v "$candidate"
+            return
         fi
     done
     return 1
 }
 
 make_venv() {
-    .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && return 0
-    python=$(find_python) || die "Florin needs Python 3.11 or later; set PYTHON to the interpreter if it is not on the PATH."
-    say "Making .venv with $("$python" --version) ..."
+    # A venv whose Python was removed or replaced does not run any more.
+    if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        return
+    fi
+    found=$(find_python) || die "Florin needs Python 3.11 or later; set PYTHON to one that is not on the PATH."
+    say "Making .venv with $found."
     rm -rf .venv
-    "$python" -m venv .venv || die "$python -m venv failed; Debian and Ubuntu keep it in the package python3-venv."
+    "$found" -m venv .venv || die "Python's venv module does not work; Debian has it in the package python3-venv."
 }
 
-# uv is the quicker installer, but it does not read pip's own configuration (mirrors, proxies): where it cannot get
-# through, pip may.
-install_locked() {
-    if .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt &&
-        .venv/bin/uv pip install --python .venv/bin/python --require-hashes -r "$1" >&2; then
-        return 0
-    fi
-    say "uv could not install; trying pip ..."
-    .venv/bin/python -m pip install --disable-pip-version-check --require-hashes -r "$1" >&2
+# is_current STAMP FILE: whether FILE is what was installed when STAMP was written.
+is_current() {
+    [ -f "$1" ] && [ "$(cat "$1")" = "$(cksum <"$2")" ]
 }
 
-# setup_python LOCKFILE: makes .venv and installs exactly what the lock file names
+stamp() {
+    cksum <"$2" >"$1"
+}
+
+pip_install() {
+    "$python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement "$1"
+}
+
+# setup_python LOCK: makes .venv and installs the packages of a lock file, hashes checked.
 setup_python() {
+    lock=$1
+    installed=.venv/.installed-$(basename "$lock" .txt)
     make_venv
-    stamp=.venv/.installed-$(basename "$1" .txt)
-    wanted=$(checksum "$1")
-    is_stamped "$stamp" "$wanted" && return 0
-    say "Installing $1 (once; takes a minute or two) ..."
-    rm -f .venv/.installed-*
-    install_locked "$1" || die "installing $1 failed; nothing was started."
-    printf '%s\n' "$wanted" >"$stamp"
+    if is_current "$installed" "$lock"; then
+        return
+    fi
+    say "Installing the packages of $lock; the first time this takes a minute or two."
+    pip_install requirements/bootstrap.txt || die "The installer could not be installed; is there a network?"
+    # uv is much faster, but knows nothing of an index that is set in pip's own configuration.
+    .venv/bin/uv pip install --python "$python" --require-hashes --requirement "$lock" ||
+        pip_install "$lock" ||
+        die "The packages of $lock could not be installed."
+    stamp "$installed" "$lock"
 }
 
-# setup_node: installs the local chain node; fails, with the reason said, where there is no Node.js
+has_anvil() {
+    for binary in node_modules/@foundry-rs/anvil-*/bin/anvil; do
+        [ -x "$binary" ] && return
+    done
+    return 1
+}
+
+# Installs the local chain nodes if there is Node.js; says so and fails if they cannot be had.
 setup_node() {
-    if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
-        say "Node.js and npm were not found: there will be no local chains."
+    if is_current node_modules/.installed package-lock.json && has_anvil; then
+        return
+    fi
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+        say "Node.js is not installed, so there will be no local chains."
         return 1
     fi
-    wanted="$(checksum package-lock.json) $(uname -sm)"
-    is_stamped node_modules/.installed "$wanted" && return 0
-    say "Installing the local chain node (once) ..."
-    if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
-        say "npm could not install the local chain node."
+    say "Installing the local chain nodes."
+    # Not `npm ci`, which wants the lock file to name the binaries of every platform. What it names is checked by hash. A
+    # binary that is missing or does not match is left out without an error, as npm does with optional packages.
+    if ! npm install --no-save --ignore-scripts --silent || ! has_anvil; then
+        say "npm could not install the local chain nodes."
         return 1
     fi
-    printf '%s\n' "$wanted" >node_modules/.installed
+    stamp node_modules/.installed package-lock.json
 }

@@ -2,13 +2,20 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import stripe
 from django.core.management import get_commands
+from django.urls import resolve
 
+from gateway.core.api import RouteMissing
 from tests.tree import ROOT, relative, repository_files
+from wallets.chains import registry
+from webhooks.signing import new_secret, sign
 
 DOCUMENTS = [
     "README.md",
@@ -35,6 +42,7 @@ MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SETTING_READ = re.compile(r"""env\.\w+\(\s*["']([A-Z][A-Z0-9_]+)["']""")
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
+API_PATH_MENTION = re.compile(r"(/api/v1/[a-z0-9_/{}.]+[a-z}])")
 COMMAND_MENTION = re.compile(r"manage\.py ([a-z_]+)")
 
 
@@ -68,6 +76,15 @@ def _resolves(document: Path, target: str) -> bool:
     if not linked.exists():
         return False
     return not anchor or linked.suffix != ".md" or anchor in headings(linked)
+
+
+def python_of(name: str) -> dict[str, Any]:
+    """What the first Python example of a document defines."""
+    example = re.search(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+    assert example
+    names: dict[str, Any] = {}
+    exec(example[1], names)
+    return names
 
 
 def text_files() -> Iterator[tuple[Path, str]]:
@@ -116,6 +133,21 @@ def test_management_commands_that_documents_name_exist() -> None:
     assert sorted(named - set(get_commands())) == []
 
 
+def test_api_paths_that_documents_name_are_routes() -> None:
+    named = {
+        path
+        for document in markdown_files()
+        for path in API_PATH_MENTION.findall(document.read_text())
+    }
+    assert "/api/v1/checkouts" in named
+    assert [path for path in sorted(named) if not _is_route(path)] == []
+
+
+def _is_route(path: str) -> bool:
+    view = resolve(re.sub(r"{\w+}", "x", path)).func
+    return getattr(view, "view_class", None) is not RouteMissing
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     found = {relative(path): list(dead_links(path)) for path in markdown_files()}
     assert {name: links for name, links in found.items() if links} == {}
@@ -150,6 +182,49 @@ def test_every_setting_of_the_environment_is_documented() -> None:
     documented = (ROOT / "docs/guide/configuration.md").read_text()
     assert "DATABASE_URL" in read
     assert sorted(name for name in read if f"`{name}`" not in documented) == []
+
+
+def test_every_setting_of_a_chain_is_documented() -> None:
+    documented = (ROOT / "docs/guide/configuration.md").read_text()
+    keys = {*registry.KEYS, "POLL_SECONDS", "TOKEN_<SYMBOL>"}
+    assert (
+        sorted(key for key in keys if f"`CHAIN_<NAME>_{key}`" not in documented) == []
+    )
+
+
+@pytest.fixture
+def signed() -> tuple[bytes, dict[str, str], str]:
+    """A body, the headers we would send with it now, and the secret."""
+    body, secret = b'{"type": "checkout.completed"}', new_secret()
+    headers = sign(
+        body, message_id="evt_1", timestamp=int(time.time()), secrets=[secret]
+    )
+    return body, headers, secret
+
+
+def test_the_readmes_verifier_accepts_what_we_send_and_nothing_else(
+    signed: tuple[bytes, dict[str, str], str],
+) -> None:
+    body, headers, secret = signed
+    is_genuine = python_of("README.md")["is_genuine"]
+    header = headers["X-Service-Signature"]
+    old = sign(
+        body, message_id="evt_1", timestamp=int(time.time()) - 301, secrets=[secret]
+    )
+    assert is_genuine(header, body, secret)
+    assert not is_genuine(header, body + b" ", secret)
+    assert not is_genuine(header, body, new_secret())
+    assert not is_genuine(old["X-Service-Signature"], body, secret)
+
+
+def test_the_guides_verifier_accepts_what_we_send_and_nothing_else(
+    signed: tuple[bytes, dict[str, str], str],
+) -> None:
+    body, headers, secret = signed
+    receive = python_of("docs/guide/webhooks.md")["receive"]
+    receive(body, headers, secret)
+    with pytest.raises(stripe.SignatureVerificationError):
+        receive(body + b" ", headers, secret)
 
 
 def test_no_path_of_a_machine_is_in_a_tracked_file() -> None:
