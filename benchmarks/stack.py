@@ -22,7 +22,7 @@ THREADS = 8
 
 
 @contextmanager
-def engines() -> Iterator[EngineUrls]:
+def engines(**extra: str) -> Iterator[EngineUrls]:
     """Fresh durable engines with the product's tables, and this process's Django bound to them."""
     shutil.rmtree(HOME, ignore_errors=True)
     with Engines(HOME, durable=True) as urls:
@@ -35,6 +35,7 @@ def engines() -> Iterator[EngineUrls]:
             "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:9",
             "CHAIN_POLYGON_RPC_URLS": "http://127.0.0.1:9",
             "DJANGO_SETTINGS_MODULE": "gateway.settings",
+            **extra,
         }
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
         import django

@@ -4,8 +4,8 @@ from django.urls import re_path
 
 from checkouts import views
 
-# Codes are base 58. Anything else is no code of ours and need not trouble the database.
-_CODE = r"(?P<code>[1-9A-HJ-NP-Za-km-z]{1,32})"
+# Codes are Crockford base 32. Anything else is no code of ours and need not trouble the database.
+_CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
 
 urlpatterns = [
     re_path(rf"^c/{_CODE}$", views.checkout_page, name="checkout"),

@@ -6,6 +6,8 @@ Locks are taken in the order every writer keeps: transfers by id, checkouts by i
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
 
 from django.db import connection, transaction
 
@@ -16,7 +18,7 @@ from checkouts.matching import (
     TransferFacts,
     decide_deposit,
 )
-from checkouts.models import Checkout, InboxItem
+from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.services.moves import recompute
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from wallets.models import Transfer
@@ -44,6 +46,7 @@ def _attribute_batch(*, now: datetime, batch: int) -> int:
     _write_claims(outcome.credited, now)
     _write_payments(outcome.credited, now)
     _write_inbox(outcome.inbox, now)
+    _write_inbox(_returned(transfers, checkouts), now)
     touched = {checkout.pk: checkout for _, checkout, _ in outcome.credited}
     touched |= {
         checkout.pk: checkout for checkout in _credited_before(transfers, checkouts)
@@ -53,18 +56,37 @@ def _attribute_batch(*, now: datetime, batch: int) -> int:
     return len(transfers)
 
 
-def _take(batch: int) -> list[Transfer]:
+class _Queued(NamedTuple):
+    """A queued transfer, locked; `nonce` is that of the deposit address it went to. Model instances cost ten times more."""
+
+    pk: int
+    chain: str
+    token: str
+    units: Decimal
+    block_time: datetime
+    state: str
+    decided_at: datetime | None
+    merchant_id: int
+    mode: str
+    nonce: bytes | None
+
+
+def _take(batch: int) -> list[_Queued]:
     """Lock the oldest queued transfers that nobody else is dealing with."""
-    return list(
+    columns = [
+        name if name != "nonce" else "deposit__nonce" for name in _Queued._fields
+    ]
+    rows = (
         Transfer.objects.queued()
         .select_for_update(skip_locked=True, of=("self",))
-        .select_related("deposit")[:batch]
+        .values_list(*columns)[:batch]
     )
+    return [_Queued._make(row) for row in rows]
 
 
-def _lock_checkouts(transfers: Iterable[Transfer]) -> dict[bytes, Checkout]:
+def _lock_checkouts(transfers: Iterable[_Queued]) -> dict[bytes, Checkout]:
     """Lock the checkouts whose addresses the transfers went to; keyed by deposit nonce."""
-    nonces = {bytes(t.deposit.nonce) for t in transfers if t.deposit is not None}
+    nonces = {bytes(t.nonce) for t in transfers if t.nonce is not None}
     locked = Checkout.objects.locked().filter(deposit_nonce__in=nonces)
     return {bytes(checkout.deposit_nonce): checkout for checkout in locked}
 
@@ -73,17 +95,15 @@ def _lock_checkouts(transfers: Iterable[Transfer]) -> dict[bytes, Checkout]:
 class _Outcome:
     """What a batch was decided to be."""
 
-    credited: list[tuple[Transfer, Checkout, str]] = field(default_factory=list)
-    inbox: list[tuple[Transfer, Checkout | None, ToInbox]] = field(default_factory=list)
+    credited: list[tuple[_Queued, Checkout, str]] = field(default_factory=list)
+    inbox: list[tuple[_Queued, Checkout | None, ToInbox]] = field(default_factory=list)
 
     @property
     def decided(self) -> set[int]:
         return {t.pk for t, *_ in self.credited} | {t.pk for t, *_ in self.inbox}
 
 
-def _decide(
-    transfers: Sequence[Transfer], checkouts: dict[bytes, Checkout]
-) -> _Outcome:
+def _decide(transfers: Sequence[_Queued], checkouts: dict[bytes, Checkout]) -> _Outcome:
     """Decide what was never decided; what a reorganisation removed waits until it returns."""
     outcome = _Outcome()
     for transfer in transfers:
@@ -105,12 +125,12 @@ def _decide(
 
 
 def _checkout_of(
-    transfer: Transfer, checkouts: dict[bytes, Checkout]
+    transfer: _Queued, checkouts: dict[bytes, Checkout]
 ) -> Checkout | None:
-    return checkouts.get(bytes(transfer.deposit.nonce)) if transfer.deposit else None
+    return checkouts.get(bytes(transfer.nonce)) if transfer.nonce is not None else None
 
 
-def _facts(transfer: Transfer) -> TransferFacts:
+def _facts(transfer: _Queued) -> TransferFacts:
     return TransferFacts(
         chain=transfer.chain,
         token=transfer.token,
@@ -129,11 +149,38 @@ def _checkout_facts(checkout: Checkout) -> CheckoutFacts:
 
 
 def _credited_before(
-    transfers: Iterable[Transfer], checkouts: dict[bytes, Checkout]
+    transfers: Iterable[_Queued], checkouts: dict[bytes, Checkout]
 ) -> list[Checkout]:
     """Return the checkouts of transfers decided earlier whose facts changed since."""
     found = (_checkout_of(t, checkouts) for t in transfers if t.decided_at is not None)
     return [checkout for checkout in found if checkout is not None]
+
+
+def _returned(
+    transfers: Iterable[_Queued], checkouts: dict[bytes, Checkout]
+) -> list[tuple[_Queued, Checkout | None, ToInbox]]:
+    """Return credited money that a reorganisation took and that came back when its checkout had expired.
+
+    Expiry waits for credited transfers to become final, so one whose facts change afterwards has been away.
+    """
+    back = {
+        transfer.pk: (transfer, checkout)
+        for transfer in transfers
+        if transfer.decided_at is not None
+        and transfer.state != TransferState.ORPHANED
+        and (checkout := _checkout_of(transfer, checkouts)) is not None
+        and checkout.status == CheckoutStatus.EXPIRED
+    }
+    if not back:
+        return []
+    credited = Payment.objects.filter(transfer__in=list(back)).exclude(
+        transfer__inbox_items__reason=InboxReason.LATE
+    )
+    late = ToInbox(
+        InboxReason.LATE,
+        "a reorganisation took this transfer, and it returned after the checkout expired",
+    )
+    return [(*back[payment.transfer_id], late) for payment in credited.order_by("pk")]
 
 
 _CLAIM = """
@@ -154,7 +201,7 @@ _RELEASE = """
 
 
 def _write_claims(
-    credited: Sequence[tuple[Transfer, Checkout, str]], now: datetime
+    credited: Sequence[tuple[_Queued, Checkout, str]], now: datetime
 ) -> None:
     """Claim the transfers; the primary key refuses one that is in use already."""
     if credited:
@@ -164,7 +211,7 @@ def _write_claims(
 
 
 def _write_payments(
-    credited: Sequence[tuple[Transfer, Checkout, str]], now: datetime
+    credited: Sequence[tuple[_Queued, Checkout, str]], now: datetime
 ) -> None:
     if credited:
         with connection.cursor() as cursor:
@@ -180,13 +227,13 @@ def _write_payments(
 
 
 def _write_inbox(
-    items: Sequence[tuple[Transfer, Checkout | None, ToInbox]], now: datetime
+    items: Sequence[tuple[_Queued, Checkout | None, ToInbox]], now: datetime
 ) -> None:
     InboxItem.objects.bulk_create(
         InboxItem(
             merchant_id=transfer.merchant_id,
             mode=transfer.mode,
-            transfer=transfer,
+            transfer_id=transfer.pk,
             checkout=checkout,
             reason=decision.reason,
             explanation=decision.explanation,
@@ -202,7 +249,7 @@ def _write_inbox(
     )
 
 
-def _release(transfers: Sequence[Transfer], decided: set[int], now: datetime) -> None:
+def _release(transfers: Sequence[_Queued], decided: set[int], now: datetime) -> None:
     """Take the batch off the queue. The watcher cannot have changed these rows: we hold their locks."""
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, [list(decided), now, [t.pk for t in transfers]])

@@ -43,10 +43,7 @@ def create_checkout(
     """
     chains = offerable_chains(merchant_id, mode)
     if not chains:
-        raise ConflictError(
-            "Set up a receiving wallet on at least one available chain first.",
-            code="receiving_wallet_missing",
-        )
+        return _repeated(merchant_id, mode, wanted)
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
     for _ in range(_LOOKS):
         with connection.cursor() as cursor:
@@ -57,6 +54,29 @@ def create_checkout(
         if created_id is not None:
             return CreatedCheckout(row=_row(created_id, parameters), is_new=True)
     raise ConflictError("The same order_ref is being created elsewhere; try again.")
+
+
+def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout) -> CreatedCheckout:
+    """Return the checkout an order_ref names already: a repeat is answered even where nothing could be offered."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
+        known = cursor.fetchone()
+    if known is None:
+        raise ConflictError(
+            "Set up a receiving wallet on at least one available chain first.",
+            code="receiving_wallet_missing",
+        )
+    return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+
+
+def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str, Any]:
+    return {
+        "merchant": merchant_id,
+        "mode": mode,
+        "creation_ref": wanted.order_ref or None,
+        "amount": wanted.amount,
+        "currency": wanted.currency,
+    }
 
 
 def _parameters(
@@ -75,13 +95,9 @@ def _parameters(
     }
     expires_at = now + timedelta(seconds=wanted.expires_in)
     steps = steps_of(wanted.test_scenario, now) if mode == Mode.TEST else []
-    return {
+    return _creation_key(merchant_id, mode, wanted) | {
         "public_id": new_id(f"chk_{mode}"),
         "code": new_code(),
-        "merchant": merchant_id,
-        "mode": mode,
-        "amount": wanted.amount,
-        "currency": wanted.currency,
         "description": wanted.description,
         "metadata": wanted.metadata,
         "customer_email": wanted.customer_email,
@@ -90,7 +106,6 @@ def _parameters(
         "customer_ref": wanted.customer_ref,
         "product_ref": wanted.product_ref,
         "order_ref": wanted.order_ref,
-        "creation_ref": wanted.order_ref or None,
         "offers": orjson.dumps(_offers(chains, keys)).decode(),
         "nonce": nonce,
         "test_scenario": wanted.test_scenario if mode == Mode.TEST else "",
@@ -148,14 +163,16 @@ _ECHOED = [
     "created_at",
 ]
 
-# `known` answers the replay; the unique constraint answers two creations at the same moment: the loser inserts
-# nothing and finds the winner's row when it looks again.
-_CREATE = f"""
-WITH known AS MATERIALIZED (
+_KNOWN = f"""
     SELECT {COLUMNS} FROM checkouts_checkout c
     WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
       AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
-), created AS (
+"""  # noqa: S608 - our own column list
+
+# `known` answers the replay; the unique constraint answers two creations at the same moment: the loser inserts
+# nothing and finds the winner's row when it looks again.
+_CREATE = f"""
+WITH known AS MATERIALIZED ({_KNOWN}), created AS (
     INSERT INTO checkouts_checkout (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
         customer_email, redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers,

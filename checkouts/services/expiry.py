@@ -1,6 +1,7 @@
 """Expiring checkouts nobody paid, once the chains they were offered on were read far enough to be sure."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -13,23 +14,27 @@ BATCH = 500
 PATIENCE = timedelta(hours=24)
 
 # A payment whose block time is within the grace still counts, so a live checkout expires only after each of its
-# chains was read, in a pass begun after the grace, up to a head its sources agree on.
+# chains was read, in a pass begun after the grace, up to a head its sources agree on. A test checkout has no chain to
+# wait for, only the steps of its scenario.
 _DUE = """
     SELECT c.id FROM checkouts_checkout c
     WHERE c.status IN ('pending', 'underpaid')
       AND c.expires_at <= %(now)s::timestamptz
       AND (c.mode = 'test'
-           OR c.expires_at <= %(now)s::timestamptz - %(patience)s::interval
+           OR c.expires_at <= %(impatient_since)s::timestamptz
            OR NOT EXISTS (
                 SELECT FROM jsonb_object_keys(c.offers) AS offered(chain)
                 LEFT JOIN wallets_chaincursor k ON k.chain = offered.chain
-                WHERE k.read_through_at IS NULL OR k.read_through_at <= c.expires_at + %(grace)s::interval))
+                WHERE k.read_through_at IS NULL OR k.read_through_at <= c.expires_at + make_interval(secs => %(grace)s)))
       AND NOT EXISTS (
             SELECT FROM wallets_depositaddress d JOIN wallets_transfer t ON t.deposit_id = d.id
             WHERE d.nonce = c.deposit_nonce AND t.queued_at IS NOT NULL)
       AND NOT EXISTS (
             SELECT FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
             WHERE p.checkout_id = c.id AND t.state = 'detected')
+      AND NOT EXISTS (
+            SELECT FROM checkouts_teststep s
+            WHERE s.checkout_id = c.id AND s.done_at IS NULL AND s.due_at <= c.expires_at)
     ORDER BY c.expires_at
     LIMIT %(batch)s
 """
@@ -60,8 +65,12 @@ def _expire_batch(*, now: datetime) -> int:
 
 
 def _due_ids(now: datetime) -> list[int]:
+    parameters: dict[str, Any] = {
+        "now": now,
+        "impatient_since": now - PATIENCE,
+        "grace": GRACE.total_seconds(),
+        "batch": BATCH,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _DUE, {"now": now, "patience": PATIENCE, "grace": GRACE, "batch": BATCH}
-        )
+        cursor.execute(_DUE, parameters)
         return [pk for (pk,) in cursor]

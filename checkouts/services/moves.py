@@ -139,12 +139,13 @@ class _Movement:
 
     def _note_exception(self, checkout: Checkout, sums: Received) -> None:
         exception = _exception(checkout, sums)
+        if exception == CheckoutException.REVERSED:
+            # Asked each time: a second transfer may go when the first has its alert already.
+            self.reversals.append(checkout)
         if exception == checkout.exception:
             return
         checkout.exception = exception
         self.changed[checkout.pk] = checkout
-        if exception == CheckoutException.REVERSED:
-            self.reversals.append(checkout)
 
     def _tell(self, checkout: Checkout) -> None:
         self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
@@ -179,6 +180,9 @@ class _Movement:
 def _exception(checkout: Checkout, sums: Received) -> CheckoutException:
     if checkout.status == CheckoutStatus.UNDERPAID:
         return CheckoutException.UNDERPAID
+    if checkout.status == CheckoutStatus.EXPIRED:
+        is_short = 0 < sums.seen < needed_units(checkout.amount)
+        return CheckoutException.UNDERPAID if is_short else CheckoutException.NONE
     if checkout.status != CheckoutStatus.COMPLETED:
         return CheckoutException.NONE
     if sums.confirmed < needed_units(checkout.amount):

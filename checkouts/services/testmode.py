@@ -10,6 +10,7 @@ from checkouts.scenarios import SHARES, StepKind
 from checkouts.services.attribution import attribute_transfers
 from checkouts.services.expiry import expire_due_checkouts
 from gateway.core.money import round_up_to_cent, to_units
+from wallets.addresses import evm_key
 from wallets.models import DepositAddress, Transfer
 from wallets.networks import chain_spec
 from wallets.services import (
@@ -58,17 +59,17 @@ def _play(step: TestStep, now: datetime) -> None:
             | StepKind.PAY_OVER
             | StepKind.PAY_LATE as kind
         ):
-            confirm_transfers([_send(checkout, kind, now)], now=now)
+            confirm_transfers([_send(step, kind, now)], now=now)
         case StepKind.DETECT:
-            _send(checkout, StepKind.DETECT, now)
+            _send(step, StepKind.DETECT, now)
         case StepKind.ORPHAN:
             orphan_transfers(_sent(checkout), now=now)
         case StepKind.RETURN:
             revive_transfers(_sent(checkout), now=now)
             confirm_transfers(_sent(checkout), now=now)
         case StepKind.EXPIRE:
-            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=now).update(
-                expires_at=now
+            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=step.due_at).update(
+                expires_at=step.due_at
             )
 
 
@@ -79,14 +80,18 @@ def _sent(checkout: Checkout) -> list[int]:
     return list(sent.order_by("pk").values_list("pk", flat=True))
 
 
-def _send(checkout: Checkout, kind: StepKind, now: datetime) -> int:
+def _send(step: TestStep, kind: StepKind, now: datetime) -> int:
     """Write the simulated transfer of a paying step; return its id."""
-    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
+    checkout = step.checkout
     payable = [name for name, offer in checkout.offers.items() if offer["address"]]
     chain = min(payable, key=lambda name: chain_spec(name).priority)
     token = checkout.offers[chain]["tokens"][0]
+    address = checkout.offers[chain]["address"]
+    deposit = DepositAddress.objects.get(key=evm_key(address))
     amount = round_up_to_cent(checkout.amount * SHARES[kind])
-    late = checkout.expires_at + _JUST_LATE if kind == StepKind.PAY_LATE else now
+    # Mined when it was due: a step played after an outage of ours is not late for that.
+    is_late = kind == StepKind.PAY_LATE
+    mined_at = checkout.expires_at + _JUST_LATE if is_late else step.due_at
     transfer = NewTransfer(
         chain=chain,
         tx_hash=f"0x{secrets.token_hex(32)}",
@@ -95,13 +100,13 @@ def _send(checkout: Checkout, kind: StepKind, now: datetime) -> int:
         token_address=chain_spec(chain).tokens[token].address,
         units=to_units(amount),
         sender=f"0x{secrets.token_hex(20)}",
-        recipient=checkout.offers[chain]["address"],
+        recipient=address,
         deposit_id=deposit.pk,
         merchant_id=checkout.merchant_id,
         mode=checkout.mode,
         block_height=0,
         block_hash="simulated",
-        block_time=late,
+        block_time=mined_at,
     )
     [pk] = record_transfers([transfer], now=now)
     return pk

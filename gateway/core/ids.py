@@ -1,22 +1,19 @@
-"""Identifiers nobody can guess: a prefix that says what it names, then 128 random bits in base 58."""
+"""Identifiers nobody can guess: a prefix that says what it names, then 130 random bits in Crockford's base 32."""
 
 import secrets
 
-# Base 58 leaves out 0, O, I and l, which people confuse when they read an id aloud.
-ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_LENGTH = 22  # 58**22 > 2**128
+# Crockford's alphabet (https://www.crockford.com/base32.html) leaves out i, l, o and u, which people confuse.
+ALPHABET = b"0123456789abcdefghjkmnpqrstvwxyz"
+LENGTH = 26
+# 256 is a multiple of 32, so every character is as likely as any other.
+_BYTE_TO_CHARACTER = bytes(ALPHABET[byte % len(ALPHABET)] for byte in range(256))
 
 
 def new_code() -> str:
-    """Return 22 base-58 characters carrying 128 random bits, for page addresses."""
-    number = secrets.randbits(128)
-    digits = []
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, 58)
-        digits.append(ALPHABET[digit])
-    return "".join(digits)
+    """Return 26 characters carrying 130 random bits, for page addresses."""
+    return secrets.token_bytes(LENGTH).translate(_BYTE_TO_CHARACTER).decode()
 
 
 def new_id(prefix: str) -> str:
-    """Return a public id such as `evt_7Yk...`; `prefix` comes without its underscore."""
+    """Return a public id such as `evt_7yk...`; `prefix` comes without its underscore."""
     return f"{prefix}_{new_code()}"

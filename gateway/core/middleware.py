@@ -25,20 +25,17 @@ class ApiMiddleware:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         response = self.get_response(request)
-        response["X-Request-Id"] = request_id
         if request.path_info.startswith(API_PREFIX):
-            response = self._complete(request, response, request_id)
+            response = self._complete(request, response)
+        response["X-Request-Id"] = request_id
         return response
 
-    def _complete(
-        self, request: HttpRequest, response: HttpResponse, request_id: str
-    ) -> HttpResponse:
+    def _complete(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         if (
             response.status_code >= 400
             and response["Content-Type"] != "application/json"
         ):
             response = _envelope(response)
-            response["X-Request-Id"] = request_id
         if not hasattr(request, "rate_state"):
             response = _count_late(request, response)
         for name, value in request.rate_state.headers().items():  # type: ignore[attr-defined]

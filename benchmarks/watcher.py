@@ -1,0 +1,230 @@
+"""The watcher: decoding logs against web3, ingesting and crediting a large range, and what a block costs as the number
+of open checkouts grows."""
+
+import hashlib
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from django.db import connection
+from django.utils import timezone
+
+from benchmarks import stack
+from benchmarks.report import Claim, Report, Series, ratio
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.tokens import token_address, transfer_many
+
+FEW, MANY = 1_000, 100_000
+BATCH = 500
+CREDITS = 10_000
+DECODED = 1_000
+BLOCKS = 15
+PAID_PER_BLOCK, LOGS_PER_BLOCK = 10, 200
+UNITS = 49_000_000
+
+_FILL = """
+WITH made AS (
+    INSERT INTO checkouts_checkout (
+        public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata, customer_email,
+        redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers, deposit_nonce,
+        amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
+    SELECT 'chk_live_' || n, 'code' || n, %(merchant)s, 'live', 'pending', '', 49.00, 'USD', '', '{}', '', '', '', '', '', '',
+           NULL, '{"base": {"tokens": ["USDC"], "address": "0x00"}}'::jsonb, sha256(n::text::bytea), 0, 0, 0, '',
+           now() + interval '1 day', now()
+    FROM generate_series(%(first)s::int, %(last)s::int) n
+)
+INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
+SELECT substr(sha256(sha256(n::text::bytea)), 1, 20), '\\x70997970c51812dc3a010c7d01b50e0d17dc79c8'::bytea,
+       sha256(n::text::bytea), %(merchant)s, 'live', now(), now() + interval '31 days'
+FROM generate_series(%(first)s::int, %(last)s::int) n
+"""
+
+
+def address(number: int) -> str:
+    """The deposit address of the n-th checkout that `_FILL` makes."""
+    nonce = hashlib.sha256(str(number).encode()).digest()
+    return "0x" + hashlib.sha256(nonce).digest()[:20].hex()
+
+
+def run(*, rounds: int, seconds: float) -> list[Report]:
+    """Measure all three. Rounds count; their length follows from the work."""
+    del seconds
+    with Anvil(8453, extra=["--gas-limit", "60000000"]) as node, stack.engines(**_chain_settings(node)):
+        usdc = prepare_chain(node)["USDC"]
+        merchant, _ = stack.seed_merchant()
+        return [
+            _decoding(node, usdc, rounds),
+            _crediting(node, usdc, merchant, rounds),
+            _block_cost(node, usdc, merchant),
+        ]
+
+
+def _chain_settings(node: Anvil) -> dict[str, str]:
+    return {"CHAIN_BASE_RPC_URLS": node.url, "CHAIN_BASE_TOKEN_USDC": token_address("USDC")}
+
+
+def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
+    """Pay everybody named, 500 a transaction, a block each."""
+    for start in range(0, len(recipients), BATCH):
+        part = recipients[start : start + BATCH]
+        transfer_many(node, payer(node), usdc, [(to, UNITS) for to in part])
+
+
+def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
+    from wallets.chains import evm_decode
+    from web3 import Web3
+
+    first = node.block_number() + 1
+    _pay(node, usdc, [address(number) for number in range(1, DECODED + 1)])
+    question = {
+        "fromBlock": hex(first),
+        "toBlock": hex(node.block_number()),
+        "address": usdc,
+        "topics": [evm_decode.TRANSFER],
+    }
+    web3 = Web3(Web3.HTTPProvider(node.url))
+    contract = web3.eth.contract(usdc, abi=_TRANSFER_ABI)
+    raw, library = Series("raw decode", "logs/s"), Series("web3 get_logs + process_log", "logs/s")
+    with _raw_logs(node) as ask:
+        for _ in range(rounds):
+            raw.rounds.append(_rate(lambda: _decode_raw(ask(question), usdc)))
+            library.rounds.append(
+                _rate(lambda: [contract.events.Transfer().process_log(log) for log in web3.eth.get_logs(question)])
+            )
+    claims = [Claim("raw / web3 on 1,000 logs", ratio(raw, library), 50)]
+    return Report("watcher decoding", [raw, library], claims)
+
+
+_TRANSFER_ABI = [
+    {
+        "anonymous": False,
+        "name": "Transfer",
+        "type": "event",
+        "inputs": [
+            {"indexed": True, "name": "sender", "type": "address"},
+            {"indexed": True, "name": "receiver", "type": "address"},
+            {"indexed": False, "name": "value", "type": "uint256"},
+        ],
+    }
+]
+
+
+@contextmanager
+def _raw_logs(node: Anvil) -> Iterator:
+    from wallets.chains.rpc import Node
+
+    rpc = Node(node.url)
+    yield lambda question: rpc.call("eth_getLogs", [question])
+    rpc.close()
+
+
+def _decode_raw(logs: list[dict], usdc: str) -> int:
+    from wallets.chains import evm_decode
+    from wallets.chains.registry import TokenSpec
+
+    token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
+    found = evm_decode.transfer_logs(evm_decode.by_recipient(logs), tokens={usdc.lower(): token})
+    if len(found) != DECODED:
+        raise RuntimeError(f"{len(found)} logs decoded")
+    return len(found)
+
+
+def _rate(work) -> float:
+    started = time.perf_counter()
+    work()
+    return DECODED / (time.perf_counter() - started)
+
+
+def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
+    """Credit and complete 10,000 checkouts out of 100,000 open ones, from the first request to the last event row."""
+    from checkouts.models import Checkout, Payment
+
+    series = Series("ingested, credited, completed", "credits/s")
+    notes = []
+    for number in range(rounds):
+        _empty()
+        _fill(merchant, 1, MANY)
+        watcher = _watcher(node)
+        _read_to_head(watcher)
+        _pay(node, usdc, [address(n) for n in range(number * CREDITS + 1, (number + 1) * CREDITS + 1)])
+        node.mine(12)
+        started = time.perf_counter()
+        _read_to_head(watcher)
+        read_at = time.perf_counter()
+        _attribute()
+        ended = time.perf_counter()
+        series.rounds.append(CREDITS / (ended - started))
+        completed = Checkout.objects.filter(status="completed").count()
+        if completed != CREDITS or Payment.objects.count() != CREDITS:
+            raise RuntimeError(f"{completed} completed")
+        notes.append(f"round {number + 1}: reading {read_at - started:.2f} s, crediting {ended - read_at:.2f} s")
+    claims = [Claim("credits a second, 10,000 logs, 100,000 open checkouts", series.median, 3_000)]
+    return Report("watcher crediting", [series], claims, notes)
+
+
+def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
+    """What one block of 200 transfers, ten of them ours, costs to read and credit."""
+    costs = {}
+    for present in (FEW, MANY):
+        _empty()
+        _fill(merchant, 1, present)
+        watcher = _watcher(node)
+        _read_to_head(watcher)
+        costs[present] = Series(f"a block at {present:,} open checkouts", "ms")
+        for block in range(BLOCKS):
+            ours = [address(block * PAID_PER_BLOCK + n + 1) for n in range(PAID_PER_BLOCK)]
+            strangers = [f"0x{block * LOGS_PER_BLOCK + n + 1:040x}" for n in range(LOGS_PER_BLOCK - PAID_PER_BLOCK)]
+            _pay(node, usdc, ours + strangers)
+            started = time.perf_counter()
+            _read_to_head(watcher)
+            _attribute()
+            costs[present].rounds.append((time.perf_counter() - started) * 1000)
+    grown = statistics.median(costs[MANY].rounds) / statistics.median(costs[FEW].rounds)
+    claims = [Claim("cost at 100,000 / cost at 1,000", grown, 1.5, at_most=True)]
+    return Report("watcher cost of a block", list(costs.values()), claims)
+
+
+def _watcher(node: Anvil):
+    from wallets.chains.adapters import open_adapter, open_pool
+    from wallets.models import Block, ChainCursor
+    from wallets.networks import chain_spec
+    from wallets.watcher import Watcher
+
+    Block.objects.all().delete()
+    ChainCursor.objects.filter(chain="base").delete()
+    head = node.block_number()
+    block = node.rpc("eth_getBlockByNumber", hex(head), False)
+    ChainCursor.objects.create(chain="base", height=head, block_hash=block["hash"], factory_ok=True)
+    spec = chain_spec("base")
+    pool = open_pool(spec)
+    return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner="bench")
+
+
+def _read_to_head(watcher) -> None:
+    from wallets.watcher import Outcome
+
+    while watcher.tick(now=timezone.now()) is not Outcome.IDLE:
+        pass
+
+
+def _attribute() -> None:
+    from checkouts.services.attribution import attribute_transfers
+
+    attribute_transfers(now=timezone.now())
+
+
+def _fill(merchant: int, first: int, last: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_FILL, {"merchant": merchant, "first": first, "last": last})
+        cursor.execute("ANALYZE")
+
+
+def _empty() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "TRUNCATE checkouts_payment, checkouts_inboxitem, wallets_transferclaim, wallets_transfer, webhooks_attempt,"
+            " webhooks_delivery, webhooks_event, checkouts_teststep, checkouts_checkout, wallets_depositaddress,"
+            " checkouts_checkoutcount CASCADE"
+        )

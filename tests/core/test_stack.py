@@ -1,0 +1,105 @@
+"""The parts of `manage.py up` that need no services."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from demo.chains import LocalChain
+from gateway.management.commands.demo import chain_environment, forget_real_chains
+from gateway.management.stack import (
+    HOST,
+    Stack,
+    StackError,
+    free_port,
+    kept_secrets,
+    port_is_free,
+    require_free_port,
+    until_signalled,
+)
+from tests.demo.running import two_free_ports
+
+
+def stack(var: Path, **environment: str) -> Stack:
+    said: list[str] = []
+    return Stack(
+        var=var, port=two_free_ports(), say=said.append, environment=environment
+    )
+
+
+def test_secrets_are_made_once_and_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    made = kept_secrets(path)
+    assert kept_secrets(path) == made
+    assert path.stat().st_mode & 0o077 == 0
+    assert set(made) == {"SECRET_KEY", "ENCRYPTION_KEYS"}
+
+
+def test_secrets_of_the_environment_come_first(tmp_path: Path) -> None:
+    with stack(tmp_path, SECRET_KEY="ours") as made:
+        assert made.environment["SECRET_KEY"] == "ours"
+        assert made.environment["ENCRYPTION_KEYS"]
+
+
+def test_a_taken_port_is_refused_with_a_way_out() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        assert not port_is_free(port)
+        assert free_port(port) != port
+        with pytest.raises(StackError, match="--port"):
+            require_free_port(port)
+
+
+def test_a_step_that_fails_is_reported_with_its_complaint(tmp_path: Path) -> None:
+    with stack(tmp_path) as made:
+        fails = [sys.executable, "-c", "raise SystemExit('no room left')"]
+        with pytest.raises(StackError, match=r"migrate failed:\nno room left"):
+            made.run("migrate", fails)
+
+
+def test_servers_named_by_the_environment_are_used_and_none_started(
+    tmp_path: Path,
+) -> None:
+    with stack(tmp_path, DATABASE_URL="postgresql://x", REDIS_URL="redis://x") as made:
+        made.start_engines()
+        assert made.environment["DATABASE_URL"] == "postgresql://x"
+    assert not (tmp_path / "engines").exists()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_leaves_the_block_and_later_ones_do_not_disturb(
+    signum: signal.Signals,
+) -> None:
+    steps: list[str] = []
+    with until_signalled():
+        try:
+            os.kill(os.getpid(), signum)
+            signal.pause()
+        finally:
+            os.kill(os.getpid(), signum)
+            steps.append("cleaned up")
+    assert steps == ["cleaned up"]
+
+
+def test_signals_mean_what_they_meant_before(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with until_signalled():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_the_demo_knows_no_chain_but_its_own() -> None:
+    environment = {
+        "CHAIN_BASE_RPC_URLS": "https://real.example",
+        "CHAIN_NETWORK": "local",
+    }
+    forget_real_chains(environment)
+    assert environment == {"CHAIN_NETWORK": "local"}
+    local = LocalChain("base", "http://127.0.0.1:8010", 8453, {"USDC": "0x1"}, "", "")
+    assert chain_environment([local]) == {
+        "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:8010",
+        "CHAIN_BASE_TOKEN_USDC": "0x1",
+    }

@@ -1,0 +1,216 @@
+"""Reading what EVM nodes answer. Everything is checked; what fails a check raises and is never half used."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, NoReturn
+
+from wallets.chains.base import (
+    BlockRef,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    ReorgDuringReadError,
+)
+
+TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
+
+_TRANSFER_TOPICS: Final = 3
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+_REMEMBERED: Final = 4_096
+_PADDED: Final = "0x" + "0" * 24
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
+
+
+class TransferLog(NamedTuple):
+    """A Transfer log of an allow-listed token to one of our addresses. `token` is the emitter in lower case."""
+
+    tx_hash: str
+    log_index: int
+    token: str
+    units: int
+    sender: bytes
+    recipient: bytes
+    height: int
+    block_hash: str
+
+
+def quantity(answer: Any) -> int:
+    """Read a number. Raises MalformedAnswerError."""
+    return _number_of(_text(answer, "a number is not a number"))
+
+
+def word(answer: Any) -> str:
+    """Read 32 bytes; return them as 0x and lower-case hex. Raises MalformedAnswerError."""
+    return _word_of(_text(answer, "a hash is not a hash"))
+
+
+def _text(answer: Any, complaint: str) -> str:
+    if not isinstance(answer, str):
+        _refuse(complaint)
+    return answer
+
+
+# The logs of a block repeat its hash, its transactions and its tokens: each is checked once.
+@lru_cache(maxsize=_REMEMBERED)
+def _number_of(text: str) -> int:
+    if not _QUANTITY.fullmatch(text):
+        _refuse("a number is not a number")
+    return int(text, 16)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _word_of(text: str) -> str:
+    if not _WORD.fullmatch(text):
+        _refuse("a hash is not a hash")
+    return text.lower()
+
+
+def block_ref(answer: Any, *, height: int | None = None) -> BlockRef:
+    """Read a block's header. Raises ChainUnavailableError if the node has no such block, MalformedAnswerError."""
+    if answer is None:
+        raise ChainUnavailableError("the node does not have a block it was asked for")
+    if not isinstance(answer, dict):
+        _refuse("a block is not an object")
+    number, seconds = quantity(answer.get("number")), quantity(answer.get("timestamp"))
+    if height is not None and number != height:
+        _refuse("another block came than was asked for")
+    if seconds > _LATEST_TIME:
+        _refuse("a block is from far in the future")
+    return BlockRef(
+        height=number,
+        hash=word(answer.get("hash")),
+        parent_hash=word(answer.get("parentHash")),
+        time=datetime.fromtimestamp(seconds, UTC),
+    )
+
+
+def by_recipient(
+    logs: Any, *, block_hash: str | None = None
+) -> dict[bytes, list[dict[str, Any]]]:
+    """Sort Transfer logs by recipient (20 bytes), checking just what that needs: most are not for us.
+
+    `block_hash` is the block they must be of. Raises MalformedAnswerError, ReorgDuringReadError.
+    """
+    if not isinstance(logs, list):
+        _refuse("logs are not a list")
+    found: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
+    try:
+        for log in logs:
+            topics = log["topics"]
+            if block_hash is not None and log["blockHash"] != block_hash:
+                raise ReorgDuringReadError("logs are of another block")
+            if topics[0] != TRANSFER:
+                _refuse("logs of another event came than were asked for")
+            if len(topics) != _TRANSFER_TOPICS:
+                continue
+            recipient = topics[2]
+            if len(recipient) != 66:
+                _refuse("a topic is not 32 bytes")
+            found[bytes.fromhex(recipient[26:])].append(log)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        _refuse("a log is malformed")
+    return found
+
+
+def transfer_logs(
+    by_key: Mapping[bytes, Iterable[Mapping[str, Any]]],
+    *,
+    tokens: Mapping[str, object],
+) -> list[TransferLog]:
+    """Read the logs that are for us, leaving out other emitters, zero amounts and transfers to oneself.
+
+    `by_key` holds them by recipient; `tokens` are the allow-listed contracts in lower case. Raises
+    MalformedAnswerError, ReorgDuringReadError.
+    """
+    read = (_transfer_log(log, key) for key, logs in by_key.items() for log in logs)
+    return [
+        log
+        for log in read
+        if log.token in tokens and log.units > 0 and log.sender != log.recipient
+    ]
+
+
+def _transfer_log(log: Mapping[str, Any], recipient: bytes) -> TransferLog:
+    if log.get("removed") not in (None, False):
+        raise ReorgDuringReadError("a log was removed while it was read")
+    _, sender_topic, recipient_topic = log["topics"]
+    if not recipient_topic.startswith(_PADDED):
+        _refuse("a topic is longer than an address")
+    return TransferLog(
+        tx_hash=word(log.get("transactionHash")),
+        log_index=quantity(log.get("logIndex")),
+        token=_address_of(_text(log.get("address"), "an address is not an address")),
+        units=int(word(log.get("data")), 16),
+        sender=_address_topic(sender_topic),
+        recipient=recipient,
+        height=quantity(log.get("blockNumber")),
+        block_hash=word(log.get("blockHash")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptPositions:
+    """Where each Transfer log of a transaction stands: its log index to its ordinal among them, whoever emitted it.
+
+    Unlike the index within the block, the ordinal stays when the transaction is mined again in another block.
+    """
+
+    block_hash: str
+    by_log_index: Mapping[int, int]
+
+    def position_of(self, log: TransferLog) -> int:
+        """Return a log's ordinal. Raises ReorgDuringReadError if the receipt is of another block, MalformedAnswerError."""
+        if self.block_hash != log.block_hash:
+            raise ReorgDuringReadError("a transaction moved while it was read")
+        position = self.by_log_index.get(log.log_index)
+        if position is None:
+            _refuse("a receipt does not hold its own log")
+        return position
+
+
+def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
+    """Read a receipt. Raises ReorgDuringReadError if there is none any more, MalformedAnswerError."""
+    if receipt is None:
+        raise ReorgDuringReadError("a transaction left its block while it was read")
+    try:
+        if word(receipt["transactionHash"]) != tx_hash:
+            _refuse("another receipt came than was asked for")
+        if receipt["status"] != "0x1":
+            _refuse("a failed transaction has logs")
+        indexes = [
+            quantity(entry["logIndex"])
+            for entry in receipt["logs"]
+            if len(entry["topics"]) == _TRANSFER_TOPICS
+            and entry["topics"][0] == TRANSFER
+        ]
+        block_hash = word(receipt["blockHash"])
+    except (KeyError, IndexError, TypeError):
+        _refuse("a receipt is malformed")
+    if indexes != sorted(set(indexes)):
+        _refuse("a receipt's logs are out of order")
+    by_log_index = {index: position for position, index in enumerate(indexes)}
+    return ReceiptPositions(block_hash=block_hash, by_log_index=by_log_index)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _address_of(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        _refuse("an address is not an address")
+    return text.lower()
+
+
+def _address_topic(answer: Any) -> bytes:
+    text = word(answer)
+    if not text.startswith(_PADDED):
+        _refuse("a topic is longer than an address")
+    return bytes.fromhex(text[26:])
+
+
+def _refuse(message: str) -> NoReturn:
+    raise MalformedAnswerError(message)

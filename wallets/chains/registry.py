@@ -1,0 +1,237 @@
+"""The chains as this installation runs them: published facts, and what the operator set.
+
+Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`:
+
+    BASE_NETWORK        mainnet, testnet or local; the installation's network unless given
+    BASE_RPC_URLS       comma-separated, the preferred node first; without any the chain is known and not offered
+    BASE_CHAIN_ID       the id its nodes must report
+    BASE_TOKEN_USDC     a token's contract; `USDC.e` is spelled USDC_E
+    BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
+    BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
+    BASE_POLL_SECONDS   how often to ask for a new block
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from wallets.addresses import AddressError, canonical_address
+from wallets.chains.specs import (
+    CHAINS,
+    TOKEN_DECIMALS,
+    ChainFacts,
+    Family,
+    Network,
+    NetworkFacts,
+)
+
+KEYS: Final = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK")
+_GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS"}
+_MOST_CONFIRMATIONS: Final = 1_000
+
+
+class ChainConfigError(ValueError):
+    """A setting cannot be used. `setting` is its full name; the message never repeats its value."""
+
+    def __init__(self, setting: str, message: str) -> None:
+        super().__init__(f"{setting}: {message}")
+        self.setting = setting
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpec:
+    """A token contract that is watched; only accepted ones can pay a checkout."""
+
+    symbol: str
+    address: str
+    decimals: int
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSpec:
+    """A chain on the network this installation uses.
+
+    `tokens` are by symbol. `explorer_tx` has a {tx} to fill; None on local networks.
+    """
+
+    name: str
+    title: str
+    family: Family
+    network: Network
+    chain_id: int | None
+    tokens: Mapping[str, TokenSpec]
+    exact_amount_required: bool
+    estimated_confirm_seconds: int
+    block_seconds: float
+    confirmations: int
+    finality_tag: str | None
+    gas_tier: str
+    priority: int
+    badge: str | None
+    explorer_tx: str | None
+    rpc_urls: tuple[str, ...]
+    start_block: int | None
+    poll_seconds: float | None
+
+    @property
+    def accepted_tokens(self) -> tuple[TokenSpec, ...]:
+        """The tokens that can pay a checkout."""
+        return tuple(token for token in self.tokens.values() if token.accepted)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the chain is a developer's own, which may begin anew at any time."""
+        return self.network is Network.LOCAL
+
+
+def load_chains(network: str, settings: Mapping[str, str]) -> dict[str, ChainSpec]:
+    """Return every known chain by name, sorted by priority. Raises ChainConfigError for the first bad setting."""
+    return {
+        facts.name: load_chain(facts, network=network, settings=settings)
+        for facts in CHAINS
+    }
+
+
+def load_chain(
+    facts: ChainFacts, *, network: str, settings: Mapping[str, str]
+) -> ChainSpec:
+    """Return one chain as the settings have it. Raises ChainConfigError."""
+    reader = _Reader(facts, settings)
+    chosen = reader.network(network)
+    published = facts.testnet if chosen is Network.TESTNET else facts.mainnet
+    is_local = chosen is Network.LOCAL
+    return ChainSpec(
+        name=facts.name,
+        title=facts.title,
+        family=facts.family,
+        network=chosen,
+        chain_id=reader.integer("CHAIN_ID", published.chain_id, low=1, high=2**63 - 1),
+        tokens={
+            token.symbol: token
+            for token in reader.tokens(published, is_testnet=chosen is Network.TESTNET)
+        },
+        exact_amount_required=facts.exact_amount_required,
+        estimated_confirm_seconds=facts.confirm_seconds,
+        block_seconds=facts.block_seconds,
+        confirmations=reader.integer(
+            "CONFIRMATIONS", facts.confirmations, low=1, high=_MOST_CONFIRMATIONS
+        )
+        or facts.confirmations,
+        # A local node has no validators whose votes would move the tag.
+        finality_tag=None if is_local else facts.finality_tag,
+        gas_tier=facts.gas_tier,
+        priority=facts.priority,
+        badge=facts.badge,
+        explorer_tx=None if is_local else published.explorer_tx,
+        rpc_urls=reader.urls(),
+        start_block=reader.integer(
+            "START_BLOCK", 0 if is_local else None, low=0, high=2**63 - 1
+        ),
+        poll_seconds=reader.seconds("POLL_SECONDS"),
+    )
+
+
+def unknown_settings(settings: Mapping[str, str]) -> list[str]:
+    """Return the full names of settings that look like a chain's and that nothing reads."""
+    known = set(_GLOBAL_KEYS)
+    for facts in CHAINS:
+        prefix = facts.name.upper()
+        known |= {f"{prefix}_{key}" for key in (*KEYS, "POLL_SECONDS")}
+        known |= {_token_key(facts, symbol) for symbol in _symbols(facts)}
+    return sorted(f"CHAIN_{key}" for key in settings if key not in known)
+
+
+def _symbols(facts: ChainFacts) -> tuple[str, ...]:
+    return (*facts.symbols, *facts.mainnet.wrong_tokens)
+
+
+def _token_key(facts: ChainFacts, symbol: str) -> str:
+    return f"{facts.name}_TOKEN_{re.sub('[^A-Za-z0-9]', '_', symbol)}".upper()
+
+
+class _Reader:
+    """Reads one chain's settings."""
+
+    def __init__(self, facts: ChainFacts, settings: Mapping[str, str]) -> None:
+        self._facts = facts
+        self._settings = settings
+
+    def _key(self, name: str) -> str:
+        return f"{self._facts.name}_{name}".upper()
+
+    def _text(self, name: str) -> str:
+        return self._settings.get(self._key(name), "").strip()
+
+    def _error(self, name: str, message: str) -> ChainConfigError:
+        return ChainConfigError(f"CHAIN_{self._key(name)}", message)
+
+    def network(self, default: str) -> Network:
+        text = self._text("NETWORK")
+        try:
+            return Network(text or default)
+        except ValueError:
+            message = f"must be one of {', '.join(Network)}."
+            if not text:
+                raise ChainConfigError("CHAIN_NETWORK", message) from None
+            raise self._error("NETWORK", message) from None
+
+    def integer(
+        self, name: str, default: int | None, *, low: int, high: int
+    ) -> int | None:
+        text = self._text(name)
+        if not text:
+            return default
+        if not (text.isascii() and text.isdigit() and low <= int(text[:20]) <= high):
+            raise self._error(name, f"must be a whole number from {low} to {high}.")
+        return int(text)
+
+    def seconds(self, name: str) -> float | None:
+        text = self._text(name)
+        if not text:
+            return None
+        if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not float(text):
+            raise self._error(name, "must be a positive number of seconds.")
+        return float(text)
+
+    def urls(self) -> tuple[str, ...]:
+        parts = [part.strip() for part in self._text("RPC_URLS").split(",")]
+        urls = tuple(part for part in parts if part)
+        if not all(_is_http_url(url) for url in urls):
+            raise self._error("RPC_URLS", "must be http or https addresses.")
+        if len(set(urls)) != len(urls):
+            raise self._error("RPC_URLS", "names a node twice.")
+        return urls
+
+    def tokens(
+        self, published: NetworkFacts, *, is_testnet: bool
+    ) -> Iterator[TokenSpec]:
+        for symbol in _symbols(self._facts):
+            accepted = symbol in self._facts.symbols
+            listed = published.tokens if accepted else published.wrong_tokens
+            key = _token_key(self._facts, symbol)
+            address = listed.get(symbol, "")
+            # The published ones are canonical already; checking them would import every chain's library.
+            if text := self._settings.get(key, "").strip():
+                address = self._address(text, key=key, is_testnet=is_testnet)
+            if address:
+                yield TokenSpec(symbol, address, TOKEN_DECIMALS, accepted)
+
+    def _address(self, text: str, *, key: str, is_testnet: bool) -> str:
+        try:
+            return canonical_address(
+                text, family=self._facts.family, is_testnet=is_testnet
+            )
+        except AddressError as error:
+            raise ChainConfigError(f"CHAIN_{key}", str(error)) from None
+
+
+def _is_http_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port_is_valid

@@ -1,0 +1,222 @@
+"""JSON-RPC over HTTP to one node, every answer of which may be wrong, late, huge or meant to hurt."""
+
+import re
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import orjson
+import urllib3
+
+from wallets.chains.base import (
+    ChainError,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    RangeTooLargeError,
+)
+
+CONNECT_SECONDS: Final = 2.0
+READ_SECONDS: Final = 5.0
+TOTAL_SECONDS: Final = 10.0
+MOST_BYTES: Final = 16 * 1024 * 1024
+_PIECE_BYTES: Final = 256 * 1024
+_LONGEST_MESSAGE: Final = 120
+_WHOLE_BATCH: Final = "a batch"
+
+# How Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode say that a range holds too much.
+_RANGE: Final = re.compile(
+    r"\brange|more than \d+ (?:results|logs)|too many (?:results|logs)|response size|query (?:timeout|exceeds)"
+    r"|max(?:imum)? (?:results|logs)",
+    re.IGNORECASE,
+)
+_BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
+
+Call = tuple[str, list[Any]]
+
+
+class Node:
+    """One node, with a connection that is kept. Not for use by several threads at once.
+
+    `label` names it in logs and errors: scheme, host and port, because paths and queries hold keys.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        host = (
+            f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        )
+        self.label = f"{parts.scheme}://{host}{port}"
+        query = f"?{parts.query}" if parts.query else ""
+        self._target = f"{self.label}{parts.path or '/'}{query}"
+        self._secrets = _secret_parts(url)
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "Florin",
+        }
+        if parts.username:
+            login = f"{parts.username}:{parts.password or ''}"
+            headers |= urllib3.make_headers(basic_auth=login)
+        self._http = urllib3.PoolManager(
+            num_pools=1, maxsize=1, retries=False, headers=headers
+        )
+
+    def call(
+        self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS
+    ) -> Any:
+        """Ask one thing within `seconds` in all. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
+        answer = self._post(_request(1, (method, params)), seconds)
+        return self._result(answer, method, 1)
+
+    def batch(
+        self, calls: Sequence[Call], *, seconds: float = TOTAL_SECONDS
+    ) -> list[Any]:
+        """Ask several things in one HTTP request; the results are in the order of the calls.
+
+        Raises what `call` does, for the whole batch if any part of it fails.
+        """
+        requests = [_request(number, call) for number, call in enumerate(calls)]
+        answers = self._post(requests, seconds)
+        if isinstance(answers, dict):
+            raise self._refusal(answers.get("error"), _WHOLE_BATCH)
+        if not isinstance(answers, list) or len(answers) != len(calls):
+            raise self._malformed("a batch was not answered whole")
+        by_id = {
+            answer["id"]: answer
+            for answer in answers
+            if isinstance(answer, dict) and type(answer.get("id")) is int
+        }
+        return [
+            self._result(by_id.get(number), method, number)
+            for number, (method, _) in enumerate(calls)
+        ]
+
+    def close(self) -> None:
+        """Close the connection; the next question opens another."""
+        self._http.clear()
+
+    def _post(self, request: Any, seconds: float) -> Any:
+        deadline = time.monotonic() + seconds
+        try:
+            status, retry_after, body = self._exchange(orjson.dumps(request), deadline)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            self.close()
+            raise ChainUnavailableError(
+                f"{self.label} does not answer ({type(error).__name__})"
+            ) from None
+        if status == 429:
+            raise ChainUnavailableError(
+                f"{self.label} limits our rate", retry_after=retry_after
+            )
+        return self._parse(status, body)
+
+    def _exchange(
+        self, body: bytes, deadline: float
+    ) -> tuple[int, float | None, bytes]:
+        patience = max(deadline - time.monotonic(), 0.001)
+        response = self._http.urlopen(
+            "POST",
+            self._target,
+            body=body,
+            redirect=False,
+            preload_content=False,
+            decode_content=False,
+            timeout=urllib3.Timeout(
+                connect=min(CONNECT_SECONDS, patience), read=min(READ_SECONDS, patience)
+            ),
+        )
+        try:
+            read = self._read(response, deadline)
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return response.status, _seconds(response.headers.get("Retry-After")), read
+
+    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+        pieces, size = [], 0
+        while piece := response.read1(_PIECE_BYTES):
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise RangeTooLargeError(f"{self.label} sends more than 16 MB at once")
+            if time.monotonic() > deadline:
+                raise ChainUnavailableError(f"{self.label} does not come to an end")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _parse(self, status: int, body: bytes) -> Any:
+        try:
+            answer = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            answer = None
+        # Some providers wrap a JSON-RPC error into an HTTP one.
+        if status == 200 and answer is not None:
+            return answer
+        if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
+            return answer
+        if status != 200:
+            raise ChainUnavailableError(
+                f"{self.label} answers with HTTP status {status}"
+            )
+        raise self._malformed("the answer is not JSON")
+
+    def _result(self, answer: Any, method: str, number: int) -> Any:
+        if not isinstance(answer, dict):
+            raise self._malformed(f"{method} was not answered")
+        if answer.get("error") is not None:
+            raise self._refusal(answer["error"], method)
+        if answer.get("id") != number or "result" not in answer:
+            raise self._malformed(f"{method} was answered with something else")
+        return answer["result"]
+
+    def _refusal(self, error: Any, method: str) -> ChainError:
+        """Tell what kind of refusal a JSON-RPC error is."""
+        if not isinstance(error, dict):
+            return self._malformed(f"{method} failed without saying why")
+        message, code = str(error.get("message", "")), error.get("code")
+        told = (
+            f"{self.label} refuses {method}: {self._clean(message)} ({str(code)[:12]})"
+        )
+        if method == "eth_getLogs" and _RANGE.search(message):
+            return RangeTooLargeError(told)
+        if method == _WHOLE_BATCH and _BATCH.search(message):
+            return RangeTooLargeError(told)
+        return ChainUnavailableError(told, retry_after=_retry_hint(error))
+
+    def _malformed(self, message: str) -> MalformedAnswerError:
+        return MalformedAnswerError(f"{self.label}: {message}")
+
+    def _clean(self, message: str) -> str:
+        """Take out what a provider may repeat of our address, and what would break a log line."""
+        for secret in self._secrets:
+            message = message.replace(secret, "[redacted]")
+        message = re.sub(r"https?://\S+", "[address]", message)
+        return "".join(c for c in message if c.isprintable())[:_LONGEST_MESSAGE]
+
+
+def _secret_parts(url: str) -> list[str]:
+    """Return what may be a key: log-in, longer path segments, query values. Longest first, so that none is left in part."""
+    parts = urlsplit(url)
+    found = [parts.username or "", parts.password or "", parts.query]
+    found += parts.path.split("/")
+    found += [value for pair in parts.query.split("&") for value in pair.split("=")]
+    return sorted((text for text in found if len(text) > 5), key=len, reverse=True)
+
+
+def _request(number: int, call: Call) -> dict[str, Any]:
+    method, params = call
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read a Retry-After of whole seconds; its other form, a date, is not worth the trouble."""
+    return float(text) if text and re.fullmatch(r"[0-9]{1,4}", text) else None
+
+
+def _retry_hint(error: dict[str, Any]) -> float | None:
+    data = error.get("data")
+    rate = data.get("rate") if isinstance(data, dict) else None
+    seconds = rate.get("backoff_seconds") if isinstance(rate, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
