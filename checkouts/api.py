@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.authentication import principal_of_request
 from checkouts import schemas
 from checkouts.forms import UrlPolicy, parse_choice, parse_create
 from checkouts.options import available_chains, chosen_option
@@ -22,6 +23,7 @@ from checkouts.services.creation import create_checkout
 from gateway.core.api import ApiView
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
+from gateway.core.wire import json_body
 
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
@@ -54,8 +56,8 @@ class CheckoutCollection(ApiView):
     )
     def post(self, request: Request) -> Response:
         """Create a payment session and return the hosted page's address."""
-        wanted = parse_create(request.data, _url_policy())
-        principal = request.auth
+        wanted = parse_create(json_body(request), _url_policy())
+        principal = principal_of_request(request)
         created = create_checkout(
             principal.merchant_id, principal.mode, wanted, now=timezone.now()
         )
@@ -80,7 +82,7 @@ class CheckoutCollection(ApiView):
     )
     def get(self, request: Request) -> Response:
         """List checkouts, newest first."""
-        principal = request.auth
+        principal = principal_of_request(request)
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params
         )
@@ -100,7 +102,7 @@ class CheckoutItem(ApiView):
     )
     def get(self, request: Request, checkout_id: str) -> Response:
         """Return a checkout as it stands now."""
-        principal = request.auth
+        principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
 
@@ -116,13 +118,13 @@ class CheckoutOptions(ApiView):
         request=schemas.OptionChoice,
         responses={
             200: schemas.ChainOption,
-            **schemas.errors(400, 401, 404, 409, 415, 429),
+            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
         },
     )
     def post(self, request: Request, checkout_id: str) -> Response:
         """Choose a chain and token; the answer says where and how much to pay. Repeatable."""
-        principal = request.auth
+        principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
-        choice = parse_choice(request.data)
+        choice = parse_choice(json_body(request))
         body: dict[str, Any] = chosen_option(row, choice, now=timezone.now())
         return Response(body)

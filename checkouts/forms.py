@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -139,22 +139,24 @@ def _email(body: Mapping[str, Any]) -> str:
     return value
 
 
+def _split_url(text: str) -> SplitResult | None:
+    """Return the parts of an http(s) URL with a host; None for anything else."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # urlsplit checks the port only when asked
+    except ValueError:
+        return None
+    is_plain = text.isprintable() and " " not in text
+    is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return parts if is_plain and is_web else None
+
+
 def _url(body: Mapping[str, Any], name: str, policy: UrlPolicy) -> str:
     value = _text(body, name, MAX_URL)
     if not value:
         return ""
-    try:
-        parts = urlsplit(value)
-        host = parts.hostname
-        _ = parts.port  # urlsplit checks the port only when asked
-    except ValueError:
-        host = None
-    if (
-        not host
-        or parts.scheme not in {"http", "https"}
-        or not value.isprintable()
-        or " " in value
-    ):
+    parts = _split_url(value)
+    if parts is None:
         raise _refuse(name, f"{name} must be an http(s) URL.", "url_invalid")
     if parts.username is not None or parts.password is not None:
         raise _refuse(
@@ -188,9 +190,11 @@ def _expires_in(body: Mapping[str, Any]) -> int:
     value = body.get("expires_in")
     if value is None:
         return DEFAULT_EXPIRES_IN
-    if isinstance(value, bool) or not isinstance(value, int):
+    digits = json.number_text(value)
+    if digits is None or not digits.removeprefix("-").isdigit():
         raise _refuse("expires_in", "expires_in must be a whole number of seconds.")
-    if not MIN_EXPIRES_IN <= value <= MAX_EXPIRES_IN:
+    # An integer too long for the machine's own is out of range all the more.
+    if not isinstance(value, int) or not MIN_EXPIRES_IN <= value <= MAX_EXPIRES_IN:
         raise _refuse(
             "expires_in",
             f"expires_in must be from {MIN_EXPIRES_IN} to {MAX_EXPIRES_IN} seconds.",

@@ -16,10 +16,12 @@ from checkouts.states import (
     TestScenario,
 )
 from gateway.core.ids import new_code
-from gateway.core.money import TOKEN_DECIMALS, TOKEN_DIGITS, USD_DIGITS
+from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 from wallets.models import Transfer
 
 REFERENCE_LENGTH = 128
+# Wider than one uint256: any number of the largest transfers fits, so that no sum can hold up the queue.
+SUM_DIGITS = 96
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
@@ -69,11 +71,11 @@ class Checkout(models.Model):
     # 32 random bytes; the deposit addresses derived from it are this checkout's.
     deposit_nonce = models.BinaryField(max_length=32, unique=True)
     amount_received = models.DecimalField(
-        max_digits=TOKEN_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
+        max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
     )
     # The confirmed sum that the last checkout.underpaid reported; a later short top-up is reported again.
     underpaid_reported = models.DecimalField(
-        max_digits=TOKEN_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
+        max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
     )
     # How many events were written; numbers the next one, so that none can be written twice.
     event_count = models.PositiveIntegerField(default=0)

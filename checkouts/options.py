@@ -38,7 +38,7 @@ def option(
         "chain": chain,
         "name": spec.title,
         "tokens": offer["tokens"],
-        "estimatedConfirmSec": spec.confirm_seconds,
+        "estimatedConfirmSec": spec.estimated_confirm_seconds,
         "gasTier": spec.gas_tier,
         "priority": spec.priority,
         "badge": spec.badge,

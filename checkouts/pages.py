@@ -1,20 +1,23 @@
-"""What the hosted page shows, worked out as plain data: no database, no clock, no HTTP.
-
-`build_page` turns a checkout, its credited transfers and the buyer's choice into a `CheckoutPage`, and templates only
-arrange it. The customer's references and the metadata never enter it, so no template can show them by mistake.
-"""
+"""Works out what the hosted page shows, from rows already read: no database, no clock, no HTTP."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
-from hashlib import blake2b
 from math import ceil
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from accounts.states import Mode
 from checkouts.models import Checkout
+from checkouts.page_state import (
+    CheckoutPage,
+    Choice,
+    Confirmations,
+    NetworkCard,
+    ShownTransfer,
+    Stage,
+    Target,
+    WalletRequest,
+)
 from checkouts.payloads import confirmations_of, remaining_units
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
@@ -24,209 +27,28 @@ from wallets.chains.specs import Family
 from wallets.networks import chains
 from wallets.states import TransferState
 
-# From here on the countdown asks for attention.
-SHORT_SECONDS = 300
-
-
-class Stage(StrEnum):
-    """Which of the page's five faces is shown."""
-
-    PAY = "pay"
-    # Past `expires_at` and not decided yet: nothing may be sent any more, what was sent may still turn up.
-    CLOSED = "closed"
-    SEEN = "seen"
-    COMPLETED = "completed"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The chain and token a buyer asked for in the query string; anything may be in there."""
-
-    chain: str = ""
-    token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkCard:
-    """One network a buyer may choose."""
-
-    chain: str
-    name: str
-    tokens: tuple[str, ...]
-    confirm_seconds: int
-    gas_tier: str
-    badge: str | None
-    is_exact: bool
-    is_chosen: bool
-
-    @property
-    def link(self) -> str:
-        """The query string that chooses it."""
-        return "?" + urlencode({"chain": self.chain, "token": self.tokens[0]})
-
-
-@dataclass(frozen=True, slots=True)
-class WalletRequest:
-    """What a browser wallet is asked to do: an ERC-20 transfer of `units` base units on `chain_id` (hexadecimal)."""
-
-    chain_id: str
-    chain_name: str
-    token_contract: str
-    to: str
-    units: int
-    # For adding a developer's own chain. Ours for public chains may carry a provider's key and stay secret.
-    rpc_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What to send where. Without an address there is nothing to send yet (exact amounts not reserved)."""
-
-    chain: str
-    chain_name: str
-    tokens: tuple[str, ...]
-    token: str
-    amount: str
-    address: str | None
-    wallet: WalletRequest | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShownTransfer:
-    """A credited transfer as a receipt shows it."""
-
-    chain_name: str
-    amount: str
-    sender: str
-    tx_hash: str
-    url: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmations:
-    """How far the least confirmed transfer is, counted up to what its chain requires."""
-
-    count: int
-    required: int
-    seconds_left: int
-
-
-@dataclass(frozen=True, slots=True)
-class CheckoutPage:
-    """Everything the page shows. Amounts with a unit are ready to read, such as `29.00 USDC`."""
-
-    stage: Stage
-    code: str
-    public_id: str
-    is_test: bool
-    scenario: str
-    merchant_name: str
-    merchant_mark: str
-    price: str
-    currency: str
-    description: str
-    accepted_tokens: tuple[str, ...]
-    networks: tuple[NetworkCard, ...]
-    target: Target | None
-    is_part_paid: bool
-    total: str
-    received: str
-    received_number: str
-    remaining: str
-    excess: str
-    is_reversed: bool
-    confirmations: Confirmations | None
-    transfers: tuple[ShownTransfer, ...]
-    return_url: str
-    created_at: datetime
-    expires_at: datetime
-    paid_at: datetime | None
-
-    @property
-    def is_payable(self) -> bool:
-        """Whether a buyer may send money now."""
-        return self.stage == Stage.PAY
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the time is over and the outcome still open."""
-        return self.stage == Stage.CLOSED
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether all the money is seen and waits for confirmations."""
-        return self.stage == Stage.SEEN
-
-    @property
-    def is_completed(self) -> bool:
-        """Whether the checkout is paid."""
-        return self.stage == Stage.COMPLETED
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether the checkout ended unpaid."""
-        return self.stage == Stage.EXPIRED
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the page will never change again."""
-        return self.is_completed or self.is_expired
-
-    @property
-    def round_price_network(self) -> NetworkCard | None:
-        """The first network that takes the round price, for buyers whose wallet rounds."""
-        return next((card for card in self.networks if not card.is_exact), None)
-
-    def digest(self) -> str:
-        """Return 32 hexadecimal digits that differ whenever the page would look different."""
-        return blake2b(repr(self).encode(), digest_size=16).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The countdown. It is no part of the page: it ticks in the browser, and a tick is no change."""
-
-    seconds_left: int
-    seconds_total: int
-
-    @property
-    def text(self) -> str:
-        """The time left as `24:31`, or `1:24:31` from an hour on."""
-        minutes, seconds = divmod(self.seconds_left, 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes:02}:{seconds:02}"
-
-    @property
-    def ring_offset(self) -> int:
-        """How much of the ring is gone, in percent."""
-        return 100 - 100 * self.seconds_left // max(self.seconds_total, 1)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether the time left asks for attention."""
-        return self.seconds_left < SHORT_SECONDS
-
-
-def clock_of(page: CheckoutPage, *, now: datetime) -> Clock:
-    """Return the countdown as it stands at `now`."""
-    left = ceil((page.expires_at - now).total_seconds())
-    total = ceil((page.expires_at - page.created_at).total_seconds())
-    return Clock(seconds_left=min(max(left, 0), total), seconds_total=total)
-
 
 def build_page(
-    checkout: Checkout, *, transfers: Sequence[TransferRow], choice: Choice, now: datetime
+    checkout: Checkout,
+    *,
+    transfers: Sequence[TransferRow],
+    choice: Choice,
+    now: datetime,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage = _stage(checkout, now)
     chosen = _chosen_chain(checkout, choice, standing)
-    target = _target(checkout, chosen, choice, standing) if stage == Stage.PAY and chosen else None
+    target = (
+        _target(checkout, chosen, choice, standing)
+        if stage == Stage.PAY and chosen
+        else None
+    )
     unit = _unit(standing)
     received = checkout.amount_received
     return CheckoutPage(
         stage=stage,
+        status=checkout.status,
         code=checkout.code,
         public_id=checkout.public_id,
         is_test=checkout.mode == Mode.TEST,
@@ -322,7 +144,9 @@ def _target(
     )
 
 
-def _wallet_request(checkout: Checkout, spec: ChainSpec, token: str) -> WalletRequest | None:
+def _wallet_request(
+    checkout: Checkout, spec: ChainSpec, token: str
+) -> WalletRequest | None:
     address = checkout.offers[spec.name]["address"]
     is_real = checkout.mode == Mode.LIVE and spec.family is Family.EVM
     if not (is_real and address and spec.chain_id is not None and token in spec.tokens):
@@ -371,7 +195,11 @@ def _excess(checkout: Checkout, unit: str) -> str:
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
-    return min(map(_progress, standing), key=lambda progress: -progress.seconds_left, default=None)
+    return min(
+        map(_progress, standing),
+        key=lambda progress: -progress.seconds_left,
+        default=None,
+    )
 
 
 def _progress(row: TransferRow) -> Confirmations:
@@ -383,7 +211,9 @@ def _progress(row: TransferRow) -> Confirmations:
     return Confirmations(
         count=count,
         required=spec.confirmations,
-        seconds_left=ceil(spec.estimated_confirm_seconds * missing / spec.confirmations),
+        seconds_left=ceil(
+            spec.estimated_confirm_seconds * missing / spec.confirmations
+        ),
     )
 
 

@@ -20,11 +20,14 @@ _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND
 
 def checkout_row(merchant_id: int, mode: Mode, public_id: str) -> CheckoutRow:
     """Return one checkout. Raises NotFoundError, also for another merchant's or the other mode's."""
+    missing = NotFoundError(f"There is no checkout {public_id}.", param="checkout_id")
+    if "\x00" in public_id:  # PostgreSQL would refuse the statement
+        raise missing
     with connection.cursor() as cursor:
         cursor.execute(_BY_ID, [public_id, merchant_id, mode])
         values = cursor.fetchone()
     if values is None:
-        raise NotFoundError(f"There is no checkout {public_id}.", param="checkout_id")
+        raise missing
     return CheckoutRow._make(values)
 
 

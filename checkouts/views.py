@@ -14,7 +14,8 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from checkouts.models import Checkout
-from checkouts.pages import CheckoutPage, Choice, build_page, clock_of
+from checkouts.page_state import CheckoutPage, Choice, clock_of
+from checkouts.pages import build_page
 from checkouts.qr import qr_code
 from checkouts.rows import credited_transfers
 from gateway.core import errors, json, ratelimit
@@ -34,7 +35,9 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
         _count(request, PAGE, code)
     except errors.RateLimitError as error:
         words = {"retry_after": error.retry_after}
-        return _uncached(render(request, "429.html", words, status=429), error.headers())
+        return _uncached(
+            render(request, "429.html", words, status=429), error.headers()
+        )
     now = timezone.now()
     page = _page(request, checkout, now)
     return _uncached(render(request, "checkouts/page.html", _context(page, now)))
@@ -43,7 +46,7 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
 @gzip_page
 @require_safe
 def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
-    """Answer `{status, final, title, panel}` for polling, or 304 as long as the page would look the same."""
+    """Answer `{status, final, panel}` for polling, or 304 as long as the page would look the same."""
     try:
         checkout = _checkout(code)
         _count(request, STATUS, code)
@@ -53,7 +56,7 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
         return _error(error)
     now = timezone.now()
     page = _page(request, checkout, now)
-    etag = f'"{page.digest()}-{settings.SERVICE_VERSION}"'
+    etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
         return _uncached(HttpResponseNotModified(), {"ETag": etag})
     return _uncached(_json(_status_body(request, page, now)), {"ETag": etag})
@@ -87,30 +90,42 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
     address = page.target.address if page.target else None
     return {
         "page": page,
+        "version": _version(page),
         "clock": clock_of(page, now=now),
         "qr": qr_code(address) if address else None,
     }
 
 
-def _status_body(request: HttpRequest, page: CheckoutPage, now: datetime) -> dict[str, Any]:
-    context = _context(page, now)
+def _version(page: CheckoutPage) -> str:
+    """Name what the page looks like; a new release may draw the same page differently."""
+    return f"{page.digest()}-{settings.SERVICE_VERSION}"
+
+
+def _status_body(
+    request: HttpRequest, page: CheckoutPage, now: datetime
+) -> dict[str, Any]:
     return {
-        "status": page.stage,
+        "status": page.status,
         "final": page.is_final,
-        "title": render_to_string("checkouts/_title.html", context, request).strip(),
-        "panel": render_to_string("checkouts/_panel.html", context, request),
+        "panel": render_to_string(
+            "checkouts/_panel.html", _context(page, now), request
+        ),
     }
 
 
 def _json(body: dict[str, Any], status: int = 200) -> HttpResponse:
-    return HttpResponse(json.dumps(body), status=status, content_type="application/json")
+    return HttpResponse(
+        json.dumps(body), status=status, content_type="application/json"
+    )
 
 
 def _error(error: errors.GatewayError) -> HttpResponse:
     return _uncached(_json(error.body(), error.status), error.headers())
 
 
-def _uncached(response: HttpResponse, headers: dict[str, str] | None = None) -> HttpResponse:
+def _uncached(
+    response: HttpResponse, headers: dict[str, str] | None = None
+) -> HttpResponse:
     for name, value in (headers or {}).items():
         response[name] = value
     response["Cache-Control"] = "no-store"

@@ -134,7 +134,12 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    "AUTHENTICATION_WHITELIST": [],
+    # Three kinds of object have a status; each set of choices gets a name of its own.
+    "ENUM_NAME_OVERRIDES": {
+        "CheckoutStatus": "checkouts.states.CheckoutStatus",
+        "TransferState": "wallets.states.TransferState",
+        "ChainStatus": "wallets.states.ChainStatus",
+    },
 }
 
 # The hosted page may be framed by one messenger's web clients and by nobody else.

@@ -160,6 +160,8 @@ class Stack:
         granian = (sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws")
         where = ("--host", HOST, "--port", str(self.port))
         size = ("--workers", "2", "--blocking-threads", "8")
+        # A worker that is told to stop while it starts does not hear it.
+        size += ("--workers-kill-timeout", "10")
         return self.command("web", *granian, *where, *size, "gateway.wsgi:application")
 
     def _await_web(self) -> None:
@@ -246,8 +248,8 @@ def port_is_free(port: int) -> bool:
 def until_signalled() -> Iterator[None]:
     """Let the first Ctrl-C, SIGTERM or SIGHUP leave the block, and no second one.
 
-    The block is left by KeyboardInterrupt, which ends here; the signals stay
-    ignored, because stopping must not be interrupted.
+    The block is left by KeyboardInterrupt, which ends here; later signals are passed
+    over, because stopping must not be interrupted.
     """
     previous = {signum: signal.signal(signum, _leave) for signum in ENDING_SIGNALS}
     try:
@@ -262,5 +264,11 @@ def until_signalled() -> Iterator[None]:
 def _leave(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     for ending in ENDING_SIGNALS:
-        signal.signal(ending, signal.SIG_IGN)
+        # Not SIG_IGN, which a child that is just being started would inherit: it
+        # would never hear that it shall stop.
+        signal.signal(ending, _pass_over)
     raise KeyboardInterrupt
+
+
+def _pass_over(signum: int, frame: FrameType | None) -> None:
+    """Hear the signal and go on."""

@@ -25,6 +25,8 @@ FIRST_DELAY, LONGEST_DELAY = 0.1, 30.0
 STABLE_SECONDS = 60.0
 """A child that ran this long starts again with the first delay."""
 CHECK_SECONDS = 0.05
+STOP_SECONDS = 30.0
+"""All children of one keeper together get this long to end well."""
 
 
 def _do_nothing() -> None:
@@ -150,11 +152,15 @@ class Keeper:
     def _keep(self) -> None:
         while not self._stopping.wait(CHECK_SECONDS if self.pids else 0):
             for child in self._children:
-                self._tend(child)
+                # Starting takes a moment, in which the end may have been asked for.
+                if not self._stopping.is_set():
+                    self._tend(child)
         for child in reversed(self._children):
             child.end()
+        deadline = time.monotonic() + STOP_SECONDS
         for child in self._children:
-            child.reap()
+            if not child.reap(deadline):
+                self._told(f"{child.command.name} did not end and was killed.")
 
     def _tend(self, child: "_Child") -> None:
         try:
@@ -206,15 +212,18 @@ class _Child:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(self.command.stop_signal)
 
-    def reap(self, grace: float = 30.0) -> None:
-        if self.process is None:
-            return
+    def reap(self, deadline: float) -> bool:
+        """Wait for the process to end; kill it when it does not, and return False."""
+        process, self.process = self.process, None
+        if process is None:
+            return True
         try:
-            self.process.wait(grace)
+            process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process = None
+            process.kill()
+            process.wait()
+            return False
+        return True
 
 
 def _spoken(status: int) -> str:

@@ -58,7 +58,8 @@ class Command(BaseCommand):
         self._say("Stopped.")
 
     def _run(self, var: Path, port: int, *, with_chains: bool) -> None:
-        require_free_port(port + 1)
+        for needed in (port, port + 1):
+            require_free_port(needed)
         with Stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
             forget_real_chains(stack.environment)
             nodes = self._start_nodes(stack) if with_chains else None

@@ -1,0 +1,46 @@
+// Copy buttons: <button data-copy="value" data-copied="Copied" data-announce="Address copied">.
+const SHOWN_MS = 1800;
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    copyBySelection(text);
+  }
+}
+
+// For browsers and frames that refuse the clipboard API.
+function copyBySelection(text) {
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.readOnly = true;
+  field.className = "visually-hidden";
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+}
+
+function confirmOn(button) {
+  const label = button.querySelector("[data-copy-text]");
+  button.dataset.label ??= label.textContent;
+  label.textContent = button.dataset.copied;
+  button.classList.add("is-done");
+  clearTimeout(button.restoring);
+  button.restoring = setTimeout(() => {
+    label.textContent = button.dataset.label;
+    button.classList.remove("is-done");
+  }, SHOWN_MS);
+}
+
+export function enableCopying({ announce }) {
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const focused = document.activeElement;
+    await copy(button.dataset.copy);
+    focused?.focus();
+    confirmOn(button);
+    announce(button.dataset.announce);
+  });
+}

@@ -1,0 +1,265 @@
+"""The hosted page in a real browser: choosing, copying, waiting, and every way it can end."""
+
+import re
+import subprocess
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import BrowserContext, Page, expect
+
+from checkouts.models import Checkout
+from checkouts.states import CheckoutException, CheckoutStatus
+from tests.browser.conftest import PHONE
+from tests.checkouts.factories import (
+    ADDRESS,
+    HEAD,
+    make_completed,
+    make_page_checkout,
+    make_seen,
+    make_underpaid,
+    move,
+    pay,
+)
+from wallets.models import ChainCursor, Transfer
+from wallets.states import TransferState
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+SHOP = re.compile(r"^https://shop\.example/")
+
+
+@pytest.fixture
+def open_page(page: Page, live_server: Any) -> Callable[..., Page]:
+    """Open a checkout's page, with a shop beyond it that answers."""
+    page.route(
+        SHOP,
+        lambda route: route.fulfill(content_type="text/html", body="<h1>Thanks</h1>"),
+    )
+
+    def open_one(checkout: Checkout, query: str = "") -> Page:
+        page.goto(f"{live_server.url}/c/{checkout.code}{query}")
+        return page
+
+    return open_one
+
+
+def heading(page: Page, words: str) -> None:
+    """Wait for the page's heading."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(words)
+
+
+def test_choosing_a_network_and_a_token_changes_what_to_send(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_page_checkout())
+    expect(page.get_by_text("Send only USDC on Base.")).to_be_visible()
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    page.get_by_role("radio", name="USDT", exact=True).check(force=True)
+    expect(page.get_by_text("Send only USDT on Polygon.")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?chain=polygon&token=USDT$"))
+    page.reload()
+    expect(page.get_by_text("Send only USDT on Polygon.")).to_be_visible()
+
+
+def test_the_networks_are_chosen_by_keyboard_and_focus_stays(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_page_checkout())
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to payment")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("radio", name="Base")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("button", "text", "said"),
+    [
+        ("Copy the amount", "49.00", "Amount copied"),
+        ("Copy the address", ADDRESS, "Address copied"),
+    ],
+)
+def test_copying_takes_the_whole_value_and_says_so(
+    button: str, text: str, said: str, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(make_page_checkout())
+    copy = page.get_by_role("button", name=button)
+    copy.focus()
+    page.keyboard.press("Enter")
+    expect(copy).to_contain_text("Copied")
+    expect(page.locator("#announcer")).to_have_text(said)
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    expect(copy).to_be_focused()
+    expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
+
+
+def test_without_scripts_the_page_still_takes_a_choice(
+    live_server: Any, open_context: Callable[..., BrowserContext]
+) -> None:
+    page = open_context(java_script_enabled=False).new_page()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    expect(page.get_by_role("img", name="QR code")).to_be_visible()
+    expect(page.locator("#address")).to_have_text(ADDRESS)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    page.get_by_role("button", name="Show payment details").click()
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+def test_the_qr_code_on_the_screen_holds_the_plain_address(
+    scheme: str,
+    phone: bool,
+    live_server: Any,
+    open_context: Callable[..., BrowserContext],
+    tmp_path: Path,
+) -> None:
+    size = {"viewport": PHONE} if phone else {}
+    page = open_context(color_scheme=scheme, device_scale_factor=2, **size).new_page()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    page.wait_for_load_state("networkidle")
+    picture = tmp_path / "page.png"
+    page.screenshot(path=picture, full_page=True)
+    command = ["zbarimg", "--quiet", "--raw", str(picture)]
+    read = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert read.stdout.strip() == ADDRESS
+
+
+def test_a_payment_is_followed_to_the_shop_without_a_reload(
+    open_page: Callable[..., Page],
+) -> None:
+    checkout = make_page_checkout()
+    page = open_page(checkout)
+    page.evaluate("window.sameDocument = true")
+    transfer = pay(checkout)
+    move(checkout, CheckoutStatus.PROCESSING)
+    heading(page, "Payment seen. Confirming…")
+    expect(page.locator("#announcer")).to_contain_text("Payment seen")
+    expect(page.get_by_text("5 of 12 confirmations")).to_be_visible()
+    expect(page).to_have_title("Confirming your payment · Halden Roasters")
+    ChainCursor.objects.update(head=HEAD + 4)
+    expect(page.get_by_text("9 of 12 confirmations")).to_be_visible()
+    Transfer.objects.filter(pk=transfer.pk).update(
+        state=TransferState.CONFIRMED, confirmed_at=timezone.now()
+    )
+    assert page.evaluate("window.sameDocument")
+    move(checkout, CheckoutStatus.COMPLETED)
+    heading(page, "Payment complete")
+    page.wait_for_url(SHOP)
+    assert page.url == (
+        f"https://shop.example/thanks?order=77&checkout_id={checkout.public_id}&status=completed"
+    )
+
+
+def test_the_shop_is_opened_after_exactly_two_seconds(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    open_page(make_completed())
+    heading(page, "Payment complete")
+    page.clock.run_for(1999)
+    expect(page.get_by_role("link", name="Return now")).to_be_visible()
+    assert "/c/" in page.url
+    page.clock.run_for(1)
+    page.wait_for_url(SHOP)
+
+
+def test_going_back_from_the_shop_does_not_lead_to_another_redirect(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.goto("about:blank")
+    open_page(make_completed())
+    page.wait_for_url(SHOP)
+    page.go_back()
+    assert page.url == "about:blank"
+
+
+def test_a_paid_page_without_a_shop_holds_still(open_page: Callable[..., Page]) -> None:
+    page = open_page(make_completed(redirect_url=""))
+    heading(page, "Payment complete")
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+
+
+def test_a_part_payment_asks_for_the_rest_at_the_same_address(
+    open_page: Callable[..., Page],
+) -> None:
+    checkout = make_page_checkout()
+    page = open_page(checkout)
+    pay(checkout, 20_000_000, confirmations=12)
+    move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
+    heading(page, "Almost there")
+    expect(page.locator("#announcer")).to_contain_text("29.00 USDC left to pay")
+    expect(page.get_by_role("group", name="Still to send")).to_have_text("29.00USDC")
+    expect(page.locator("#address")).to_have_text(ADDRESS)
+
+
+def test_the_rest_may_be_paid_on_another_network(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_underpaid())
+    page.get_by_text("Pay the rest on another network").click()
+    page.get_by_role("radio", name="Polygon").focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
+
+
+def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(
+    open_page: Callable[..., Page],
+) -> None:
+    now = timezone.now()
+    checkout = make_page_checkout(
+        created_at=now - timedelta(minutes=30), expires_at=now + timedelta(seconds=3)
+    )
+    page = open_page(checkout)
+    expect(page.locator("#address")).to_have_text(ADDRESS)
+    expect(page.get_by_role("timer")).to_have_class(re.compile("is-short"))
+    heading(page, "The time to pay is over")
+    assert ADDRESS not in page.content()
+    move(checkout, CheckoutStatus.EXPIRED)
+    heading(page, "This checkout has expired")
+    expect(page.get_by_text(checkout.public_id)).to_be_visible()
+
+
+def test_the_address_goes_when_the_time_is_over_even_if_the_server_is_away(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    page.clock.install()
+    open_page(make_page_checkout())
+    expect(page.locator("#address")).to_be_visible()
+    page.route("**/status*", lambda route: route.abort())
+    with page.expect_event("requestfailed"), page.expect_console_message():
+        page.clock.fast_forward("31:00")
+    expect(page.locator("#address")).to_be_hidden()
+    expect(page.get_by_role("timer")).to_have_text("00:00")
+    assert all("ERR_FAILED" in text for text in complaints)
+    complaints.clear()
+
+
+def test_the_minutes_left_are_said_once_at_five(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install()
+    open_page(make_page_checkout())
+    page.clock.fast_forward("24:50")
+    page.clock.run_for(15_000)
+    expect(page.locator("#announcer")).to_have_text("5 minutes left to pay")
+
+
+def test_a_page_is_not_drawn_anew_while_nothing_changes(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_seen())
+    page.evaluate("document.getElementById('panel').dataset.mark = 'mine'")
+    with page.expect_response(re.compile("/status")) as answer:
+        pass
+    assert answer.value.status == 304
+    assert page.locator("#panel[data-mark=mine]").count() == 1

@@ -1,0 +1,217 @@
+"""Paying from a wallet in the browser: what it is asked, and what the buyer is told when it says no."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from checkouts.models import Checkout
+from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout
+from tests.factories import USDC_ON_BASE
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+BUYER = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
+BASE, POLYGON = 8453, 137
+TRANSFER = {
+    "from": BUYER,
+    "to": USDC_ON_BASE,
+    "value": "0x0",
+    "chainId": "0x2105",
+    "data": "0xa9059cbb" + ADDRESS[2:].lower().rjust(64, "0") + f"{49_000_000:064x}",
+}
+
+
+def accept(method: str, params: list[Any]) -> str:
+    """A wallet whose owner says yes to everything."""
+    return "0x" + "ab" * 32
+
+
+def refuse(code: int, message: str = "no") -> Callable[[str, list[Any]], Any]:
+    """A wallet that answers with an error."""
+
+    def answer(method: str, params: list[Any]) -> Any:
+        raise WalletRefusalError(code, message)
+
+    return answer
+
+
+@pytest.fixture
+def open_with(page: Page, live_server: Any) -> Callable[..., Locator]:
+    """Open a checkout in a browser that has a wallet, and find the wallet's button."""
+
+    def open_one(wallet: StubWallet, checkout: Checkout | None = None) -> Locator:
+        wallet.install(page)
+        page.goto(f"{live_server.url}/c/{(checkout or make_page_checkout()).code}")
+        return page.get_by_role("button", name="Pay with Test Wallet")
+
+    return open_one
+
+
+def test_without_a_wallet_there_is_no_button(page: Page, live_server: Any) -> None:
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    with page.expect_response(re.compile("/status")):
+        pass
+    expect(page.locator("#wallets")).to_be_hidden()
+    assert not any("wallet.js" in url for url in loaded)
+
+
+def test_the_wallet_is_asked_for_one_transfer_of_the_amount_to_the_address(
+    open_with: Callable[..., Locator],
+) -> None:
+    wallet = StubWallet(BUYER, BASE, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    assert wallet.named("eth_sendTransaction") == [[TRANSFER]]
+    assert wallet.named("wallet_switchEthereumChain") == []
+    expect(button).to_be_disabled()
+
+
+def test_a_double_click_pays_once(open_with: Callable[..., Locator]) -> None:
+    wallet = StubWallet(BUYER, BASE, accept)
+    button = open_with(wallet)
+    button.evaluate("button => { button.click(); button.click(); button.click(); }")
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+
+
+def test_a_payment_already_sent_is_remembered_across_a_reload(
+    open_with: Callable[..., Locator],
+) -> None:
+    wallet = StubWallet(BUYER, BASE, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    button.page.reload()
+    expect(button).to_be_disabled()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+
+
+def test_a_wallet_on_another_chain_is_switched_before_anything_is_sent(
+    open_with: Callable[..., Locator],
+) -> None:
+    wallet = StubWallet(BUYER, POLYGON, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    methods = [method for method, _ in wallet.calls]
+    assert methods == [
+        "eth_requestAccounts",
+        "eth_chainId",
+        "wallet_switchEthereumChain",
+        "eth_chainId",
+        "eth_sendTransaction",
+    ]
+
+
+def test_a_wallet_that_stays_on_another_chain_is_asked_to_send_nothing(
+    open_with: Callable[..., Locator],
+) -> None:
+    class Stubborn(StubWallet):
+        def _result(self, method: str, params: list[Any]) -> Any:
+            if method == "wallet_switchEthereumChain":
+                return None
+            return super()._result(method, params)
+
+    wallet = Stubborn(BUYER, POLYGON, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("did not switch to Base")).to_be_visible()
+    assert wallet.named("eth_sendTransaction") == []
+    expect(button).to_be_enabled()
+
+
+@pytest.mark.parametrize(
+    ("network", "said", "added"),
+    [
+        ("mainnet", "did not switch to Base", []),
+        ("local", "Sent.", ["http://127.0.0.1:8545"]),
+    ],
+)
+def test_an_unknown_chain_is_added_only_where_its_node_is_public(
+    network: str,
+    said: str,
+    added: list[str],
+    open_with: Callable[..., Locator],
+    settings: Any,
+) -> None:
+    class Newcomer(StubWallet):
+        def _result(self, method: str, params: list[Any]) -> Any:
+            if method == "wallet_switchEthereumChain":
+                raise WalletRefusalError(4902, "unknown chain")
+            if method == "wallet_addEthereumChain":
+                self.chain_id = int(params[0]["chainId"], 16)
+                return None
+            return super()._result(method, params)
+
+    settings.CHAIN_NETWORK = network
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:8545"}
+    wallet = Newcomer(BUYER, 1, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text(said)).to_be_visible()
+    urls = [
+        url
+        for [chain] in wallet.named("wallet_addEthereumChain")
+        for url in chain["rpcUrls"]
+    ]
+    assert urls == added
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "said"),
+    [
+        (4001, "User rejected", "You cancelled in the wallet. Nothing was sent."),
+        (-32002, "Already processing", "already has a question open"),
+        (-32000, "insufficient funds for gas", "does not have enough"),
+        (-32603, "Internal error", "Look there before you try again."),
+    ],
+)
+def test_a_refusal_is_told_in_words_and_the_button_works_again(
+    code: int, message: str, said: str, open_with: Callable[..., Locator]
+) -> None:
+    wallet = StubWallet(BUYER, BASE, refuse(code, message))
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text(said)).to_be_visible()
+    expect(button).to_be_enabled()
+    wallet.answer = accept
+    button.click()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+
+
+def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator]) -> None:
+    class Locked(StubWallet):
+        def _result(self, method: str, params: list[Any]) -> Any:
+            return (
+                []
+                if method == "eth_requestAccounts"
+                else super()._result(method, params)
+            )
+
+    wallet = Locked(BUYER, BASE, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Your wallet shared no account.")).to_be_visible()
+    assert wallet.named("eth_sendTransaction") == []
+
+
+def test_an_older_wallet_that_announces_nothing_is_found_in_the_window(
+    page: Page, live_server: Any
+) -> None:
+    page.add_init_script("window.ethereum = { request: async () => null }")
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    expect(page.get_by_role("button", name="Pay with browser wallet")).to_be_visible()
+
+
+def test_no_wallet_is_offered_in_test_mode(open_with: Callable[..., Locator]) -> None:
+    button = open_with(StubWallet(BUYER, BASE, accept), make_test_checkout())
+    with button.page.expect_response(re.compile("/status")):
+        pass
+    expect(button).to_have_count(0)

@@ -1,0 +1,344 @@
+"""What the page shows follows from the checkout, its transfers, the buyer's choice and the time."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.page_state import CheckoutPage, Choice, Stage, clock_of
+from checkouts.pages import build_page, merchant_mark, plain_amount, return_url
+from checkouts.rows import TransferRow
+from checkouts.states import CheckoutException, CheckoutStatus
+from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, HEAD, OFFERS
+from tests.factories import NOON, USDC_ON_BASE
+from wallets.states import TransferState
+
+LATER = NOON + timedelta(minutes=10)
+OVER = NOON + timedelta(minutes=30)
+
+
+def a_checkout(**overrides: Any) -> Checkout:
+    values: dict[str, Any] = {
+        "public_id": "chk_live_1",
+        "code": "code",
+        "merchant": Merchant(name="Halden Roasters"),
+        "mode": Mode.LIVE,
+        "amount": Decimal("49.00"),
+        "offers": OFFERS,
+        "created_at": NOON,
+        "expires_at": OVER,
+    }
+    return Checkout(**(values | overrides))
+
+
+def a_transfer(
+    units: int = 49_000_000, *, confirmations: int = 5, **overrides: Any
+) -> TransferRow:
+    is_final = confirmations >= 12
+    row = TransferRow(
+        checkout_id=1,
+        transfer_id=1,
+        chain="base",
+        token="USDC",
+        units=units,
+        tx_hash="0x" + "ab" * 32,
+        position=0,
+        sender="0x" + "cd" * 20,
+        state=TransferState.CONFIRMED if is_final else TransferState.DETECTED,
+        mode=Mode.LIVE,
+        block_height=HEAD - confirmations + 1,
+        head=HEAD,
+        detected_at=NOON,
+        confirmed_at=NOON if is_final else None,
+    )
+    return row._replace(**overrides)
+
+
+def page_of(
+    checkout: Checkout,
+    *transfers: TransferRow,
+    choice: Choice = Choice(),  # noqa: B008 - frozen
+    now: Any = LATER,
+) -> CheckoutPage:
+    return build_page(checkout, transfers=transfers, choice=choice, now=now)
+
+
+@pytest.mark.parametrize(
+    ("status", "now", "stage"),
+    [
+        (CheckoutStatus.PENDING, LATER, Stage.PAY),
+        (CheckoutStatus.PENDING, OVER, Stage.CLOSED),
+        (CheckoutStatus.UNDERPAID, LATER, Stage.PAY),
+        (CheckoutStatus.UNDERPAID, OVER, Stage.CLOSED),
+        (CheckoutStatus.PROCESSING, LATER, Stage.SEEN),
+        (CheckoutStatus.PROCESSING, OVER, Stage.SEEN),
+        (CheckoutStatus.COMPLETED, OVER, Stage.COMPLETED),
+        (CheckoutStatus.EXPIRED, LATER, Stage.EXPIRED),
+    ],
+)
+def test_the_stage_follows_from_status_and_time(
+    status: CheckoutStatus, now: Any, stage: Stage
+) -> None:
+    assert page_of(a_checkout(status=status), now=now).stage == stage
+
+
+@pytest.mark.parametrize("status", CheckoutStatus)
+def test_no_address_is_in_a_page_after_the_time_to_pay(status: CheckoutStatus) -> None:
+    assert ADDRESS not in repr(page_of(a_checkout(status=status), now=OVER))
+
+
+def test_a_second_before_the_end_the_address_is_there() -> None:
+    page = page_of(a_checkout(), now=OVER - timedelta(seconds=1))
+    assert page.target is not None
+    assert page.target.address == ADDRESS
+
+
+def test_references_and_metadata_never_enter_the_page() -> None:
+    names = (
+        "customer_ref",
+        "product_ref",
+        "order_ref",
+        "customer_email",
+        "webhook_url",
+    )
+    checkout = a_checkout(metadata='{"a": "secret"}', **dict.fromkeys(names, "secret"))
+    assert "secret" not in repr(page_of(checkout))
+
+
+def test_networks_are_sorted_by_priority_and_the_first_ready_one_is_chosen() -> None:
+    shuffled = dict(reversed((OFFERS | EXACT_OFFERS).items()))
+    page = page_of(a_checkout(offers=shuffled))
+    assert [card.chain for card in page.networks] == [
+        "base",
+        "polygon",
+        "solana",
+        "ton",
+        "tron",
+        "ethereum",
+    ]
+    assert [card.is_chosen for card in page.networks] == [True] + [False] * 5
+    assert [card.is_exact for card in page.networks] == [False] * 2 + [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("choice", "chain", "token"),
+    [
+        (Choice(), "base", "USDC"),
+        (Choice("polygon", "USDT"), "polygon", "USDT"),
+        (Choice("polygon", ""), "polygon", "USDC"),
+        (Choice("base", "USDT"), "base", "USDC"),
+        (Choice("", "USDT"), "base", "USDC"),
+        (Choice("solana", "USDC"), "base", "USDC"),
+        (Choice("<script>", "\x00"), "base", "USDC"),
+    ],
+)
+def test_a_choice_counts_only_where_it_was_offered(
+    choice: Choice, chain: str, token: str
+) -> None:
+    target = page_of(a_checkout(), choice=choice).target
+    assert target is not None
+    assert (target.chain, target.token) == (chain, token)
+
+
+def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -> None:
+    checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, mode=Mode.TEST)
+    page = page_of(checkout, choice=Choice("solana", "USDC"))
+    assert page.target is not None
+    assert page.target.address is None
+    assert page.target.wallet is None
+    assert page.round_price_network is not None
+    assert page.round_price_network.link == "?chain=base&token=USDC"
+
+
+def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> None:
+    checkout = a_checkout(
+        status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5")
+    )
+    row = a_transfer(20_500_000, confirmations=12, chain="polygon", token="USDT")
+    page = page_of(checkout, row)
+    assert page.is_part_paid
+    assert page.target is not None
+    assert (page.target.chain, page.target.token) == ("polygon", "USDT")
+    assert (page.target.amount, page.target.address) == ("28.50", ADDRESS)
+    assert (page.received, page.remaining) == ("20.50 USDT", "28.50 USDT")
+
+
+def test_money_in_two_tokens_is_summed_in_dollars() -> None:
+    checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal(30))
+    rows = [
+        a_transfer(10_000_000),
+        a_transfer(20_000_000, chain="polygon", token="USDT"),
+    ]
+    assert page_of(checkout, *rows).received == "30.00 USD"
+
+
+def test_the_wallet_is_asked_for_exactly_what_the_page_says() -> None:
+    page = page_of(a_checkout(amount=Decimal("49.10")))
+    assert page.target is not None
+    wallet = page.target.wallet
+    assert wallet is not None
+    assert wallet.chain_id == "0x2105"
+    assert wallet.token_contract == USDC_ON_BASE
+    assert (wallet.to, wallet.units) == (ADDRESS, 49_100_000)
+
+
+def test_no_wallet_is_asked_for_real_money_in_test_mode() -> None:
+    page = page_of(a_checkout(mode=Mode.TEST))
+    assert page.target is not None
+    assert page.target.wallet is None
+
+
+@pytest.mark.parametrize(
+    ("network", "shown"), [("mainnet", ""), ("local", "http://127.0.0.1:1")]
+)
+def test_node_addresses_leave_the_server_only_for_local_chains(
+    network: str, shown: str, settings: Any
+) -> None:
+    settings.CHAIN_NETWORK = network
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
+    page = page_of(a_checkout())
+    assert page.target is not None
+    assert page.target.wallet is not None
+    assert page.target.wallet.rpc_url == shown
+
+
+def test_confirmations_are_those_of_the_transfer_that_is_furthest_from_final() -> None:
+    checkout = a_checkout(status=CheckoutStatus.PROCESSING, amount_received=Decimal(49))
+    page = page_of(
+        checkout,
+        a_transfer(20_000_000, confirmations=12),
+        a_transfer(19_000_000, confirmations=3),
+        a_transfer(10_000_000, confirmations=7),
+    )
+    assert page.confirmations is not None
+    assert (page.confirmations.count, page.confirmations.required) == (3, 12)
+    assert page.confirmations.seconds_left == 18
+
+
+def test_confirmations_never_pass_what_is_required() -> None:
+    row = a_transfer(confirmations=5, block_height=HEAD - 40)
+    page = page_of(a_checkout(status=CheckoutStatus.PROCESSING), row)
+    assert page.confirmations is not None
+    assert (page.confirmations.count, page.confirmations.seconds_left) == (12, 0)
+
+
+def test_orphaned_transfers_are_on_no_receipt() -> None:
+    gone = a_transfer(state=TransferState.ORPHANED, tx_hash="0xgone")
+    page = page_of(a_checkout(), gone)
+    assert page.transfers == ()
+
+
+def test_a_receipt_links_to_the_explorer_but_never_for_a_simulated_transfer() -> None:
+    real = a_transfer(tx_hash="0xaa")
+    pages = [
+        page_of(a_checkout(), row) for row in (real, real._replace(mode=Mode.TEST))
+    ]
+    urls = [page.transfers[0].url for page in pages]
+    assert urls == ["https://basescan.org/tx/0xaa", None]
+
+
+def test_too_much_is_named_only_for_an_overpaid_checkout() -> None:
+    paid = a_checkout(status=CheckoutStatus.COMPLETED, amount_received=Decimal("54.25"))
+    assert page_of(paid, a_transfer(54_250_000)).excess == ""
+    paid.exception = CheckoutException.OVERPAID
+    assert page_of(paid, a_transfer(54_250_000)).excess == "5.25 USDC"
+
+
+def test_the_digest_changes_with_whatever_is_shown_and_not_with_the_clock() -> None:
+    page = page_of(a_checkout())
+    assert (
+        page.digest()
+        == page_of(a_checkout(), now=LATER + timedelta(seconds=1)).digest()
+    )
+    changed = replace(page, received="1.00 USDC")
+    assert changed.digest() != page.digest()
+    assert page_of(a_checkout(), now=OVER).digest() != page.digest()
+
+
+def test_the_scenario_of_a_test_checkout_is_completed_unless_given() -> None:
+    assert page_of(a_checkout(mode=Mode.TEST)).scenario == "completed"
+    late = a_checkout(mode=Mode.TEST, test_scenario="late")
+    assert page_of(late).scenario == "late"
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        ("49", "49.00"),
+        ("0.1", "0.10"),
+        ("28.9995", "28.9995"),
+        ("1234567", "1234567.00"),
+        ("0.000001", "0.000001"),
+    ],
+)
+def test_amounts_are_written_as_people_type_them(amount: str, text: str) -> None:
+    assert plain_amount(Decimal(amount)) == text
+
+
+def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
+    page = page_of(a_checkout(amount=Decimal("1000000.00")))
+    assert page.price == "1,000,000.00"
+    assert page.target is not None
+    assert page.target.amount == "1000000.00"
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("Halden Roasters", "HR"),
+        ("florin", "F"),
+        ("Ćevapi & Sons Ltd", "ĆS"),
+        ("***", ""),
+    ],
+)
+def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
+    assert merchant_mark(name) == mark
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("", ""),
+        (
+            "https://shop.example/",
+            "https://shop.example/?checkout_id=chk_live_1&status=completed",
+        ),
+        (
+            "https://shop.example/a?b=c%26d&e=#part",
+            "https://shop.example/a?b=c%26d&e=&checkout_id=chk_live_1&status=completed#part",
+        ),
+        ("javascript:alert(1)", ""),
+        ("ftp://shop.example/", ""),
+    ],
+)
+def test_the_way_back_names_checkout_and_status(url: str, expected: str) -> None:
+    checkout = a_checkout(redirect_url=url, status=CheckoutStatus.COMPLETED)
+    assert return_url(checkout) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text", "is_short", "ring"),
+    [
+        (1800, "30:00", False, 0),
+        (301, "05:01", False, 84),
+        (299, "04:59", True, 84),
+        (0, "00:00", True, 100),
+        (-5, "00:00", True, 100),
+    ],
+)
+def test_the_countdown_counts_to_the_end(
+    seconds: int, text: str, is_short: bool, ring: int
+) -> None:
+    clock = clock_of(page_of(a_checkout()), now=OVER - timedelta(seconds=seconds))
+    assert (clock.text, clock.is_short, clock.ring_offset) == (text, is_short, ring)
+
+
+def test_a_countdown_of_hours_shows_them() -> None:
+    checkout = a_checkout(expires_at=NOON + timedelta(hours=24))
+    clock = clock_of(page_of(checkout), now=NOON + timedelta(seconds=1))
+    assert clock.text == "23:59:59"

@@ -1,0 +1,349 @@
+"""The hosted page over HTTP: every state, its headers, its limits, and what it must never show."""
+
+import gzip
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from django.contrib.staticfiles import finders
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.utils import timezone
+from django.views.defaults import bad_request, server_error
+
+from checkouts.models import Checkout
+from checkouts.states import CheckoutException, CheckoutStatus
+from tests.checkouts.factories import (
+    ADDRESS,
+    make_closed,
+    make_completed,
+    make_expired,
+    make_overpaid,
+    make_page_checkout,
+    make_seen,
+    make_test_checkout,
+    make_underpaid,
+    move,
+)
+from tests.factories import make_merchant
+
+pytestmark = pytest.mark.django_db
+
+STATES: dict[str, tuple[Callable[[], Checkout], list[str]]] = {
+    "pending": (
+        make_page_checkout,
+        ["Choose how to pay", "Send only USDC on Base", "49.00"],
+    ),
+    "underpaid": (
+        make_underpaid,
+        ["Almost there", "20.00 USDC", "29.00", "same address"],
+    ),
+    "seen": (make_seen, ["Payment seen", "5 of 12", "about 14 s left"]),
+    "completed": (
+        make_completed,
+        ["Payment complete", "Return now", "basescan.org/tx/0x"],
+    ),
+    "overpaid": (make_overpaid, ["Payment complete", "You sent 5.00 USDC more"]),
+    "closed": (make_closed, ["The time to pay is over", "don't send anything now"]),
+    "expired": (make_expired, ["This checkout has expired", "Already sent it?"]),
+    "test mode": (
+        make_test_checkout,
+        ["Test mode: no real money", "completes by itself"],
+    ),
+}
+EVERY_STATE = pytest.mark.parametrize("state", STATES)
+WITHOUT_ADDRESS = pytest.mark.parametrize(
+    "make", [make_closed, make_expired, make_completed]
+)
+
+
+def page_of(client: Client, checkout: Checkout, query: str = "") -> str:
+    response = client.get(f"/c/{checkout.code}{query}")
+    assert response.status_code == 200
+    return words_in(response)
+
+
+def words_in(response: Any) -> str:
+    """The page's text as a reader sees it: entities resolved, spaces run together, tags kept."""
+    text = response.content.decode().replace("&#x27;", "'").replace("&amp;", "&")
+    return re.sub(r"\s+", " ", text)
+
+
+@EVERY_STATE
+def test_each_state_says_what_it_is(state: str, client: Client) -> None:
+    make, words = STATES[state]
+    text = page_of(client, make())
+    assert [word for word in words if word not in text] == []
+    assert "Halden Roasters" in text
+
+
+@EVERY_STATE
+def test_references_and_metadata_are_never_shown(state: str, client: Client) -> None:
+    checkout = STATES[state][0]()
+    assert checkout.order_ref == "secret-order"
+    for path in (f"/c/{checkout.code}", f"/c/{checkout.code}/status"):
+        assert "secret" not in client.get(path).content.decode()
+
+
+@EVERY_STATE
+def test_every_state_carries_the_headers_of_a_page_that_handles_money(
+    state: str, client: Client
+) -> None:
+    response = client.get(f"/c/{STATES[state][0]().code}")
+    policy = response["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "data:" not in policy
+    assert re.search(r"frame-ancestors (https://\w+\.telegram\.org ?)+(;|$)", policy)
+    assert "X-Frame-Options" not in response
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["Cache-Control"] == "no-store"
+    assert '<meta name="robots" content="noindex, nofollow">' in words_in(response)
+
+
+@WITHOUT_ADDRESS
+def test_no_address_is_shown_when_nothing_may_be_sent(
+    make: Callable[[], Checkout], client: Client
+) -> None:
+    checkout = make()
+    for path in (f"/c/{checkout.code}", f"/c/{checkout.code}/status"):
+        assert ADDRESS not in client.get(path).content.decode()
+
+
+def test_the_address_is_shown_whole_with_its_ends_set_in_bold(client: Client) -> None:
+    text = page_of(client, make_page_checkout())
+    assert f"<b>0x9858</b>{ADDRESS[6:-6]}<b>aEda94</b>" in text
+    assert f'data-copy="{ADDRESS}"' in text
+    assert 'data-copy="49.00"' in text
+
+
+def test_a_network_and_token_are_chosen_by_a_link(client: Client) -> None:
+    text = page_of(client, make_page_checkout(), "?chain=polygon&token=USDT")
+    assert "Send only USDT on Polygon" in text
+    assert 'value="polygon" checked' in text
+
+
+def test_the_page_works_by_form_and_reload_without_scripts(client: Client) -> None:
+    text = page_of(client, make_page_checkout())
+    assert '<noscript> <meta http-equiv="refresh" content="15"> </noscript>' in text
+    assert '<noscript> <button type="submit"' in text
+
+
+def test_a_paid_page_returns_by_itself_without_scripts(client: Client) -> None:
+    checkout = make_completed()
+    target = f"https://shop.example/thanks?order=77&checkout_id={checkout.public_id}&status=completed"
+    assert f'content="2; url={target}"' in page_of(client, checkout)
+
+
+def test_a_paid_page_without_a_shop_stays_where_it_is(client: Client) -> None:
+    text = page_of(client, make_completed(redirect_url=""))
+    assert "http-equiv" not in text
+    assert "Return now" not in text
+
+
+def test_exact_amount_networks_are_named_and_show_no_address(client: Client) -> None:
+    text = page_of(client, make_test_checkout(), "?chain=tron")
+    assert text.count("Exact amount") == 4
+    assert "Tron takes an exact amount." in text
+    assert 'href="?chain=base&token=USDC"' in text
+    assert ADDRESS not in text
+
+
+def test_a_scenario_is_named(client: Client) -> None:
+    text = page_of(client, make_test_checkout(test_scenario="late"))
+    assert 'plays its scenario "late" by itself' in text.replace("&quot;", '"')
+
+
+def test_a_live_page_has_no_test_strip(client: Client) -> None:
+    assert "Test mode" not in page_of(client, make_page_checkout())
+
+
+def test_a_payment_taken_back_by_the_network_is_told(client: Client) -> None:
+    checkout = make_completed()
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    text = page_of(client, checkout)
+    assert "The network has taken this payment back" in text
+    assert "Confirmed</span>" not in text
+
+
+def test_what_merchants_write_is_text_and_never_markup(client: Client) -> None:
+    merchant = make_merchant(name='<script>alert(1)</script>"')
+    checkout = make_page_checkout(merchant, description="<img src=x onerror=alert(2)>")
+    for path in (f"/c/{checkout.code}", f"/c/{checkout.code}/status"):
+        text = client.get(path).content.decode()
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/c/nnnnnn",
+        "/c/unknown",
+        "/c/0OIl",
+        "/c/a%00b",
+        "/c/",
+        "/c/%F0%9F%92%B8",
+        "/c/" + "a" * 33,
+        "/nowhere",
+    ],
+)
+def test_an_unknown_page_is_a_404_in_the_same_look(path: str, client: Client) -> None:
+    response = client.get(path)
+    assert response.status_code == 404
+    assert "There is no such page" in words_in(response)
+    assert "css/florin" in words_in(response)
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+
+
+def test_a_damaged_request_is_a_400_in_the_same_look(rf: RequestFactory) -> None:
+    response: HttpResponse = bad_request(rf.get("/c/x"), SuspiciousOperation())
+    assert response.status_code == 400
+    assert "We can't read that request" in words_in(response)
+
+
+def test_a_failure_of_ours_tells_a_buyer_not_to_pay_twice(rf: RequestFactory) -> None:
+    response: HttpResponse = server_error(rf.get("/c/x"))
+    assert response.status_code == 500
+    assert "please don't send it again" in words_in(response)
+
+
+@pytest.mark.parametrize("suffix", ["", "/status"])
+def test_pages_are_only_read(suffix: str, client: Client) -> None:
+    assert client.post(f"/c/{make_page_checkout().code}{suffix}").status_code == 405
+
+
+def test_the_page_costs_two_questions_to_the_database(
+    client: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    checkout = make_seen()
+    with django_assert_num_queries(2):
+        client.get(f"/c/{checkout.code}")
+
+
+def test_the_status_is_answered_once_and_then_304_until_it_changes(
+    client: Client,
+) -> None:
+    checkout = make_page_checkout()
+    path = f"/c/{checkout.code}/status"
+    first = client.get(path)
+    assert first.json()["status"] == "pending"
+    assert first.json()["final"] is False
+    same = client.get(path, headers={"If-None-Match": first["ETag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    assert same["ETag"] == first["ETag"]
+    move(checkout, CheckoutStatus.PROCESSING)
+    changed = client.get(path, headers={"If-None-Match": first["ETag"]})
+    assert changed.json()["status"] == "processing"
+    assert "Payment seen" in changed.json()["panel"]
+
+
+def test_the_page_names_the_version_that_the_status_compares(client: Client) -> None:
+    checkout = make_page_checkout()
+    version = re.search(r'data-version="([^"]+)"', page_of(client, checkout))
+    assert version is not None
+    path = f"/c/{checkout.code}/status"
+    etag = {"If-None-Match": f'"{version.group(1)}"'}
+    assert client.get(path, headers=etag).status_code == 304
+    assert client.get(f"{path}?chain=polygon", headers=etag).status_code == 200
+
+
+def test_the_status_changes_when_the_time_to_pay_is_over(client: Client) -> None:
+    checkout = make_page_checkout()
+    path = f"/c/{checkout.code}/status"
+    etag = client.get(path)["ETag"]
+    Checkout.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    response = client.get(path, headers={"If-None-Match": etag})
+    assert response.json()["status"] == "pending"
+    assert "The time to pay is over" in response.json()["panel"]
+    assert ADDRESS not in response.json()["panel"]
+
+
+def test_final_states_say_so(client: Client) -> None:
+    for checkout in (make_completed(), make_expired()):
+        assert client.get(f"/c/{checkout.code}/status").json()["final"] is True
+
+
+def test_an_unknown_status_is_a_json_404(client: Client) -> None:
+    response = client.get("/c/nnnnnn/status")
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "resource_missing"
+
+
+def hit(client: Client, path: str, *, address: str, times: int = 1) -> Any:
+    """Ask as often from one address and return the last answer."""
+    responses = [client.get(path, REMOTE_ADDR=address) for _ in range(times)]
+    return responses[-1]
+
+
+@pytest.fixture
+def still_window(time_machine: Any) -> None:
+    """Hold the clock, so that no test straddles two windows of a minute."""
+    time_machine.move_to(timezone.now().replace(second=30), tick=False)
+
+
+@pytest.mark.usefixtures("still_window")
+def test_polling_is_limited_to_sixty_a_minute_for_each_code_and_client(
+    client: Client,
+) -> None:
+    path, other = (f"/c/{make_page_checkout().code}/status" for _ in range(2))
+    assert hit(client, path, address="192.0.2.1", times=60).status_code == 200
+    refused = hit(client, path, address="192.0.2.1")
+    assert refused.status_code == 429
+    assert refused["Retry-After"] == "30"
+    assert refused.json() == {
+        "error": {
+            "type": "rate_limit",
+            "message": "Too many requests. Retry in 30 seconds.",
+        }
+    }
+    assert hit(client, other, address="192.0.2.1").status_code == 200
+    assert hit(client, path, address="192.0.2.2").status_code == 200
+
+
+@pytest.mark.usefixtures("still_window")
+def test_reloading_is_limited_apart_from_polling(client: Client) -> None:
+    path = f"/c/{make_page_checkout().code}"
+    assert hit(client, path, address="192.0.2.3", times=60).status_code == 200
+    refused = hit(client, path, address="192.0.2.3")
+    assert refused.status_code == 429
+    assert refused["Retry-After"] == "30"
+    assert "Wait 30 seconds" in words_in(refused)
+    assert hit(client, f"{path}/status", address="192.0.2.3").status_code == 200
+
+
+def static_files_of(text: str) -> set[str]:
+    """Every static file that a page's HTML and its modules' imports ask for."""
+    return set(re.findall(r'(?:href|src)="/static/([^"#]+)', text))
+
+
+def compressed(data: bytes) -> int:
+    """Bytes on the wire of a static file, which whitenoise compresses ahead."""
+    return len(brotli.compress(data))
+
+
+def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(
+    client: Client,
+) -> None:
+    text = page_of(client, make_test_checkout(), "?chain=polygon")
+    names = static_files_of(text)
+    # The page itself, the second font that only the styles name, and nothing else.
+    assert 1 + 1 + len(names) <= 15
+    weighed = [name for name in names if not name.endswith(".woff2")]
+    sizes = {
+        name: compressed(Path(str(finders.find(name))).read_bytes()) for name in weighed
+    }
+    assert len(gzip.compress(text.encode())) + sum(sizes.values()) <= 16 * 1024, sizes
+
+
+def test_pages_travel_compressed(client: Client) -> None:
+    response = client.get(
+        f"/c/{make_page_checkout().code}", headers={"Accept-Encoding": "gzip"}
+    )
+    assert response["Content-Encoding"] == "gzip"
+    assert b"Choose how to pay" in gzip.decompress(response.content)
