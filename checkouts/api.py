@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -10,7 +9,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
 from checkouts import schemas
-from checkouts.forms import UrlPolicy, parse_choice, parse_create
+from checkouts.forms import parse_choice, parse_create
 from checkouts.options import available_chains, chosen_option
 from checkouts.selectors import (
     checkout_object,
@@ -23,17 +22,12 @@ from checkouts.services.creation import create_checkout
 from gateway.core.api import ApiView
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
+from gateway.core.weburls import url_policy
 from gateway.core.wire import json_body
 
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
 LIST = Limit("checkouts.list", 30)
-
-
-def _url_policy() -> UrlPolicy:
-    return UrlPolicy(
-        https_only=settings.PRODUCTION, loopback_allowed=settings.WEBHOOK_ALLOW_LOOPBACK
-    )
 
 
 class CheckoutCollection(ApiView):
@@ -56,7 +50,7 @@ class CheckoutCollection(ApiView):
     )
     def post(self, request: Request) -> Response:
         """Create a payment session and return the hosted page's address."""
-        wanted = parse_create(json_body(request), _url_policy())
+        wanted = parse_create(json_body(request), url_policy())
         principal = principal_of_request(request)
         created = create_checkout(
             principal.merchant_id, principal.mode, wanted, now=timezone.now()

@@ -1,11 +1,8 @@
 """Reading a creation request by hand, in one pass: this is the API's hottest path (docs/adr/0003)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -17,23 +14,15 @@ from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.errors import InvalidRequestError
 from gateway.core.money import format_usd, parse_usd
-from gateway.core.outbound import is_public
+from gateway.core.weburls import MAX_LENGTH as MAX_URL
+from gateway.core.weburls import UrlPolicy, check_destination, check_url
 
 DEFAULT_EXPIRES_IN = 1800
 MIN_EXPIRES_IN = 300
 MAX_EXPIRES_IN = 86400
 MAX_DESCRIPTION = 256
 MAX_METADATA_BYTES = 4096
-MAX_URL = 2048
 CURRENCY = "USD"
-
-
-@dataclass(frozen=True, slots=True)
-class UrlPolicy:
-    """Which URLs a merchant may give: https alone in production, loopback only in development."""
-
-    https_only: bool
-    loopback_allowed: bool
 
 
 def parse_create(body: Mapping[str, Any], urls: UrlPolicy) -> NewCheckout:
@@ -47,7 +36,7 @@ def parse_create(body: Mapping[str, Any], urls: UrlPolicy) -> NewCheckout:
         description=_text(body, "description", MAX_DESCRIPTION),
         metadata=_metadata(metadata),
         customer_email=_email(body),
-        redirect_url=_url(body, "redirect_url", urls),
+        redirect_url=_redirect_url(body, urls),
         webhook_url=_webhook_url(body, urls),
         expires_in=_expires_in(body),
         customer_ref=_reference(body, metadata, "customer_ref"),
@@ -139,51 +128,19 @@ def _email(body: Mapping[str, Any]) -> str:
     return value
 
 
-def _split_url(text: str) -> SplitResult | None:
-    """Return the parts of an http(s) URL with a host; None for anything else."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # urlsplit checks the port only when asked
-    except ValueError:
-        return None
-    is_plain = text.isprintable() and " " not in text
-    is_web = parts.scheme in {"http", "https"} and bool(parts.hostname)
-    return parts if is_plain and is_web else None
-
-
-def _url(body: Mapping[str, Any], name: str, policy: UrlPolicy) -> str:
-    value = _text(body, name, MAX_URL)
-    if not value:
-        return ""
-    parts = _split_url(value)
-    if parts is None:
-        raise _refuse(name, f"{name} must be an http(s) URL.", "url_invalid")
-    if parts.username is not None or parts.password is not None:
-        raise _refuse(
-            name, f"{name} must not carry a user name or password.", "url_forbidden"
-        )
-    if policy.https_only and parts.scheme != "https":
-        raise _refuse(name, f"{name} must use https.", "url_forbidden")
+def _redirect_url(body: Mapping[str, Any], policy: UrlPolicy) -> str:
+    value = _text(body, "redirect_url", MAX_URL)
+    if value:
+        check_url(value, param="redirect_url", policy=policy)
     return value
 
 
 def _webhook_url(body: Mapping[str, Any], policy: UrlPolicy) -> str:
-    """Refuse early what the sender would refuse anyway; names are judged when they are resolved."""
-    value = _url(body, "webhook_url", policy)
-    host = urlsplit(value).hostname or ""
-    if value and not _host_allowed(host, policy):
-        raise _refuse(
-            "webhook_url", "webhook_url must be a public address.", "url_forbidden"
-        )
+    """Refuse early what the sender would refuse anyway."""
+    value = _text(body, "webhook_url", MAX_URL)
+    if value:
+        check_destination(value, param="webhook_url", policy=policy)
     return value
-
-
-def _host_allowed(host: str, policy: UrlPolicy) -> bool:
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return policy.loopback_allowed or host.rstrip(".") != "localhost"
-    return is_public(address) or (policy.loopback_allowed and address.is_loopback)
 
 
 def _expires_in(body: Mapping[str, Any]) -> int:

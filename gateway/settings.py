@@ -25,8 +25,6 @@ ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
-LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
-LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 # Only these peers may name the client in X-Forwarded-For.
 TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", default=[])
@@ -164,9 +162,30 @@ CONTENT_SECURITY_POLICY = {
         "form-action": ["'self'"],
         "base-uri": ["'none'"],
         "frame-ancestors": FRAME_ANCESTORS,
-    }
+    },
 }
 SECURE_REFERRER_POLICY = "no-referrer"
+# Where the public address is https, nothing is served without it.
+SECURE_SSL_REDIRECT = env.bool(
+    "SECURE_SSL_REDIRECT", default=BASE_URL.startswith("https://")
+)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE_SSL_REDIRECT else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool(
+    "SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False
+)
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+)
+SILENCED_SYSTEM_CHECKS = [
+    # frame-ancestors of the policy below does it, and lets one messenger in.
+    "security.W002",
+    # No cookies yet, so nothing to forge.
+    "security.W003",
+    # Whether subdomains and browsers' lists follow is the operator's to say.
+    "security.W005",
+    "security.W021",
+]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 
@@ -221,6 +240,8 @@ CELERY_BEAT_SCHEDULE = {
     "attribute transfers": _every(2, "checkouts.attribute_transfers"),
     "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
     "play test mode": _every(1, "checkouts.play_due_steps"),
+    "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),
+    "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }
 
 LOGGING_CONFIG = None

@@ -34,6 +34,9 @@ class Endpoint(models.Model):
     owner_told_at = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_reason = models.CharField(max_length=200, blank=True)
+    # The sender that serves this endpoint, alone, until then. A crashed one's endpoints come back when it passes.
+    served_by = models.CharField(max_length=40, blank=True)
+    served_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -96,16 +99,17 @@ class EventCounter(models.Model):
 class Event(models.Model):
     """Something a merchant is told. The body is frozen here; every try sends the same bytes."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "evt")
+    # Unique by constraints: `unique=True` would add a second index each, for LIKE, to every insert.
+    public_id = models.CharField(max_length=40, default=partial(new_id, "evt"))
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
     )
-    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
     mode = models.CharField(max_length=4, choices=Mode)
     type = models.CharField(max_length=40)
     # The public id of what it is about.
     subject_id = models.CharField(max_length=40)
     # Says which occurrence this is, so that the same one cannot be written twice.
-    occurrence = models.CharField(max_length=120, unique=True)
+    occurrence = models.CharField(max_length=120)
     sequence = models.BigIntegerField()
     body = models.BinaryField()
     created_at = models.DateTimeField()
@@ -114,7 +118,11 @@ class Event(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["merchant", "mode", "sequence"], name="event_sequence_once"
-            )
+            ),
+            models.UniqueConstraint(fields=["public_id"], name="event_id_once"),
+            models.UniqueConstraint(
+                fields=["occurrence"], name="event_once_per_occurrence"
+            ),
         ]
         indexes = [models.Index(fields=["subject_id"], name="events_of_subject")]
 
@@ -125,18 +133,21 @@ class Event(models.Model):
 class Delivery(models.Model):
     """An event on its way to an endpoint."""
 
-    public_id = models.CharField(
-        max_length=40, unique=True, default=partial(new_id, "whd")
+    public_id = models.CharField(max_length=40, default=partial(new_id, "whd"))
+    # The constraint below indexes the event, the partial indexes the endpoint: others would only slow the writes.
+    event = models.ForeignKey(
+        Event, models.CASCADE, related_name="deliveries", db_index=False
     )
-    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries")
-    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="deliveries")
+    endpoint = models.ForeignKey(
+        Endpoint, models.CASCADE, related_name="deliveries", db_index=False
+    )
     status = models.CharField(
         max_length=9, choices=DeliveryStatus, default=DeliveryStatus.PENDING
     )
     tries = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
-    # While it lies in the future somebody is sending; a crashed sender's row comes back when it passes.
-    lease_until = models.DateTimeField(null=True)
+    # Set once next_attempt_at has passed, so that the sender walks what is due and not what waits.
+    is_due = models.BooleanField(default=True)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -144,18 +155,31 @@ class Delivery(models.Model):
             models.UniqueConstraint(
                 fields=["event", "endpoint"], name="one_delivery_per_endpoint"
             ),
+            models.UniqueConstraint(fields=["public_id"], name="delivery_id_once"),
             models.CheckConstraint(
                 condition=Q(status__in=DeliveryStatus.values),
                 name="delivery_status_known",
             ),
         ]
         indexes = [
-            # The sender's claim walks endpoints, and each one's due rows in order.
+            # The sender: endpoints with due deliveries, and each one's, oldest first.
             models.Index(
-                fields=["endpoint", "next_attempt_at", "id"],
-                condition=Q(status=DeliveryStatus.PENDING),
+                fields=["endpoint", "id"],
+                condition=Q(status=DeliveryStatus.PENDING, is_due=True),
                 name="delivery_due",
-            )
+            ),
+            # What becomes due next.
+            models.Index(
+                fields=["next_attempt_at"],
+                condition=Q(status=DeliveryStatus.PENDING, is_due=False),
+                name="delivery_waiting",
+            ),
+            # An endpoint's oldest delivery, whose schedule its probation follows; and what waits for it to be enabled.
+            models.Index(
+                fields=["endpoint", "id"],
+                condition=Q(status__in=[DeliveryStatus.PENDING, DeliveryStatus.HELD]),
+                name="delivery_unfinished",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -76,9 +76,10 @@ def _take(batch: int) -> list[_Queued]:
     columns = [
         name if name != "nonce" else "deposit__nonce" for name in _Queued._fields
     ]
+    # `no_key`: an alert about one of these, written by somebody who holds the checkout's lock, must not wait for us.
     rows = (
         Transfer.objects.queued()
-        .select_for_update(skip_locked=True, of=("self",))
+        .select_for_update(skip_locked=True, of=("self",), no_key=True)
         .values_list(*columns)[:batch]
     )
     return [_Queued._make(row) for row in rows]

@@ -4,6 +4,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from checkouts.models import Checkout, TestStep
 from checkouts.scenarios import SHARES, StepKind
@@ -35,8 +36,12 @@ def play_due_steps(*, now: datetime) -> int:
 
 def _play_batch(*, now: datetime) -> int:
     with transaction.atomic():
+        # A checkout's steps go one by one: what an earlier one wrote must be there, committed and attributed.
+        earlier = TestStep.objects.filter(
+            checkout=OuterRef("checkout"), done_at=None, pk__lt=OuterRef("pk")
+        )
         steps = list(
-            TestStep.objects.filter(done_at=None, due_at__lte=now)
+            TestStep.objects.filter(~Exists(earlier), done_at=None, due_at__lte=now)
             .order_by("due_at", "pk")
             .select_for_update(skip_locked=True, of=("self",))
             .select_related("checkout")[:BATCH]

@@ -161,8 +161,9 @@ class Stack:
         where = ("--host", HOST, "--port", str(self.port))
         size = ("--workers", "2", "--blocking-threads", "8")
         # A worker that is told to stop while it starts does not hear it.
-        size += ("--workers-kill-timeout", "10")
-        return self.command("web", *granian, *where, *size, "gateway.wsgi:application")
+        end = ("--workers-kill-timeout", "10")
+        application = "gateway.wsgi:application"
+        return self.command("web", *granian, *where, *size, *end, application)
 
     def _await_web(self) -> None:
         if not comes_true(lambda: self.chain_statuses() is not None, WEB_SECONDS):

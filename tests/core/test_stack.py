@@ -3,13 +3,19 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from demo.chains import LocalChain
-from gateway.management.commands.demo import chain_environment, forget_real_chains
+from gateway.management.commands.demo import (
+    Command,
+    chain_environment,
+    forget_real_chains,
+)
 from gateway.management.stack import (
     HOST,
     Stack,
@@ -21,6 +27,7 @@ from gateway.management.stack import (
     until_signalled,
 )
 from tests.demo.running import two_free_ports
+from tests.nodes import anvil
 
 
 def stack(var: Path, **environment: str) -> Stack:
@@ -91,6 +98,16 @@ def test_signals_mean_what_they_meant_before(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+def test_without_the_nodes_program_the_demo_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anvil, "ROOT", tmp_path)
+    output = StringIO()
+    with stack(tmp_path) as made:
+        assert Command(stdout=output).start_nodes(made) is None
+    assert "Going on in test mode" in output.getvalue()
+
+
 def test_the_demo_knows_no_chain_but_its_own() -> None:
     environment = {
         "CHAIN_BASE_RPC_URLS": "https://real.example",
@@ -103,3 +120,18 @@ def test_the_demo_knows_no_chain_but_its_own() -> None:
         "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:8010",
         "CHAIN_BASE_TOKEN_USDC": "0x1",
     }
+
+
+def test_a_child_started_after_the_signal_still_hears_that_it_shall_stop() -> None:
+    shows = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
+    heard = []
+    with until_signalled():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+        finally:
+            child = subprocess.run(
+                [sys.executable, "-c", shows], capture_output=True, check=True
+            )
+            heard.append(child.stdout.strip())
+    assert heard == [b"SIG_DFL"]

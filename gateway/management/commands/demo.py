@@ -62,7 +62,7 @@ class Command(BaseCommand):
             require_free_port(needed)
         with Stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
             forget_real_chains(stack.environment)
-            nodes = self._start_nodes(stack) if with_chains else None
+            nodes = self.start_nodes(stack) if with_chains else None
             stack.start_engines()
             chains = nodes.prepare() if nodes else []
             stack.environment.update(chain_environment(chains))
@@ -71,7 +71,8 @@ class Command(BaseCommand):
             self._say(sheet(demo, var))
             signal.pause()
 
-    def _start_nodes(self, stack: Stack) -> LocalChains | None:
+    def start_nodes(self, stack: Stack) -> LocalChains | None:
+        """Start the local chains, or say that there are none and why."""
         first = stack.port + FIRST_NODE_PORT
         try:
             nodes = LocalChains(

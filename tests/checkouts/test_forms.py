@@ -1,0 +1,163 @@
+"""Reading requests. Pure: no database, no settings."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from checkouts.forms import parse_choice, parse_create
+from checkouts.inputs import NewCheckout, OptionChoice
+from checkouts.states import TestScenario as Scenario
+from gateway.core import json
+from gateway.core.errors import InvalidRequestError
+from gateway.core.weburls import UrlPolicy
+
+STRICT = UrlPolicy(https_only=True, loopback_allowed=False)
+LENIENT = UrlPolicy(https_only=False, loopback_allowed=True)
+LEAST = {"amount": "25", "currency": "USD"}
+
+
+def read(policy: UrlPolicy = STRICT, **fields: Any) -> NewCheckout:
+    return parse_create(LEAST | fields, policy)
+
+
+def refusal(policy: UrlPolicy = STRICT, **fields: Any) -> tuple[str | None, str | None]:
+    with pytest.raises(InvalidRequestError) as caught:
+        read(policy, **fields)
+    return caught.value.param, caught.value.code
+
+
+def test_the_least_request_gets_every_default() -> None:
+    assert read() == NewCheckout(
+        amount=Decimal("25.00"),
+        currency="USD",
+        description="",
+        metadata="{}",
+        customer_email="",
+        redirect_url="",
+        webhook_url="",
+        expires_in=1800,
+        customer_ref="",
+        product_ref="",
+        order_ref="",
+        test_scenario=Scenario.COMPLETED,
+    )
+
+
+def test_the_fullest_request_is_read_whole() -> None:
+    fields: dict[str, Any] = {
+        "description": "Coffee",
+        "metadata": {"b": 1, "a": [1]},
+        "customer_email": "buyer@example.test",
+        "redirect_url": "https://shop.example.test/thanks",
+        "webhook_url": "https://shop.example.test/hook",
+        "expires_in": 300,
+        "customer_ref": "c",
+        "product_ref": "p",
+        "order_ref": "o",
+        "test_scenario": "reorg",
+    }
+    found = read(**fields)
+    assert found.metadata == '{"b":1,"a":[1]}'
+    assert found.test_scenario is Scenario.REORG
+    for name in set(fields) - {"metadata", "test_scenario"}:
+        assert getattr(found, name) == fields[name]
+
+
+@pytest.mark.parametrize("scenario", Scenario)
+def test_every_scenario_can_be_asked_for(scenario: Scenario) -> None:
+    assert read(test_scenario=scenario.value).test_scenario is scenario
+
+
+def test_amounts_are_equal_however_they_are_spelled() -> None:
+    amounts = {read(amount=text).amount for text in ("25", "25.0", "25.00")}
+    assert amounts == {Decimal(25)}
+    assert all(amount.as_tuple().exponent == -2 for amount in amounts)
+
+
+@pytest.mark.parametrize("spelled", [b"25", b"25.00", b"1e2", b"9" * 5000, b"-0.0"])
+def test_a_json_number_is_no_amount(spelled: bytes) -> None:
+    amount = json.loads(b"[" + spelled + b"]")[0]
+    assert refusal(amount=amount) == ("amount", "amount_not_string")
+
+
+@pytest.mark.parametrize("spelled", [b"300.0", b"3e2", b"1800.5"])
+def test_a_lifetime_with_a_fraction_or_exponent_is_not_a_whole_number(
+    spelled: bytes,
+) -> None:
+    value = json.loads(b"[" + spelled + b"]")[0]
+    assert refusal(expires_in=value) == ("expires_in", "parameter_invalid")
+
+
+def test_an_integer_of_any_length_is_out_of_range_and_no_more() -> None:
+    for spelled in (b"9" * 100, b"-" + b"9" * 100):
+        value = json.loads(b"[" + spelled + b"]")[0]
+        assert refusal(expires_in=value) == ("expires_in", "expires_in_out_of_range")
+
+
+def test_metadata_keeps_numbers_as_they_were_spelled() -> None:
+    text = b'{"z":1.10,"a":123456789012345678901234567890,"e":1E+2}'
+    assert read(metadata=json.loads(text)).metadata.encode() == text
+
+
+def test_metadata_is_measured_in_bytes() -> None:
+    longest = {"a": "é" * 2044}
+    assert len(read(metadata=longest).metadata.encode()) == 4096
+    assert refusal(metadata={"a": "é" * 2044 + "x"}) == (
+        "metadata",
+        "metadata_too_large",
+    )
+
+
+def test_a_lone_surrogate_in_metadata_is_refused() -> None:
+    assert refusal(metadata={"a": "\ud800"}) == ("metadata", "parameter_invalid")
+
+
+@pytest.mark.parametrize(
+    ("policy", "url", "code"),
+    [
+        (STRICT, "http://shop.example.test/", "url_forbidden"),
+        (LENIENT, "http://shop.example.test/", None),
+        (STRICT, "https://127.0.0.1/", "url_forbidden"),
+        (LENIENT, "http://127.0.0.1:8001/", None),
+        (LENIENT, "http://[::1]/", None),
+        (LENIENT, "http://localhost/", None),
+        (STRICT, "https://localhost/", "url_forbidden"),
+        (LENIENT, "http://10.0.0.1/", "url_forbidden"),
+        (LENIENT, "http://169.254.169.254/latest/meta-data/", "url_forbidden"),
+        (STRICT, "https://8.8.8.8/", None),
+    ],
+)
+def test_webhook_urls_follow_the_policy(
+    policy: UrlPolicy, url: str, code: str | None
+) -> None:
+    if code is None:
+        assert read(policy, webhook_url=url).webhook_url == url
+    else:
+        assert refusal(policy, webhook_url=url) == ("webhook_url", code)
+
+
+def test_a_refusal_names_the_first_field_that_is_wrong() -> None:
+    assert refusal(amount="x", currency="EUR", expires_in=1)[0] == "amount"
+    assert refusal(currency="EUR", expires_in=1)[0] == "currency"
+
+
+def test_a_choice_is_a_chain_and_a_token() -> None:
+    choice = parse_choice({"chain": "base", "token": "USDC", "more": 1})
+    assert choice == OptionChoice(chain="base", token="USDC")
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({}, "chain", "parameter_missing"),
+        ({"chain": "base", "token": ""}, "token", "parameter_missing"),
+        ({"chain": 1, "token": "USDC"}, "chain", "parameter_invalid"),
+        ({"chain": "base", "token": "\x00"}, "token", "parameter_invalid"),
+        ({"chain": "x" * 17, "token": "USDC"}, "chain", "parameter_too_long"),
+    ],
+)
+def test_other_choices_are_refused(body: dict[str, Any], param: str, code: str) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        parse_choice(body)
+    assert (caught.value.param, caught.value.code) == (param, code)

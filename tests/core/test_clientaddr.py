@@ -1,0 +1,51 @@
+"""Who is asking: nobody but a trusted proxy may say so."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from gateway.core import clientaddr
+from gateway.core.clientaddr import client_address
+
+
+@pytest.fixture(autouse=True)
+def nobody_remembered() -> Iterator[None]:
+    clientaddr._is_trusted.cache_clear()
+    yield
+    clientaddr._is_trusted.cache_clear()
+
+
+def seen(peer: str, forwarded: str | None = None) -> str:
+    headers = {} if forwarded is None else {"X-Forwarded-For": forwarded}
+    return client_address(RequestFactory(headers=headers, REMOTE_ADDR=peer).get("/"))
+
+
+def test_without_trusted_proxies_the_peer_is_the_client() -> None:
+    assert seen("203.0.113.9", "198.51.100.1") == "203.0.113.9"
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.0.0.1", "203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", None, "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),
+        # What the client wrote itself stands left of what our proxies added.
+        ("10.0.0.1", "1.1.1.1, 203.0.113.9", "203.0.113.9"),
+        ("10.0.0.1", "1.1.1.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"),
+        ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),
+        ("10.0.0.1", "203.0.113.9,", "10.0.0.1"),
+        ("fd00::1", "2001:db8::9", "2001:db8::9"),
+        ("fd00::1", "203.0.113.9", "203.0.113.9"),
+        ("not-an-address", "203.0.113.9", "not-an-address"),
+        ("", "203.0.113.9", "unknown"),
+    ],
+)
+def test_trusted_proxies_name_the_client(
+    settings: Any, peer: str, forwarded: str | None, client: str
+) -> None:
+    settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::/8"]
+    assert seen(peer, forwarded) == client

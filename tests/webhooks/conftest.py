@@ -1,0 +1,15 @@
+"""What every webhook test needs: a key that secrets rest under, and loopback receivers."""
+
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+_KEY = Fernet.generate_key().decode()
+
+
+@pytest.fixture(autouse=True)
+def _development(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [_KEY]
+    settings.PRODUCTION = False
+    settings.WEBHOOK_ALLOW_LOOPBACK = True

@@ -1,0 +1,50 @@
+"""Rows and values of the outbox for tests."""
+
+import itertools
+from typing import Any
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from tests.factories import NOON
+from webhooks.models import Delivery, Endpoint
+from webhooks.services import NewEvent, publish
+from webhooks.services.events import BELL
+
+__all__ = ["BELL", "make_deliveries", "make_endpoint", "new_event"]
+
+_occurrence = itertools.count(1)
+
+
+def new_event(merchant: Merchant, **overrides: Any) -> NewEvent:
+    """An event about a checkout that exists nowhere else."""
+    number = next(_occurrence)
+    values: dict[str, Any] = {
+        "mode": Mode.LIVE,
+        "type": "checkout.completed",
+        "subject_id": f"chk_live_{number}",
+        "occurrence": f"chk_live_{number}:completed",
+        "data": b'{"metadata":{"z":1.10,"a":"\xc3\xa9"}}',
+    }
+    return NewEvent(merchant_id=merchant.pk, **(values | overrides))
+
+
+def make_endpoint(
+    merchant: Merchant, url: str = "http://127.0.0.1:9/", **overrides: Any
+) -> Endpoint:
+    """A URL of the merchant, by default its default one."""
+    values = {"mode": Mode.LIVE, "is_default": True, "created_at": NOON}
+    return Endpoint.objects.create(merchant=merchant, url=url, **(values | overrides))
+
+
+def make_deliveries(endpoint: Endpoint, count: int = 1) -> list[Delivery]:
+    """Published events on their way to the endpoint, the oldest first."""
+    events = [
+        new_event(endpoint.merchant, mode=Mode(endpoint.mode), url=endpoint.url)
+        for _ in range(count)
+    ]
+    rows = publish(events, now=NOON)
+    return list(
+        Delivery.objects.filter(event__in=rows)
+        .select_related("endpoint")
+        .order_by("pk")
+    )

@@ -1,0 +1,232 @@
+"""Claims: each endpoint served by one sender at a time, endpoints in turn, waiting rows at no cost."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.factories import NOON, make_merchant
+from tests.webhooks.factories import make_deliveries, make_endpoint
+from webhooks import claiming
+from webhooks.claiming import (
+    Claimed,
+    Room,
+    due_deliveries,
+    promote_due,
+    release,
+    renew,
+    take_endpoints,
+)
+from webhooks.models import Delivery, Endpoint
+
+pytestmark = pytest.mark.django_db
+
+LEASE = timedelta(seconds=15)
+LATER = NOON + LEASE + timedelta(seconds=1)
+THREADS = 4
+
+
+def endpoints_with_work(count: int, *, each: int = 1) -> list[Endpoint]:
+    merchant = make_merchant()
+    endpoints = [
+        make_endpoint(merchant, f"https://shop.example/{number}", is_default=False)
+        for number in range(count)
+    ]
+    for endpoint in endpoints:
+        make_deliveries(endpoint, each)
+    return endpoints
+
+
+def take(sender: str = "one", *, now: datetime = NOON, **options: Any) -> list[int]:
+    return sorted(take_endpoints(sender, now=now, lease=LEASE, **options))
+
+
+def read(endpoint: Endpoint, count: int = 100, *, idle: bool = True) -> list[Claimed]:
+    rooms = {endpoint.pk: Room(count, idle=idle)}
+    return due_deliveries("one", rooms, held=[], now=NOON)
+
+
+def test_an_endpoint_with_due_deliveries_is_taken_by_one_sender() -> None:
+    (endpoint,) = endpoints_with_work(1, each=3)
+    assert take("one") == [endpoint.pk]
+    assert take("two") == []
+
+
+def test_an_endpoint_with_nothing_due_is_not_taken() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    Delivery.objects.update(is_due=False, next_attempt_at=NOON + timedelta(hours=1))
+    make_endpoint(endpoint.merchant, "https://shop.example/idle")
+    assert take() == []
+
+
+def test_after_its_lease_an_endpoint_may_be_taken_by_another() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("one")
+    assert take("two", now=NOON + LEASE - timedelta(milliseconds=1)) == []
+    assert take("two", now=LATER) == [endpoint.pk]
+    assert renew("one", [endpoint.pk], now=LATER, lease=LEASE) == set()
+
+
+def test_a_renewed_lease_lasts_longer() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("one")
+    halfway = NOON + LEASE / 2
+    assert renew("one", [endpoint.pk], now=halfway, lease=LEASE) == {endpoint.pk}
+    assert take("two", now=LATER) == []
+
+
+def test_a_released_endpoint_is_free_and_nobody_releases_anothers() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("one")
+    release("two", [endpoint.pk])
+    assert take("two") == []
+    release("one", [endpoint.pk])
+    assert take("two") == [endpoint.pk]
+
+
+def test_endpoints_are_taken_in_turn_however_long_a_backlog_is() -> None:
+    endpoints = endpoints_with_work(4, each=5)
+    keys = [endpoint.pk for endpoint in endpoints]
+    assert take(limit=2) == keys[:2]
+    assert take(limit=2, after=keys[1]) == keys[2:]
+    release("one", keys)
+    assert take(limit=2, after=keys[0]) == keys[1:3]
+
+
+def test_a_merchant_that_has_its_share_is_passed_over() -> None:
+    (greedy,) = endpoints_with_work(1)
+    (modest,) = endpoints_with_work(1)
+    assert take(passed_over=[greedy.merchant_id]) == [modest.pk]
+
+
+def test_an_endpoint_on_probation_is_taken_when_its_probe_is_due() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    Endpoint.objects.update(consecutive_failures=5, next_probe_at=LATER)
+    assert take() == []
+    assert take(now=LATER) == [endpoint.pk]
+
+
+def test_a_disabled_endpoint_is_not_taken() -> None:
+    endpoints_with_work(1)
+    Endpoint.objects.update(disabled_at=NOON)
+    assert take() == []
+
+
+def test_deliveries_are_read_oldest_first_without_those_in_hand() -> None:
+    (endpoint,) = endpoints_with_work(1, each=5)
+    take()
+    keys = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))
+    rooms = {endpoint.pk: Room(2, idle=True)}
+    first = due_deliveries("one", rooms, held=[], now=NOON)
+    assert [claimed.delivery for claimed in first] == keys[:2]
+    more = due_deliveries("one", rooms, held=keys[:2], now=NOON)
+    assert [claimed.delivery for claimed in more] == keys[2:4]
+    assert first[0].body == bytes(Delivery.objects.earliest("pk").event.body)
+
+
+def test_nothing_is_read_for_an_endpoint_that_another_serves() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("two")
+    assert read(endpoint) == []
+
+
+def test_nothing_is_read_under_a_lease_that_ended() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("one")
+    Endpoint.objects.update(served_until=NOON)
+    assert read(endpoint) == []
+
+
+def test_on_probation_the_oldest_alone_is_read_and_only_when_nothing_is_under_way() -> (
+    None
+):
+    (endpoint,) = endpoints_with_work(1, each=5)
+    take()
+    Endpoint.objects.update(consecutive_failures=5, next_probe_at=NOON)
+    (probe,) = read(endpoint)
+    assert probe.delivery == Delivery.objects.earliest("pk").pk
+    assert read(endpoint, idle=False) == []
+    Endpoint.objects.update(next_probe_at=LATER)
+    assert read(endpoint) == []
+
+
+def test_a_failing_endpoint_whose_deliveries_all_ended_gets_single_probes_again() -> (
+    None
+):
+    (endpoint,) = endpoints_with_work(1, each=5)
+    take()
+    Endpoint.objects.update(consecutive_failures=7, next_probe_at=None)
+    assert len(read(endpoint)) == 1
+
+
+def test_what_waits_becomes_due_when_its_time_has_come() -> None:
+    endpoints_with_work(1, each=2)
+    early, late = Delivery.objects.order_by("pk")
+    Delivery.objects.update(is_due=False)
+    Delivery.objects.filter(pk=late.pk).update(next_attempt_at=LATER)
+    assert promote_due(now=NOON) == 1
+    assert Delivery.objects.get(is_due=True) == early
+    assert promote_due(now=NOON) == 0
+    assert promote_due(now=LATER) == 1
+
+
+def at_once(work: Callable[[int], list[int]]) -> list[list[int]]:
+    """Run `work` in some threads that start together."""
+    start = threading.Barrier(THREADS)
+
+    def run(number: int) -> list[int]:
+        try:
+            start.wait()
+            return work(number)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
+
+
+def _take_everything(number: int) -> list[int]:
+    mine: list[int] = []
+    for _ in range(30):
+        mine += take(f"sender-{number}", limit=4)
+    return mine
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_claim_at_once_never_share_an_endpoint() -> None:
+    endpoints = endpoints_with_work(100)
+    taken = [key for mine in at_once(_take_everything) for key in mine]
+    assert len(taken) == len(set(taken))
+    assert set(taken) == {endpoint.pk for endpoint in endpoints}
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param("FOR NO KEY UPDATE OF endpoint SKIP LOCKED", id="no row lock"),
+        pytest.param(
+            "AND (endpoint.served_until IS NULL OR endpoint.served_until <= %(now)s::timestamptz)",
+            id="no lease",
+        ),
+    ],
+)
+def test_without_the_lock_or_the_lease_endpoints_are_shared(
+    monkeypatch: pytest.MonkeyPatch, without: str
+) -> None:
+    """The negative control: both are what the test above depends on."""
+    assert without in claiming._FREE_ENDPOINTS
+    broken = claiming._FREE_ENDPOINTS.replace(without, "")
+    monkeypatch.setattr(claiming, "_FREE_ENDPOINTS", broken)
+    # Rivals that choose before either has written are what a busy day brings; a pause in between makes them certain.
+    slow = claiming._TAKE.replace("FROM free", "FROM free, pg_sleep(0.02)")
+    monkeypatch.setattr(claiming, "_TAKE", slow)
+    endpoints_with_work(100)
+    taken = [key for mine in at_once(_take_everything) for key in mine]
+    assert len(taken) > len(set(taken))

@@ -1,0 +1,161 @@
+"""What is written down when senders and people overtake each other."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gateway.core.secrets import unseal
+from tests.factories import NOON, make_merchant
+from tests.webhooks.factories import make_deliveries, make_endpoint
+from webhooks import batches
+from webhooks.batches import ENDPOINT_ROOM, Demand, claim_batch
+from webhooks.claiming import Claimed, Room, due_deliveries, take_endpoints
+from webhooks.health import Health
+from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.recording import Outcome, record
+from webhooks.schedule import Answer
+from webhooks.services import disable_endpoint, ensure_secret, retry
+
+pytestmark = pytest.mark.django_db
+
+LEASE = timedelta(seconds=15)
+
+
+def claim(count: int = 1, **health: Any) -> list[Claimed]:
+    """Deliveries of one endpoint, claimed."""
+    endpoint = make_endpoint(make_merchant(), **health)
+    make_deliveries(endpoint, count)
+    take_endpoints("one", now=NOON, lease=LEASE)
+    rooms = {endpoint.pk: Room(count, idle=True)}
+    return due_deliveries("one", rooms, held=[], now=NOON)
+
+
+def outcome(claimed: Claimed, status: int, *, after: timedelta = LEASE) -> Outcome:
+    return Outcome(claimed, Answer(status), NOON, after, {}, {})
+
+
+def test_a_failure_that_another_sender_recorded_first_counts_once() -> None:
+    (claimed,) = claim()
+    record([outcome(claimed, 500)])
+    record([outcome(claimed, 500)])
+    assert Delivery.objects.get().tries == 1
+    assert Attempt.objects.count() == 2
+
+
+def test_a_success_stands_whatever_failed_after_it() -> None:
+    (claimed,) = claim()
+    record([outcome(claimed, 200)])
+    record([outcome(claimed, 500)])
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.tries) == ("delivered", 1)
+
+
+def test_a_success_that_comes_late_ends_a_failed_delivery_well() -> None:
+    (claimed,) = claim()
+    Delivery.objects.update(status="failed", tries=12)
+    record([outcome(claimed, 200)])
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_a_persons_retry_is_not_undone_by_the_try_that_was_under_way() -> None:
+    (claimed,) = claim()
+    record([outcome(claimed, 500)])
+    take_endpoints("one", now=NOON + LEASE, lease=LEASE)
+    (delivery,) = Delivery.objects.all()
+    retry(delivery, now=NOON + LEASE)
+    under_way = Claimed(**{**_fields(claimed), "tries": 1})
+    record([outcome(under_way, 500)])
+    delivery.refresh_from_db()
+    assert (delivery.tries, delivery.is_due) == (0, True)
+
+
+def _fields(claimed: Claimed) -> dict[str, Any]:
+    return {name: getattr(claimed, name) for name in Claimed.__slots__}
+
+
+def test_a_try_that_ends_after_its_endpoint_was_disabled_stays_held() -> None:
+    (claimed,) = claim()
+    disable_endpoint(Endpoint.objects.get(), reason="test", now=NOON)
+    record([outcome(claimed, 500)])
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.tries) == ("held", 1)
+    assert Endpoint.objects.get().consecutive_failures == 0
+
+
+def test_health_counts_tries_in_the_order_they_ended() -> None:
+    first, second, third = claim(3)
+    record(
+        [
+            outcome(third, 500, after=timedelta(seconds=3)),
+            outcome(first, 500, after=timedelta(seconds=1)),
+            outcome(second, 200, after=timedelta(seconds=2)),
+        ]
+    )
+    endpoint = Endpoint.objects.get()
+    assert endpoint.consecutive_failures == 1
+    assert endpoint.failing_since == NOON + timedelta(seconds=3)
+
+
+def test_a_success_of_a_healthy_endpoint_touches_no_endpoint(
+    django_assert_num_queries: Any,
+) -> None:
+    claimed = claim(20)
+    # Savepoint, deliveries, attempts, release: nothing per delivery, nothing per endpoint.
+    with django_assert_num_queries(4):
+        record([outcome(one, 200) for one in claimed])
+    assert Delivery.objects.filter(status="delivered").count() == 20
+
+
+def test_a_recovery_is_recorded_and_owners_may_be_told_again_next_time() -> None:
+    (claimed,) = claim(consecutive_failures=3, failing_since=NOON, owner_told_at=NOON)
+    record([outcome(claimed, 204)], troubled=[claimed.endpoint])
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.consecutive_failures, endpoint.failing_since) == (0, None)
+    assert endpoint.owner_told_at is None
+
+
+def test_five_failures_begin_probation_and_one_success_ends_it() -> None:
+    health = Health()
+    for _ in range(4):
+        health = health.after(Answer(500), at=NOON)
+    assert not health.on_probation
+    health = health.after(Answer(None, error="timeout"), at=NOON)
+    assert health.on_probation
+    assert not health.after(Answer(200), at=NOON).on_probation
+
+
+def test_without_the_key_to_its_secret_a_delivery_waits_and_others_go_on(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_unsealed", unseal)
+    merchants = [make_merchant(), make_merchant()]
+    key = settings.ENCRYPTION_KEYS
+    ensure_secret(merchants[0], now=NOON)
+    for merchant in merchants:
+        make_deliveries(make_endpoint(merchant))
+    settings.ENCRYPTION_KEYS = ["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]
+    demand = Demand(
+        sender="one",
+        lease=LEASE,
+        rooms={},
+        held=[],
+        renewed=[],
+        released=[],
+        limit=10,
+        after=0,
+        passed_over=[],
+    )
+    batch = claim_batch(demand, now=NOON)
+    assert [work.claimed.merchant for work in batch.work] == [merchants[1].pk]
+    settings.ENCRYPTION_KEYS = [*settings.ENCRYPTION_KEYS, *key]
+    again = Demand(
+        **{
+            **{name: getattr(demand, name) for name in Demand.__slots__},
+            "rooms": {key: Room(ENDPOINT_ROOM, idle=True) for key in batch.taken},
+            "held": [work.claimed.delivery for work in batch.work],
+        }
+    )
+    more = claim_batch(again, now=NOON)
+    assert [work.claimed.merchant for work in more.work] == [merchants[0].pk]
+    assert Delivery.objects.filter(tries=0).count() == 2

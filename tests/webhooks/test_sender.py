@@ -1,0 +1,354 @@
+"""Senders against real receivers and a real database."""
+
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+import standardwebhooks
+import stripe
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from tests.factories import NOON, make_merchant
+from tests.waiting import wait_until
+from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
+from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
+from tests.webhooks.senders import sending
+from webhooks import recording
+from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.services import publish, secrets_of
+from webhooks.states import DeliveryStatus
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def delivered() -> int:
+    return Delivery.objects.filter(status=DeliveryStatus.DELIVERED).count()
+
+
+def endpoint_for(receiver: Receiver, **overrides: Any) -> Endpoint:
+    return make_endpoint(make_merchant(), receiver.url, **overrides)
+
+
+def test_an_event_arrives_signed_and_is_written_down() -> None:
+    with receiving() as receiver, sending():
+        endpoint = endpoint_for(receiver)
+        (event,) = publish([new_event(endpoint.merchant)], now=NOON)
+        wait_until(lambda: delivered() == 1)
+    (got,) = receiver.got
+    (secret,) = secrets_of(endpoint.merchant, now=timezone.now())
+    assert got.body == event.body
+    standardwebhooks.Webhook(secret).verify(got.body, dict(got.headers))
+    stripe.WebhookSignature.verify_header(
+        got.body.decode(), got.headers["X-Service-Signature"], secret, tolerance=300
+    )
+    delivery = Delivery.objects.get()
+    assert got.headers["X-Service-Event"] == "checkout.completed"
+    assert got.headers["X-Service-Delivery"] == delivery.public_id
+    assert got.headers["Content-Type"] == "application/json"
+    assert (delivery.tries, delivery.is_due) == (1, False)
+    attempt = Attempt.objects.get()
+    assert (attempt.status_code, attempt.error) == (200, "")
+    assert attempt.request_headers["webhook-id"] == event.public_id
+    assert secret not in str(attempt.request_headers)
+
+
+def test_a_failure_is_tried_again_by_the_schedule_with_the_same_bytes() -> None:
+    statuses = iter([500, 200])
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(next(statuses), body=b"broken")
+        (delivery,) = make_deliveries(endpoint_for(receiver))
+        with sending():
+            wait_until(lambda: Attempt.objects.count() == 1)
+            delivery.refresh_from_db()
+            wait = delivery.next_attempt_at - timezone.now()
+            assert timedelta(seconds=2) < wait <= timedelta(seconds=6)
+            assert (delivery.status, delivery.tries) == ("pending", 1)
+            Delivery.objects.update(next_attempt_at=timezone.now())
+            wait_until(lambda: delivered() == 1)
+    first, second = receiver.got
+    assert first.body == second.body
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert list(
+        Attempt.objects.order_by("pk").values_list("status_code", "response_body")
+    ) == [(500, "broken"), (200, "")]
+    assert Endpoint.objects.get().consecutive_failures == 0
+
+
+def test_a_longer_retry_after_is_honoured() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(429, {"Retry-After": "3600"})
+        make_deliveries(endpoint_for(receiver))
+        with sending():
+            wait_until(lambda: Attempt.objects.exists())
+    wait = Delivery.objects.get().next_attempt_at - timezone.now()
+    assert timedelta(minutes=59) < wait <= timedelta(hours=1)
+
+
+def test_the_twelfth_failure_is_the_last_and_is_visible() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(500)
+        make_deliveries(endpoint_for(receiver))
+        Delivery.objects.update(tries=11)
+        with sending():
+            wait_until(lambda: Attempt.objects.exists())
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.tries) == ("failed", 12)
+    assert delivery.finished_at is not None
+
+
+def test_a_410_disables_the_endpoint_at_once_and_holds_what_waits() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(410)
+        endpoint = endpoint_for(receiver)
+        make_deliveries(endpoint, 20)
+        with sending():
+            wait_until(lambda: Endpoint.objects.get().disabled_at is not None)
+    assert len(receiver.got) <= 4
+    assert set(Delivery.objects.values_list("status", flat=True)) == {"held"}
+    entry = AuditEntry.objects.get(action="webhook_endpoint.disabled")
+    assert entry.actor_label == "system"
+
+
+def test_five_failures_in_a_row_put_the_endpoint_on_probation() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(500)
+        first, *_ = make_deliveries(endpoint_for(receiver), 40)
+        with sending() as (sender,):
+            wait_until(lambda: Endpoint.objects.get().next_probe_at is not None)
+            # One in the other lane may have been under way; no more than that follows by itself.
+            sent = len(receiver.got)
+            assert sent <= 6
+            _let_a_probe_pass(first)
+            wait_until(lambda: len(receiver.got) == sent + 1)
+            wait_until(lambda: Attempt.objects.count() == sent + 1)
+            sender.stop()
+    assert Counter(receiver.ids())[first.event.public_id] == 2
+    untried = Delivery.objects.filter(tries=0)
+    assert untried.count() == 40 - sent
+    assert set(untried.values_list("status", flat=True)) == {"pending"}
+    endpoint = Endpoint.objects.get()
+    first.refresh_from_db()
+    assert endpoint.next_probe_at == first.next_attempt_at
+    assert first.tries == 2
+
+
+def _let_a_probe_pass(delivery: Delivery) -> None:
+    now = timezone.now()
+    Delivery.objects.filter(pk=delivery.pk).update(next_attempt_at=now)
+    Endpoint.objects.update(next_probe_at=now)
+
+
+def test_a_probe_that_succeeds_ends_probation_and_frees_what_waited() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(500)
+        make_deliveries(endpoint_for(receiver), 10)
+        with sending():
+            wait_until(lambda: Endpoint.objects.get().next_probe_at is not None)
+            receiver.reply = lambda _: Reply(200)
+            Delivery.objects.update(next_attempt_at=timezone.now())
+            Endpoint.objects.update(next_probe_at=timezone.now())
+            wait_until(lambda: delivered() == 10)
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.consecutive_failures, endpoint.failing_since) == (0, None)
+    assert endpoint.next_probe_at is None
+
+
+def test_five_days_of_nothing_but_failures_disable_the_endpoint() -> None:
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(500)
+        endpoint = endpoint_for(
+            receiver,
+            consecutive_failures=9,
+            failing_since=timezone.now() - timedelta(days=5, minutes=1),
+        )
+        make_deliveries(endpoint, 3)
+        with sending():
+            wait_until(lambda: Endpoint.objects.get().disabled_at is not None)
+    assert len(receiver.got) == 1
+    assert Endpoint.objects.get().disabled_reason == (
+        "Five days of nothing but failures."
+    )
+
+
+def test_no_more_than_two_are_in_flight_to_an_endpoint_whoever_sends() -> None:
+    release = threading.Event()
+    with receiving() as receiver, sending(3):
+        receiver.reply = lambda _: Reply(200, release=release)
+        make_deliveries(endpoint_for(receiver), 30)
+        wait_until(lambda: receiver.in_flight == 2)
+        # Every sender has polled at least once more while the two hang.
+        wait_until(_a_poll_has_passed(time.monotonic()))
+        assert receiver.in_flight == 2
+        release.set()
+        wait_until(lambda: delivered() == 30)
+    assert receiver.most_in_flight == 2
+    assert Counter(receiver.ids()).most_common(1)[0][1] == 1
+
+
+def _a_poll_has_passed(since: float) -> Any:
+    return lambda: time.monotonic() > since + 0.5
+
+
+def test_several_senders_send_each_delivery_once() -> None:
+    with receiving() as receiver:
+        for number in range(20):
+            endpoint = make_endpoint(make_merchant(), f"{receiver.url}?{number}")
+            make_deliveries(endpoint, 15)
+        with sending(4):
+            wait_until(lambda: delivered() == 300, seconds=30)
+    assert len(receiver.got) == 300
+    assert len(set(receiver.ids())) == 300
+
+
+def test_healthy_endpoints_do_not_wait_behind_a_dead_one() -> None:
+    release = threading.Event()
+    with receiving() as dead, receiving() as healthy:
+        dead.reply = lambda _: Reply(500, release=release)
+        make_deliveries(endpoint_for(dead), 200)
+        endpoints = [
+            make_endpoint(make_merchant(), f"{healthy.url}?{number}")
+            for number in range(10)
+        ]
+        for endpoint in endpoints:
+            make_deliveries(endpoint, 20)
+        with sending(deadline_seconds=20):
+            wait_until(lambda: delivered() == 200, seconds=15)
+            # All healthy ones are there while the dead one's first two still hang.
+            assert len(dead.got) == 2
+            release.set()
+
+
+@pytest.mark.parametrize(
+    ("head", "drop"),
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n", id="headers drip"),
+        pytest.param(
+            b"HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n", b"x", id="body drips"
+        ),
+        pytest.param(b"", b"", id="hangs"),
+    ],
+)
+def test_an_endpoint_that_drips_or_hangs_fails_at_the_deadline(
+    head: bytes, drop: bytes
+) -> None:
+    with dripping(head, drop) as url, sending(deadline_seconds=0.5):
+        make_deliveries(make_endpoint(make_merchant(), url))
+        wait_until(lambda: Attempt.objects.exists())
+    attempt = Attempt.objects.get()
+    assert 450 <= attempt.duration_ms < 1500
+    assert attempt.error == "timeout" or attempt.status_code == 500
+    assert Delivery.objects.get().status == DeliveryStatus.PENDING
+
+
+def test_what_a_crashed_sender_did_not_record_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with receiving() as receiver:
+        make_deliveries(endpoint_for(receiver))
+        with monkeypatch.context() as broken:
+            broken.setattr("webhooks.sender.record", _crash)
+            with sending() as (sender,):
+                wait_until(lambda: len(receiver.got) == 1)
+                wait_until(lambda: sender.crash is not None)
+        Endpoint.objects.update(served_until=None)
+        assert Delivery.objects.get().status == DeliveryStatus.PENDING
+        with sending():
+            wait_until(lambda: delivered() == 1)
+    first, second = receiver.ids()
+    assert first == second
+
+
+def _crash(*_: object, **__: object) -> None:
+    raise MemoryError
+
+
+def test_a_lease_that_ended_lets_another_sender_take_over() -> None:
+    with receiving() as receiver:
+        until = timezone.now() + timedelta(seconds=2)
+        make_deliveries(endpoint_for(receiver, served_by="killed", served_until=until))
+        with sending():
+            wait_until(lambda: delivered() == 1)
+            assert timezone.now() > until
+
+
+def test_with_valkey_away_events_are_delivered_by_polling(settings: Any) -> None:
+    settings.REDIS_URL = "unix:///nowhere/valkey.sock"
+    with receiving() as receiver, sending():
+        endpoint = endpoint_for(receiver)
+        for count in range(1, 4):
+            with transaction.atomic():
+                publish([new_event(endpoint.merchant)], now=NOON)
+            wait_until(partial(receiver.has_got, count), seconds=5)
+        wait_until(lambda: delivered() == 3)
+
+
+def test_the_bell_makes_delivery_sooner_than_the_poll() -> None:
+    waits = []
+    with receiving() as receiver, sending(poll_seconds=1.0):
+        endpoint = endpoint_for(receiver)
+        for count in range(1, 8):
+            with transaction.atomic():
+                publish([new_event(endpoint.merchant)], now=NOON)
+            committed = time.monotonic()
+            wait_until(partial(receiver.has_got, count))
+            waits.append(receiver.got[-1].at - committed)
+        wait_until(lambda: delivered() == 7)
+    # By polling alone the median would be half a second.
+    assert sorted(waits)[3] < 0.3
+
+
+def test_stopping_finishes_what_is_under_way_and_gives_endpoints_back() -> None:
+    release = threading.Event()
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(200, release=release)
+        make_deliveries(endpoint_for(receiver), 10)
+        with sending() as (sender,):
+            wait_until(lambda: receiver.in_flight == 2)
+            threading.Timer(0.2, release.set).start()
+            sender.stop()
+    assert delivered() == 2
+    assert Endpoint.objects.get().served_until is None
+    assert len(receiver.got) == 2
+
+
+def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused: list[int] = []
+    insert = recording._insert_attempts
+
+    def insert_all_but_one(outcomes: Any) -> None:
+        poisoned = min(Delivery.objects.values_list("pk", flat=True))
+        if any(outcome.claimed.delivery == poisoned for outcome in outcomes):
+            refused.append(len(outcomes))
+            outcomes = [_with_null_byte(outcome) for outcome in outcomes]
+        insert(outcomes)
+
+    monkeypatch.setattr(recording, "_insert_attempts", insert_all_but_one)
+    with receiving() as receiver:
+        make_deliveries(endpoint_for(receiver), 6)
+        with sending():
+            wait_until(lambda: delivered() == 5)
+    assert refused
+
+
+def _with_null_byte(outcome: recording.Outcome) -> recording.Outcome:
+    return replace(outcome, response_body="\x00")
+
+
+def test_a_disabled_endpoint_is_left_in_peace() -> None:
+    with receiving() as receiver, receiving() as other:
+        endpoint = endpoint_for(receiver)
+        make_deliveries(endpoint)
+        Endpoint.objects.update(disabled_at=NOON)
+        make_deliveries(endpoint_for(other))
+        with sending():
+            wait_until(lambda: delivered() == 1)
+    assert receiver.got == []

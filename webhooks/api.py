@@ -1,0 +1,51 @@
+"""The event API: what was sent, or should have been."""
+
+from typing import ClassVar
+
+import orjson
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import Principal
+from gateway.core.api import ApiView
+from gateway.core.openapi import PAGE_PARAMETERS, errors
+from gateway.core.pagination import list_body
+from gateway.core.ratelimit import Limit
+from webhooks.schemas import EventList
+from webhooks.selectors import event_bodies, event_total, parse_filter
+
+EVENTS = Limit("events", 60)
+
+
+class EventCollection(ApiView):
+    """`/api/v1/events`."""
+
+    limits: ClassVar = {"GET": EVENTS, "HEAD": EVENTS}
+
+    @extend_schema(
+        operation_id="listEvents",
+        tags=["Events"],
+        parameters=[
+            OpenApiParameter(
+                "after",
+                int,
+                description="Only events with a greater `sequence`, oldest first and without gaps.",
+            ),
+            OpenApiParameter("type", str, description="Only events of this type."),
+            OpenApiParameter(
+                "checkout_id", str, description="Only events of this checkout."
+            ),
+            *PAGE_PARAMETERS,
+        ],
+        responses={200: EventList, **errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List events, newest first; with `after` oldest first, to catch up after an outage."""
+        principal: Principal = request.auth  # type: ignore[assignment]
+        wanted, page = parse_filter(
+            principal.merchant_id, principal.mode, request.query_params
+        )
+        total = event_total(wanted) if page.include_total else None
+        bodies = [orjson.Fragment(body) for body in event_bodies(wanted, page)]
+        return Response(list_body(bodies, page, total))

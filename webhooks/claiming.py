@@ -1,0 +1,206 @@
+"""Which deliveries a sender may send: fairly among endpoints, each endpoint served by one sender at a time.
+
+The lease lies on the endpoint and not on each delivery. That makes "two in flight per endpoint" hold across
+processes, costs one write for a whole backlog, and a crashed sender's endpoints come back when their leases end.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from webhooks.health import PROBATION_AFTER
+
+_PROMOTED_AT_ONCE = 1_000
+
+_PROMOTE = """
+UPDATE webhooks_delivery SET is_due = true
+WHERE id IN (
+    SELECT id FROM webhooks_delivery
+    WHERE status = 'pending' AND NOT is_due AND next_attempt_at <= %(now)s::timestamptz
+    ORDER BY next_attempt_at LIMIT %(limit)s::bigint
+    FOR UPDATE SKIP LOCKED
+)
+"""
+
+# Steps from endpoint to endpoint along the index, so that a backlog of any length costs one step. It begins after
+# the endpoint that was taken last, or low ids would always come first.
+_DUE_ENDPOINTS = """
+WITH RECURSIVE due AS (
+    (
+        SELECT endpoint_id FROM webhooks_delivery
+        WHERE status = 'pending' AND is_due AND endpoint_id > %(after)s::bigint
+        ORDER BY endpoint_id LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT later.endpoint_id FROM webhooks_delivery AS later
+        WHERE later.status = 'pending' AND later.is_due AND later.endpoint_id > due.endpoint_id
+        ORDER BY later.endpoint_id LIMIT 1
+    )
+    FROM due WHERE due.endpoint_id IS NOT NULL
+)
+"""
+
+# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row anew.
+_FREE_ENDPOINTS = """
+SELECT endpoint.id FROM due JOIN webhooks_endpoint AS endpoint ON endpoint.id = due.endpoint_id
+WHERE endpoint.disabled_at IS NULL
+    AND (endpoint.next_probe_at IS NULL OR endpoint.next_probe_at <= %(now)s::timestamptz)
+    AND (endpoint.served_until IS NULL OR endpoint.served_until <= %(now)s::timestamptz)
+    AND endpoint.merchant_id <> ALL(%(passed_over)s::bigint[])
+LIMIT %(limit)s::bigint
+FOR NO KEY UPDATE OF endpoint SKIP LOCKED
+"""
+
+_TAKE = """
+{due_endpoints}, free AS ({free_endpoints})
+UPDATE webhooks_endpoint AS endpoint
+SET served_by = %(sender)s::text, served_until = %(until)s::timestamptz
+FROM free WHERE endpoint.id = free.id
+RETURNING endpoint.id, endpoint.merchant_id
+"""
+
+# Endpoints are locked in the order of their ids wherever several are: recording does so at the same time.
+_MINE = """
+SELECT id FROM webhooks_endpoint
+WHERE id = ANY(%(endpoints)s::bigint[]) AND served_by = %(sender)s::text
+ORDER BY id FOR NO KEY UPDATE
+"""
+
+_RENEW = f"""
+UPDATE webhooks_endpoint SET served_until = %(until)s::timestamptz
+WHERE id IN ({_MINE}) AND served_until > %(now)s::timestamptz
+RETURNING id
+"""  # noqa: S608 - put together from constants
+
+_RELEASE = f"""
+UPDATE webhooks_endpoint SET served_until = NULL, served_by = '' WHERE id IN ({_MINE})
+"""  # noqa: S608 - put together from constants
+
+# An endpoint on probation gets one probe, its oldest delivery, when its time has come and nothing is under way.
+_DUE_DELIVERIES = """
+SELECT
+    delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
+    endpoint.consecutive_failures, event.public_id, event.type, event.body
+FROM unnest(%(endpoints)s::bigint[], %(rooms)s::bigint[], %(idle)s::boolean[])
+    AS wanted (endpoint_id, room, idle)
+JOIN webhooks_endpoint AS endpoint ON endpoint.id = wanted.endpoint_id
+CROSS JOIN LATERAL (
+    SELECT id, public_id, tries, event_id FROM webhooks_delivery
+    WHERE endpoint_id = wanted.endpoint_id AND status = 'pending' AND is_due
+        AND id NOT IN (SELECT unnest(%(held)s::bigint[]))
+    ORDER BY id
+    LIMIT CASE
+        WHEN endpoint.consecutive_failures < %(probation_after)s::integer THEN wanted.room
+        WHEN wanted.idle AND coalesce(endpoint.next_probe_at, '-infinity') <= %(now)s::timestamptz THEN 1
+        ELSE 0
+    END
+) AS delivery
+JOIN webhooks_event AS event ON event.id = delivery.event_id
+WHERE endpoint.disabled_at IS NULL
+    AND endpoint.served_by = %(sender)s::text AND endpoint.served_until > %(now)s::timestamptz
+ORDER BY delivery.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A delivery this sender may send now, with all that sending takes but the secrets."""
+
+    delivery: int
+    delivery_id: str
+    tries: int
+    endpoint: int
+    merchant: int
+    url: str
+    endpoint_failures: int
+    event_id: str
+    event_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many more deliveries of an endpoint its sender wants, and whether it has none under way."""
+
+    count: int
+    idle: bool
+
+
+def promote_due(*, now: datetime) -> int:
+    """Mark waiting deliveries whose time has come; return how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PROMOTE, {"now": now, "limit": _PROMOTED_AT_ONCE})
+        return int(cursor.rowcount)
+
+
+def take_endpoints(
+    sender: str,
+    *,
+    now: datetime,
+    lease: timedelta,
+    after: int = 0,
+    limit: int = 100,
+    passed_over: Collection[int] = (),
+) -> dict[int, int]:
+    """Lease endpoints that have due deliveries and no sender; return their ids with their merchants'.
+
+    Looks at endpoint ids above `after`, in order, and passes over the merchants named.
+    """
+    parameters: dict[str, Any] = {
+        "sender": sender,
+        "now": now,
+        "until": now + lease,
+        "after": after,
+        "limit": limit,
+        "passed_over": list(passed_over),
+    }
+    statement = _TAKE.format(
+        due_endpoints=_DUE_ENDPOINTS, free_endpoints=_FREE_ENDPOINTS
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return dict(cursor.fetchall())
+
+
+def renew(
+    sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta
+) -> set[int]:
+    """Prolong leases; return the endpoints that are still this sender's."""
+    parameters: dict[str, Any] = {
+        "sender": sender,
+        "endpoints": list(endpoints),
+        "now": now,
+        "until": now + lease,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_RENEW, parameters)
+        return {endpoint for (endpoint,) in cursor}
+
+
+def release(sender: str, endpoints: Collection[int]) -> None:
+    """Give endpoints back, so that any sender may take them."""
+    parameters: dict[str, Any] = {"sender": sender, "endpoints": list(endpoints)}
+    with connection.cursor() as cursor:
+        cursor.execute(_RELEASE, parameters)
+
+
+def due_deliveries(
+    sender: str, rooms: Mapping[int, Room], *, held: Sequence[int], now: datetime
+) -> list[Claimed]:
+    """Return due deliveries of endpoints this sender serves, the oldest first, without those it holds already."""
+    parameters: dict[str, Any] = {
+        "sender": sender,
+        "endpoints": list(rooms),
+        "rooms": [room.count for room in rooms.values()],
+        "idle": [room.idle for room in rooms.values()],
+        "held": list(held),
+        "now": now,
+        "probation_after": PROBATION_AFTER,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE_DELIVERIES, parameters)
+        return [Claimed(*columns) for columns in cursor]

@@ -1,0 +1,98 @@
+"""Reading the outbox."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from accounts.states import Mode
+from gateway.core.errors import InvalidRequestError
+from gateway.core.pagination import Page, parse_page, parse_text
+from webhooks.models import Event, EventCounter
+
+_MAX_SEQUENCE = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events of a merchant and mode a list is about. With `after` it runs forward, oldest first."""
+
+    merchant_id: int
+    mode: Mode
+    after: int | None
+    type: str | None
+    checkout_id: str | None
+
+
+def parse_filter(
+    merchant_id: int, mode: Mode, query: Mapping[str, str]
+) -> tuple[EventFilter, Page]:
+    """Read a list's query string. Raises InvalidRequestError."""
+    wanted = EventFilter(
+        merchant_id=merchant_id,
+        mode=mode,
+        after=_sequence(query.get("after")),
+        type=parse_text(query, "type"),
+        checkout_id=parse_text(query, "checkout_id"),
+    )
+    return wanted, parse_page(query)
+
+
+def event_bodies(wanted: EventFilter, page: Page) -> list[bytes]:
+    """Return the bodies of a page of events, as they were sent. Raises InvalidRequestError."""
+    events = _events(wanted)
+    offset = page.offset
+    if page.starting_after is not None:
+        seen = _sequence_of(wanted, page.starting_after)
+        bound = "sequence__lt" if wanted.after is None else "sequence__gt"
+        events, offset = events.filter(**{bound: seen}), 0
+    order = "-sequence" if wanted.after is None else "sequence"
+    bodies = events.order_by(order).values_list("body", flat=True)
+    return [bytes(body) for body in bodies[offset : offset + page.limit]]
+
+
+def event_total(wanted: EventFilter) -> int:
+    """Return how many events the filter leaves."""
+    if wanted.type is None and wanted.checkout_id is None:
+        # Sequences have no gaps, so the counter is the count.
+        return max(_last_sequence(wanted) - (wanted.after or 0), 0)
+    return _events(wanted).count()
+
+
+def _events(wanted: EventFilter) -> QuerySet[Event]:
+    events = Event.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    if wanted.after is not None:
+        events = events.filter(sequence__gt=wanted.after)
+    if wanted.type is not None:
+        events = events.filter(type=wanted.type)
+    if wanted.checkout_id is not None:
+        events = events.filter(subject_id=wanted.checkout_id)
+    return events
+
+
+def _last_sequence(wanted: EventFilter) -> int:
+    counter = EventCounter.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    return counter.values_list("value", flat=True).first() or 0
+
+
+def _sequence(text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits = text if text.isascii() and text.isdigit() and len(text) <= 19 else ""
+    if not digits or int(digits) > _MAX_SEQUENCE:
+        raise InvalidRequestError(
+            "after must be the sequence of an event, or 0.", param="after"
+        )
+    return int(digits)
+
+
+def _sequence_of(wanted: EventFilter, public_id: str) -> int:
+    event = Event.objects.filter(
+        merchant=wanted.merchant_id, mode=wanted.mode, public_id=public_id
+    )
+    sequence = event.values_list("sequence", flat=True).first()
+    if sequence is None:
+        raise InvalidRequestError(
+            "starting_after names no event of yours.", param="starting_after"
+        )
+    return sequence

@@ -1,0 +1,181 @@
+"""Where events go, and whether they still do."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import F, Q
+
+from accounts import services as accounts
+from accounts.models import Merchant, User
+from accounts.states import Mode, Role
+from gateway.core import bell
+from gateway.core.weburls import check_destination, url_policy
+from webhooks.models import Delivery, Endpoint
+from webhooks.services.events import BELL
+from webhooks.services.secrets import ensure_secret
+from webhooks.states import DeliveryStatus
+
+log = structlog.get_logger(__name__)
+
+# How long an endpoint has been failing when its owners are told, and told again.
+TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
+
+
+@transaction.atomic
+def set_default_url(
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    url: str,
+    now: datetime,
+    actor: User | None = None,
+) -> Endpoint | None:
+    """Send the mode's events to `url` unless a checkout names another; empty sends them nowhere.
+
+    Naming a disabled endpoint enables it. Raises InvalidRequestError (url_invalid, url_forbidden).
+    """
+    if url:
+        check_destination(url, param="url", policy=url_policy())
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    defaults = Endpoint.objects.filter(merchant=merchant, mode=mode, is_default=True)
+    before = defaults.values_list("url", flat=True).first() or ""
+    endpoint = None
+    if url != before:
+        defaults.update(is_default=False)
+    if url:
+        endpoint = _default_endpoint(merchant, mode, url, now, actor)
+        ensure_secret(merchant, now=now)
+    if url != before:
+        accounts.record(
+            merchant,
+            action="webhook_url.changed",
+            actor=actor,
+            object_id=merchant.public_id,
+            before={"mode": mode, "url": before},
+            after={"mode": mode, "url": url},
+            now=now,
+        )
+    return endpoint
+
+
+def _default_endpoint(
+    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None
+) -> Endpoint:
+    endpoint, _ = Endpoint.objects.update_or_create(
+        merchant=merchant,
+        mode=mode,
+        url=url,
+        defaults={"is_default": True},
+        create_defaults={"is_default": True, "created_at": now},
+    )
+    if endpoint.disabled_at is not None:
+        enable_endpoint(endpoint, now=now, actor=actor)
+    return endpoint
+
+
+@transaction.atomic
+def disable_endpoint(
+    endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None
+) -> None:
+    """Send nothing more to an endpoint; what waits for it is held. Disabling twice changes nothing."""
+    changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
+        disabled_at=now, disabled_reason=reason, next_probe_at=None
+    )
+    if not changed:
+        return
+    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.PENDING).update(
+        status=DeliveryStatus.HELD
+    )
+    accounts.record(
+        endpoint.merchant,
+        action="webhook_endpoint.disabled",
+        actor=actor,
+        object_id=endpoint.url[:80],
+        after={"mode": endpoint.mode, "reason": reason},
+        now=now,
+    )
+
+
+@transaction.atomic
+def enable_endpoint(
+    endpoint: Endpoint, *, now: datetime, actor: User | None = None
+) -> None:
+    """Send to a disabled endpoint again, at once what was held. Enabling twice changes nothing."""
+    changed = (
+        Endpoint.objects.filter(pk=endpoint.pk)
+        .exclude(disabled_at=None)
+        .update(
+            disabled_at=None,
+            disabled_reason="",
+            consecutive_failures=0,
+            failing_since=None,
+            next_probe_at=None,
+            owner_told_at=None,
+        )
+    )
+    if not changed:
+        return
+    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.HELD).update(
+        status=DeliveryStatus.PENDING, next_attempt_at=now, is_due=True
+    )
+    accounts.record(
+        endpoint.merchant,
+        action="webhook_endpoint.enabled",
+        actor=actor,
+        object_id=endpoint.url[:80],
+        after={"mode": endpoint.mode},
+        now=now,
+    )
+    transaction.on_commit(lambda: bell.ring(BELL))
+
+
+def tell_owners(*, now: datetime) -> int:
+    """Mail the owners of endpoints that have been failing for a day, and again after three; return how many."""
+    told = 0
+    for endpoint in _failing_untold(now):
+        since = endpoint.failing_since
+        # The row is marked before the mail goes: two sweeps at once tell only once.
+        marked = Endpoint.objects.filter(
+            pk=endpoint.pk, failing_since=since, owner_told_at=endpoint.owner_told_at
+        ).update(owner_told_at=now)
+        if marked:
+            _mail_owners(endpoint)
+            told += 1
+    return told
+
+
+def _failing_untold(now: datetime) -> list[Endpoint]:
+    first, second = TELL_AFTER
+    never = Q(failing_since__lte=now - first, owner_told_at=None)
+    again = Q(
+        failing_since__lte=now - second,
+        owner_told_at__lt=F("failing_since") + second,
+    )
+    rows = Endpoint.objects.filter(never | again, disabled_at=None)
+    return list(rows.select_related("merchant").order_by("pk"))
+
+
+def _mail_owners(endpoint: Endpoint) -> None:
+    owners = User.objects.filter(
+        is_active=True,
+        memberships__merchant=endpoint.merchant,
+        memberships__role=Role.OWNER,
+    )
+    log.warning(
+        "a webhook endpoint keeps failing",
+        merchant=endpoint.merchant.public_id,
+        endpoint=endpoint.pk,
+        failing_since=str(endpoint.failing_since),
+    )
+    send_mail(
+        f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
+        f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
+        f"  {endpoint.url}\n\n"
+        "We go on trying. After five days of nothing but failures we stop until you enable it again.\n"
+        "No payment is lost: GET /api/v1/events lists every event.\n",
+        None,
+        list(owners.values_list("email", flat=True)),
+        fail_silently=True,
+    )

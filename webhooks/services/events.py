@@ -1,0 +1,251 @@
+"""Writing events into the outbox."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import connection, transaction
+
+from accounts.states import Mode
+from gateway.core import bell, json
+from gateway.core.ids import new_id
+from gateway.core.times import iso
+from webhooks.models import Endpoint, Event
+
+BELL = "webhooks"
+
+# An upsert that changes nothing makes the row if it is missing and locks it either way. Rows are locked in the
+# order of the SELECT, the same for everybody, so that publishers never wait for each other in a circle.
+_LOCK_COUNTERS = """
+INSERT INTO webhooks_eventcounter AS counter (merchant_id, mode, value)
+SELECT merchant_id, mode, 0
+FROM unnest(%(merchants)s::bigint[], %(modes)s::text[]) AS stream (merchant_id, mode)
+ORDER BY merchant_id, mode
+ON CONFLICT (merchant_id, mode) DO UPDATE SET value = counter.value
+RETURNING merchant_id, mode, value
+"""
+
+_KNOWN_OCCURRENCES = """
+SELECT occurrence FROM webhooks_event WHERE occurrence = ANY(%(occurrences)s::text[])
+"""
+
+# Bodies go in binary (%b): as text, escaping them would cost more than the insert.
+_INSERT_EVENTS = """
+INSERT INTO webhooks_event
+    (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, created_at)
+SELECT public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, %(now)s::timestamptz
+FROM unnest(
+    %(public_ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(types)s::text[], %(subjects)s::text[],
+    %(occurrences)s::text[], %(sequences)s::bigint[], %(bodies)b::bytea[]
+) AS event (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body)
+RETURNING id, public_id
+"""
+
+_ADVANCE_COUNTERS = """
+UPDATE webhooks_eventcounter AS counter SET value = stream.value
+FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(values)s::bigint[])
+    AS stream (merchant_id, mode, value)
+WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
+"""
+
+_INSERT_DELIVERIES = """
+INSERT INTO webhooks_delivery (public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due)
+SELECT public_id, event_id, endpoint_id, 'pending', 0, %(now)s::timestamptz, true
+FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[])
+    AS delivery (public_id, event_id, endpoint_id)
+"""
+
+# No endpoint has an empty URL: it stands for the default one.
+_FIND_ENDPOINTS = """
+SELECT address.merchant_id, address.mode, address.url, found.id, found.disabled_at IS NULL
+FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(urls)s::text[]) AS address (merchant_id, mode, url)
+CROSS JOIN LATERAL (
+    SELECT id, disabled_at FROM webhooks_endpoint
+    WHERE merchant_id = address.merchant_id AND mode = address.mode AND url = address.url
+    UNION ALL
+    SELECT id, disabled_at FROM webhooks_endpoint
+    WHERE merchant_id = address.merchant_id AND mode = address.mode AND address.url = '' AND is_default
+) AS found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """Something to tell a merchant.
+
+    `occurrence` names which happening it is, once for ever. `data` is the subject as ready JSON. `url` is where it
+    goes, empty for the merchant's default endpoint.
+    """
+
+    merchant_id: int
+    mode: Mode
+    type: str
+    subject_id: str
+    occurrence: str
+    data: bytes
+    url: str = ""
+
+
+Stream = tuple[int, str]
+
+
+def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
+    """Write events and their deliveries in the caller's transaction; return those that were new.
+
+    Call it last in the transaction: it locks the event counters of the merchants, so that sequence numbers have no
+    gaps and commit in their order. An occurrence that was told before is passed over and takes no number.
+    """
+    if not events:
+        return []
+    with transaction.atomic(), connection.cursor() as cursor:
+        last = _lock_counters(events)
+        rows = _numbered(_unknown(events), last, now)
+        if not rows:
+            return []
+        cursor.execute(_INSERT_EVENTS, _event_columns(rows) | {"now": now})
+        keys = {public_id: key for key, public_id in cursor}
+        for row, _ in rows:
+            row.pk = keys[row.public_id]
+        cursor.execute(
+            _ADVANCE_COUNTERS,
+            _stream_columns(last) | {"values": list(last.values())},
+        )
+        if _insert_deliveries(rows, now):
+            transaction.on_commit(partial(bell.ring, BELL))
+    return [row for row, _ in rows]
+
+
+def _lock_counters(events: Iterable[NewEvent]) -> dict[Stream, int]:
+    streams = dict.fromkeys((event.merchant_id, str(event.mode)) for event in events)
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_COUNTERS, _stream_columns(streams))
+        return {(merchant_id, mode): value for merchant_id, mode, value in cursor}
+
+
+def _stream_columns(streams: Iterable[Stream]) -> dict[str, Any]:
+    keys = list(streams)
+    return {
+        "merchants": [merchant_id for merchant_id, _ in keys],
+        "modes": [mode for _, mode in keys],
+    }
+
+
+def _unknown(events: Sequence[NewEvent]) -> list[NewEvent]:
+    once: dict[str, NewEvent] = {}
+    for event in events:
+        once.setdefault(event.occurrence, event)
+    # Asked after the lock: a rival that told the same occurrence has committed by now, and is seen.
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN_OCCURRENCES, {"occurrences": list(once)})
+        for (occurrence,) in cursor:
+            del once[occurrence]
+    return list(once.values())
+
+
+def _numbered(
+    events: Iterable[NewEvent], last: dict[Stream, int], now: datetime
+) -> list[tuple[Event, NewEvent]]:
+    rows = []
+    for event in events:
+        stream = (event.merchant_id, str(event.mode))
+        last[stream] += 1
+        row = Event(
+            merchant_id=event.merchant_id,
+            mode=event.mode,
+            type=event.type,
+            subject_id=event.subject_id,
+            occurrence=event.occurrence,
+            sequence=last[stream],
+            created_at=now,
+        )
+        row.body = _body(row, event.data)
+        rows.append((row, event))
+    return rows
+
+
+def _body(event: Event, data: bytes) -> bytes:
+    """Return the bytes that every try of every delivery will send."""
+    return json.dumps(
+        {
+            "id": event.public_id,
+            "type": event.type,
+            "created_at": iso(event.created_at),
+            "api_version": settings.SERVICE_VERSION,
+            "livemode": event.mode == Mode.LIVE,
+            "checkout_id": event.subject_id,
+            "sequence": event.sequence,
+            "data": orjson.Fragment(data),
+        }
+    )
+
+
+def _event_columns(rows: Sequence[tuple[Event, NewEvent]]) -> dict[str, Any]:
+    events = [event for event, _ in rows]
+    return {
+        "public_ids": [event.public_id for event in events],
+        "merchants": [event.merchant_id for event in events],
+        "modes": [str(event.mode) for event in events],
+        "types": [event.type for event in events],
+        "subjects": [event.subject_id for event in events],
+        "occurrences": [event.occurrence for event in events],
+        "sequences": [event.sequence for event in events],
+        "bodies": [event.body for event in events],
+    }
+
+
+def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> int:
+    endpoints = _endpoints([event for _, event in rows], now)
+    wanted = [
+        (row.pk, endpoint)
+        for row, event in rows
+        if (endpoint := endpoints.get(_address(event))) is not None
+    ]
+    if wanted:
+        with connection.cursor() as cursor:
+            columns: dict[str, Any] = {
+                "public_ids": [new_id("whd") for _ in wanted],
+                "events": [event for event, _ in wanted],
+                "endpoints": [endpoint for _, endpoint in wanted],
+            }
+            cursor.execute(_INSERT_DELIVERIES, columns | {"now": now})
+    return len(wanted)
+
+
+Address = tuple[int, str, str]
+
+
+def _address(event: NewEvent) -> Address:
+    return event.merchant_id, str(event.mode), event.url
+
+
+def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
+    """Return the enabled endpoint of each address that has one; URLs never seen before get one."""
+    addresses = {_address(event) for event in events}
+    known = _known_endpoints(addresses)
+    missing = [key for key in sorted(addresses - known.keys()) if key[2]]
+    if missing:
+        Endpoint.objects.bulk_create(
+            [
+                Endpoint(merchant_id=merchant, mode=mode, url=url, created_at=now)
+                for merchant, mode, url in missing
+            ],
+            ignore_conflicts=True,
+        )
+        known |= _known_endpoints(missing)
+    return {key: pk for key, pk in known.items() if pk is not None}
+
+
+def _known_endpoints(addresses: Iterable[Address]) -> dict[Address, int | None]:
+    # None stands for an endpoint that is disabled.
+    keys = list(addresses)
+    columns = _stream_columns((merchant, mode) for merchant, mode, _ in keys)
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND_ENDPOINTS, columns | {"urls": [url for *_, url in keys]})
+        return {
+            (merchant, mode, url): pk if enabled else None
+            for merchant, mode, url, pk, enabled in cursor
+        }

@@ -1,0 +1,237 @@
+"""One POST to somebody else's server, trusting nothing about it.
+
+Bounded in time and size, to public addresses alone, no redirects, no proxies, no cookies.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Self
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gateway.core.outbound import may_connect
+from webhooks.schedule import Answer, parse_retry_after
+
+DEADLINE_SECONDS = 30.0
+CONNECT_SECONDS = 5.0
+BODY_LIMIT = 16 * 1024
+# More than the sender's connections at any time: the sender bounds them, and a queue in here would hide a hang.
+_CONNECTIONS = 2_000
+# Lookups cannot be cancelled: a slow name server holds a thread each, and must leave some to the others.
+_LOOKUP_THREADS = 64
+
+_KEPT_HEADERS = (
+    "Content-Type",
+    "Content-Length",
+    "Date",
+    "Location",
+    "Retry-After",
+    "Server",
+    "Via",
+    "X-Request-Id",
+)
+_KEPT_HEADER_LENGTH = 200
+
+Lookup = Callable[..., list[tuple[Any, ...]]]
+
+
+class ForbiddenAddressError(OSError):
+    """The connection would go to an address no outsider may have us connect to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came of a POST. `body` is empty after success: the status says all, and nobody waits for more."""
+
+    answer: Answer
+    headers: Mapping[str, str]
+    body: str = ""
+
+
+class CheckingResolver(AbstractResolver):
+    """Resolves a name, and refuses it if any of its addresses is forbidden: one may be tried after another."""
+
+    def __init__(self, *, loopback_allowed: bool, lookup: Lookup) -> None:
+        self._loopback_allowed = loopback_allowed
+        self._lookup = lookup
+        self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, "lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of `host`. Raises ForbiddenAddressError, OSError."""
+        ask = partial(self._lookup, host, port, family=family, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
+        for *_, address in found:
+            require_allowed(address[0], loopback_allowed=self._loopback_allowed)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=port,
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for kind, _, protocol, _, address in found
+        ]
+
+    async def close(self) -> None:
+        """Let the threads go; a lookup under way ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def require_allowed(host: str, *, loopback_allowed: bool) -> None:
+    """Raise ForbiddenAddressError unless the IP address `host` may be connected to."""
+    if not may_connect(host, loopback_allowed=loopback_allowed):
+        raise ForbiddenAddressError(errno.EACCES, "forbidden address")
+
+
+def checked_socket(target: tuple[Any, ...], *, loopback_allowed: bool) -> socket.socket:
+    """Return a socket for the address that is about to be connected to: IP literals come by no resolver."""
+    family, kind, protocol, _, address = target
+    require_allowed(address[0], loopback_allowed=loopback_allowed)
+    return socket.socket(family, kind, protocol)
+
+
+class Transport:
+    """Sends POSTs over kept connections. Use as an asynchronous context manager."""
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        loopback_allowed: bool = False,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        lookup: Lookup = socket.getaddrinfo,
+    ) -> None:
+        self._user_agent = user_agent
+        self._loopback_allowed = loopback_allowed
+        self._deadline_seconds = deadline_seconds
+        self._lookup = lookup
+
+    async def __aenter__(self) -> Self:
+        allowed = self._loopback_allowed
+        self._resolver = CheckingResolver(loopback_allowed=allowed, lookup=self._lookup)
+        connector = aiohttp.TCPConnector(
+            resolver=self._resolver,
+            socket_factory=partial(checked_socket, loopback_allowed=allowed),
+            use_dns_cache=False,
+            limit=_CONNECTIONS,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "User-Agent": self._user_agent,
+                "Accept": "*/*",
+                "Accept-Encoding": "identity",
+            },
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._session.close()
+        await self._resolver.close()
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, now: datetime
+    ) -> Response:
+        """POST once and say what came of it, by the deadline. Never raises for what the other side does."""
+        received = _Received()
+        try:
+            async with asyncio.timeout(self._deadline_seconds):
+                await self._post_over_live_connection(url, body, headers, received)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if received.status is None:
+                return Response(Answer(None, error=error_class(error)), {})
+        return received.response(now)
+
+    async def _post_over_live_connection(
+        self, url: str, body: bytes, headers: Mapping[str, str], received: "_Received"
+    ) -> None:
+        try:
+            await self._post(url, body, headers, received)
+        except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
+            if received.status is not None:
+                raise
+            # The other side may have closed a kept connection just then; that is no failure of the endpoint.
+            await self._post(url, body, headers, received)
+
+    async def _post(
+        self, url: str, body: bytes, headers: Mapping[str, str], received: "_Received"
+    ) -> None:
+        request = self._session.post(
+            url, data=body, headers=headers, allow_redirects=False
+        )
+        async with request as response:
+            received.status = response.status
+            received.headers = response.headers
+            if 200 <= response.status < 300:
+                return
+            async for chunk in response.content.iter_any():
+                received.body += chunk
+                if len(received.body) >= BODY_LIMIT:
+                    return
+
+
+class _Received:
+    """What has arrived so far, so that a deadline in the middle of a body still leaves a status to record."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.headers: Mapping[str, str] = {}
+        self.body = b""
+
+    def response(self, now: datetime) -> Response:
+        retry_after = parse_retry_after(self.headers.get("Retry-After"), now=now)
+        kept = {
+            name: _storable(self.headers[name][:_KEPT_HEADER_LENGTH])
+            for name in _KEPT_HEADERS
+            if name in self.headers
+        }
+        text = _storable(self.body[:BODY_LIMIT].decode(errors="replace"))
+        return Response(Answer(self.status, retry_after=retry_after), kept, text)
+
+
+def _storable(text: str) -> str:
+    # PostgreSQL's text has no NUL, and its jsonb no lone surrogates, which undecodable header bytes turn into.
+    return text.encode(errors="replace").decode().replace("\x00", "\ufffd")
+
+
+def error_class(error: Exception) -> str:
+    """Name why there was no answer, in a word that may be shown to the merchant."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    if isinstance(
+        error, (aiohttp.ClientSSLError, aiohttp.ClientConnectorCertificateError)
+    ):
+        return "tls_failed"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _connect_error_class(error)
+    if isinstance(error, (aiohttp.InvalidURL, ValueError)):
+        return "url_invalid"
+    if isinstance(error, (aiohttp.ServerDisconnectedError, OSError)):
+        return "disconnected"
+    return "response_invalid"
+
+
+def _connect_error_class(error: aiohttp.ClientConnectorError) -> str:
+    cause = error.os_error
+    if isinstance(cause, ForbiddenAddressError):
+        return "forbidden_address"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "name_not_resolved"
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection_refused"
+    return "connection_failed"
