@@ -7,18 +7,32 @@ from typing import Any
 
 import orjson
 from django.db import connection
+from django.db.models import F
+from django.utils import timezone
 
 from accounts import services as accounts_services
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
-from checkouts.models import Checkout
+from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from wallets.forwarder import checksum, deposit_key
-from wallets.models import DepositAddress, ReceivingWallet, Transfer
+from wallets.models import (
+    ChainCursor,
+    DepositAddress,
+    ReceivingWallet,
+    Transfer,
+)
+from wallets.selectors import forget
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WALLET = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+# Nodes nobody calls: a chain needs one configured to be offered.
+LOCAL_NODES = {
+    "BASE_RPC_URLS": "http://127.0.0.1:1",
+    "POLYGON_RPC_URLS": "http://127.0.0.1:2",
+    "ETHEREUM_RPC_URLS": "http://127.0.0.1:3",
+}
 USDC_ON_BASE = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
 
@@ -46,6 +60,19 @@ def make_wallet(
     return ReceivingWallet.objects.create(
         merchant=merchant, chain=chain, address=address
     )
+
+
+def make_live_chain(chain: str, **overrides: Any) -> ChainCursor:
+    """A chain that was read to its head just now and has the factory, so that live checkouts offer it.
+
+    `settings.CHAIN_SETTINGS` must name a node for it: `LOCAL_NODES` does.
+    """
+    values = {"height": 10, "head": 10, "head_at": timezone.now(), "factory_ok": True}
+    cursor, _ = ChainCursor.objects.update_or_create(
+        chain=chain, defaults=values | overrides
+    )
+    forget()
+    return cursor
 
 
 def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:
@@ -82,7 +109,16 @@ def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkou
         mode=mode,
         watched_until=values["expires_at"] + timedelta(days=30),
     )
+    _count(checkout)
     return checkout
+
+
+def _count(checkout: Checkout) -> None:
+    """Count a checkout, as creating it through the service does."""
+    slot, _ = CheckoutCount.objects.get_or_create(
+        merchant=checkout.merchant, mode=checkout.mode, status=checkout.status, slot=0
+    )
+    CheckoutCount.objects.filter(pk=slot.pk).update(value=F("value") + 1)
 
 
 def make_transfer(

@@ -15,6 +15,8 @@ from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
 from wallets.states import ClaimKind, TransferState
 
+# Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
+EXACT_AMOUNT_CHAINS = ("ethereum", "solana", "ton", "tron")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +38,13 @@ class ReceivingWallet(models.Model):
                 fields=["merchant", "chain"],
                 condition=Q(retired_at=None),
                 name="one_receiving_wallet_per_chain",
-            )
+            ),
+            # Where the amount alone says whose payment it is, two merchants must not share an address.
+            models.UniqueConstraint(
+                fields=["chain", "address"],
+                condition=Q(retired_at=None, chain__in=EXACT_AMOUNT_CHAINS),
+                name="receiving_wallet_of_one_merchant",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -89,8 +97,12 @@ class ChainCursor(models.Model):
     # What the node said last, for confirmation counts and health.
     head = models.BigIntegerField(null=True)
     head_at = models.DateTimeField(null=True)
+    # The newest block's own time: a node that stands still answers as quickly as one that does not.
+    head_time = models.DateTimeField(null=True)
     # When the last pass began that read the chain up to a head its sources agree on; expiry waits for it.
     read_through_at = models.DateTimeField(null=True)
+    # Whether the forwarder factory is on the chain; unknown until a watcher looked.
+    factory_ok = models.BooleanField(null=True)
     # Set when the chain must not go on without a person (a reorganisation deeper than finality).
     halted_reason = models.CharField(max_length=200, blank=True)
     last_error = models.CharField(max_length=200, blank=True)

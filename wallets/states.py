@@ -16,3 +16,11 @@ class ClaimKind(TextChoices):
 
     CHECKOUT = "checkout"
     X402 = "x402"
+
+
+class ChainStatus(TextChoices):
+    """Whether payments on a chain are seen in time."""
+
+    OK = "ok"
+    DELAYED = "delayed"
+    DOWN = "down"

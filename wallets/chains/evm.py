@@ -218,6 +218,8 @@ class EvmAdapter:
                 raise ReorgDuringReadError("logs and headers are of different blocks")
             position = positions[log.tx_hash].position_of(log)
             transfers.append(self._transfer(log, block, position))
+        if len({(one.tx_hash, one.position) for one in transfers}) < len(transfers):
+            raise MalformedAnswerError("a log came twice")
         return transfers
 
     def _transfer(

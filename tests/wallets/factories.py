@@ -1,0 +1,73 @@
+"""Chains and deposit addresses for the tests of wallets."""
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from tests.factories import WALLET, make_merchant
+from tests.nodes.tokens import token_address
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.registry import ChainSpec, load_chains
+from wallets.forwarder import checksum, deposit_key
+from wallets.models import DepositAddress
+from wallets.watcher import Outcome, Watcher
+
+FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def make_deposit(merchant: Merchant | None = None, **overrides: Any) -> DepositAddress:
+    """A live deposit address, watched for a long time."""
+    destination, nonce = bytes.fromhex(WALLET[2:]), secrets.token_bytes(32)
+    values: dict[str, Any] = {"mode": Mode.LIVE, "watched_until": FAR_FUTURE}
+    return DepositAddress.objects.create(
+        key=deposit_key(destination, nonce),
+        destination=destination,
+        nonce=nonce,
+        merchant=merchant or make_merchant(),
+        **(values | overrides),
+    )
+
+
+def address_of(deposit: DepositAddress) -> str:
+    """Where the buyer pays."""
+    return checksum(bytes(deposit.key))
+
+
+def local_spec(*urls: str, chain: str = "base", **settings: str) -> ChainSpec:
+    """A chain on local nodes, with the test tokens and six confirmations."""
+    prefix = chain.upper()
+    tokens = {
+        f"{prefix}_TOKEN_{key}": token_address(symbol)
+        for key, symbol in TOKENS[chain].items()
+    }
+    given = {f"{prefix}_{key}": value for key, value in settings.items()}
+    base = {f"{prefix}_RPC_URLS": ",".join(urls), f"{prefix}_CONFIRMATIONS": "6"}
+    return load_chains("local", base | tokens | given)[chain]
+
+
+TOKENS = {
+    "base": {"USDC": "USDC", "USDBC": "USDbC"},
+    "polygon": {"USDC": "USDC", "USDT": "USDT", "USDC_E": "USDC.e"},
+    "ethereum": {"USDC": "USDC", "USDT": "USDT"},
+}
+
+
+def make_watcher(
+    *urls: str, chain: str = "base", owner: str = "one", **settings: str
+) -> Watcher:
+    """A watcher of a local chain. Its pool is `watcher.pool`."""
+    spec = local_spec(*urls, chain=chain, **settings)
+    pool = open_pool(spec)
+    return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner=owner)
+
+
+def read_all(watcher: Watcher, *, now: datetime | None = None) -> None:
+    """Let the watcher work until it has nothing to read."""
+    for _ in range(200):
+        if watcher.tick(now=now or timezone.now()) is not Outcome.AHEAD:
+            return
+    raise AssertionError("the watcher does not come to an end")

@@ -1,0 +1,151 @@
+"""Several nodes of one chain: the next one answers when the first cannot, and a node of another chain never does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.nodes import proxy as faults
+from tests.nodes.anvil import Anvil
+from tests.nodes.proxy import RpcProxy
+from wallets.chains.base import (
+    ChainError,
+    ChainMismatchError,
+    ChainUnavailableError,
+    RangeTooLargeError,
+)
+from wallets.chains.pool import RpcPool
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Pair:
+    """Two proxies before one node, and the pool that uses them."""
+
+    def __init__(self, node: Anvil, first: RpcProxy, second: RpcProxy) -> None:
+        self.node, self.first, self.second = node, first, second
+        self.clock = Clock()
+        self.pool = RpcPool([first.url, second.url], chain_id=8453, clock=self.clock)
+
+    def ask(self) -> tuple[int, int]:
+        """Ask for the height; return how many requests each proxy got for it."""
+        before = self.first.requests, self.second.requests
+        assert self.pool.call("eth_blockNumber", []) == hex(self.node.block_number())
+        return self.first.requests - before[0], self.second.requests - before[1]
+
+
+@pytest.fixture
+def pair(base_node: Anvil) -> Iterator[Pair]:
+    with RpcProxy(base_node.url) as first, RpcProxy(base_node.url) as second:
+        pair = Pair(base_node, first, second)
+        yield pair
+        pair.pool.close()
+
+
+def test_the_chain_id_is_asked_before_anything_else_and_once(pair: Pair) -> None:
+    assert pair.ask() == (2, 0)
+    assert pair.ask() == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.drops,
+        faults.limits_rate,
+        faults.garbage(),
+        faults.answers_half,
+        faults.claims_chain(1),
+        faults.refuses(-32603, "internal error"),
+    ],
+    ids=["drops", "429", "garbage", "half", "another chain", "error"],
+)
+def test_the_second_node_answers_when_the_first_fails(
+    pair: Pair, fault: faults.Fault
+) -> None:
+    pair.first.fault = fault
+    assert pair.ask()[1] > 0
+
+
+def test_the_preferred_node_is_used_again_once_it_rested(pair: Pair) -> None:
+    pair.first.fault = faults.drops
+    pair.ask()
+    pair.first.fault = faults.honest
+    assert pair.ask() == (0, 1)
+    pair.clock.seconds += 1
+    assert pair.ask() == (2, 0)
+
+
+def test_a_node_that_keeps_failing_rests_longer_each_time(pair: Pair) -> None:
+    pair.first.fault = faults.drops
+    rests = []
+    for _ in range(8):
+        pair.ask()
+        rests.append(pair.pool._members[0].rests_until - pair.clock.seconds)
+        pair.clock.seconds += rests[-1]
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_node_of_another_chain_is_not_asked_even_when_no_other_answers(
+    pair: Pair,
+) -> None:
+    pair.first.fault = faults.claims_chain(1)
+    pair.second.fault = faults.drops
+    with pytest.raises(ChainMismatchError) as caught:
+        pair.pool.call("eth_blockNumber", [])
+    assert "chain id 1, not 8453" in str(caught.value)
+    before = pair.first.requests
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.call("eth_blockNumber", [])
+    assert pair.first.requests == before
+
+
+def test_a_node_that_asks_us_to_wait_is_left_alone_until_then(pair: Pair) -> None:
+    pair.first.fault = pair.second.fault = faults.limits_rate
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.call("eth_blockNumber", [])
+    asked = pair.first.requests, pair.second.requests
+    with pytest.raises(ChainUnavailableError) as caught:
+        pair.pool.call("eth_blockNumber", [])
+    assert caught.value.retry_after == pytest.approx(7)
+    assert (pair.first.requests, pair.second.requests) == asked
+
+
+def test_after_a_failure_the_chain_id_is_asked_again(pair: Pair) -> None:
+    pair.ask()
+    pair.first.fault = faults.drops
+    pair.ask()
+    pair.first.fault = faults.claims_chain(1)
+    pair.clock.seconds += 1
+    assert pair.ask()[1] == 1
+
+
+def test_too_large_a_range_is_told_at_once(pair: Pair) -> None:
+    pair.first.fault = faults.refuses(
+        -32005, "block range too large", method="eth_getLogs"
+    )
+    with pytest.raises(RangeTooLargeError):
+        pair.pool.call("eth_getLogs", [{}])
+    assert pair.second.requests == 0
+
+
+def test_when_all_fail_the_preferred_nodes_error_is_told(pair: Pair) -> None:
+    pair.first.fault = faults.garbage(b"oops")
+    pair.second.fault = faults.drops
+    with pytest.raises(ChainError) as caught:
+        pair.pool.call("eth_blockNumber", [])
+    assert "not JSON" in str(caught.value)
+
+
+def test_mismatches_names_the_wrong_nodes_alone(pair: Pair) -> None:
+    pair.first.fault = faults.claims_chain(137)
+    [told] = pair.pool.mismatches()
+    assert "chain id 137, not 8453" in told
+    pair.second.fault = faults.drops
+    assert len(pair.pool.mismatches()) == 1

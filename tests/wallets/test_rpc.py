@@ -1,0 +1,197 @@
+"""One node: whatever it answers, we get the truth or an error of a known kind, soon, and no key of ours leaks."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.nodes import proxy as faults
+from tests.nodes.anvil import Anvil
+from tests.nodes.proxy import Answer, RpcProxy
+from wallets.chains.base import (
+    ChainError,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    RangeTooLargeError,
+)
+from wallets.chains.rpc import Node
+
+BATCH: list[tuple[str, list[Any]]] = [
+    ("eth_chainId", []),
+    ("eth_blockNumber", []),
+    ("eth_getBlockByNumber", ["0x0", False]),
+]
+
+WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
+    "drops": (faults.drops, ChainUnavailableError),
+    "answers half": (faults.answers_half, ChainUnavailableError),
+    "limits rate": (faults.limits_rate, ChainUnavailableError),
+    "html": (faults.garbage(), MalformedAnswerError),
+    "nothing": (faults.garbage(b""), MalformedAnswerError),
+    "null": (faults.garbage(b"null"), MalformedAnswerError),
+    "list": (faults.garbage(b"[]"), MalformedAnswerError),
+    "string": (faults.garbage(b'"0x1"'), MalformedAnswerError),
+    "no result": (faults.garbage(b'{"id":1}'), MalformedAnswerError),
+    "error is a string": (
+        faults.garbage(b'{"id":1,"error":"no"}'),
+        MalformedAnswerError,
+    ),
+    "another id": (faults.garbage(b'{"id":7,"result":"0x1"}'), MalformedAnswerError),
+    "no id": (faults.garbage(b'{"id":null,"result":"0x1"}'), MalformedAnswerError),
+    "deep nesting": (faults.garbage(b"[" * 100_000), MalformedAnswerError),
+    "not utf-8": (faults.garbage(b"\xff\xfe{}"), MalformedAnswerError),
+    "502": (faults.garbage(status=502), ChainUnavailableError),
+    "403": (faults.garbage(status=403), ChainUnavailableError),
+    "301": (faults.garbage(status=301), ChainUnavailableError),
+    "17 MB": (faults.garbage(b"x" * (17 * 1024 * 1024)), RangeTooLargeError),
+    "unknown block": (
+        faults.refuses(-32000, "header not found"),
+        ChainUnavailableError,
+    ),
+}
+
+
+@pytest.fixture
+def proxy(base_node: Anvil) -> Iterator[RpcProxy]:
+    with RpcProxy(base_node.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def node(proxy: RpcProxy) -> Iterator[Node]:
+    node = Node(proxy.url)
+    yield node
+    node.close()
+
+
+def test_an_honest_node_is_understood(node: Node) -> None:
+    assert node.call("eth_chainId", []) == hex(8453)
+    chain_id, height, block = node.batch(BATCH)
+    assert (chain_id, block["number"]) == (hex(8453), "0x0")
+    assert int(height, 16) > 0
+
+
+def test_one_connection_serves_many_questions(proxy: RpcProxy, node: Node) -> None:
+    for _ in range(5):
+        node.call("eth_chainId", [])
+    [pool] = [node._http.pools.get(key) for key in node._http.pools.keys()]  # noqa: SIM118
+    assert pool is not None
+    assert (pool.num_connections, pool.num_requests) == (1, 5)
+
+
+@pytest.mark.parametrize(("fault", "error"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_every_wrong_answer_is_an_error_of_a_known_kind(
+    proxy: RpcProxy, node: Node, fault: faults.Fault, error: type[ChainError]
+) -> None:
+    proxy.fault = fault
+    with pytest.raises(error):
+        node.call("eth_chainId", [])
+    proxy.fault = faults.honest
+    assert node.call("eth_chainId", []) == hex(8453)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.answers_half_of_a_batch,
+        faults.garbage(b"[]"),
+        faults.garbage(
+            b'[{"id":0,"result":1},{"id":0,"result":1},{"id":0,"result":1}]'
+        ),
+        faults.garbage(b"[1,2,3]"),
+        faults.garbage(b'{"id":1,"result":"0x1"}'),
+    ],
+    ids=["half", "empty", "one id thrice", "numbers", "one answer"],
+)
+def test_a_batch_that_is_not_answered_whole_is_no_answer(
+    proxy: RpcProxy, node: Node, fault: faults.Fault
+) -> None:
+    proxy.fault = fault
+    with pytest.raises(MalformedAnswerError):
+        node.batch(BATCH)
+
+
+def test_a_batch_is_put_in_order_by_its_ids(proxy: RpcProxy, node: Node) -> None:
+    proxy.fault = lambda proxy, request, ask: Answer(
+        json.dumps(ask(request)[::-1]).encode()
+    )
+    assert node.batch(BATCH)[0] == hex(8453)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "query returned more than 10000 results",
+        "exceed maximum block range: 50000",
+        "eth_getLogs is limited to a 5 range",
+        "Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range.",
+        "ranges over 10000 blocks are not supported on freetier",
+        "Log response size exceeded.",
+        "exceed max block range: 5000",
+    ],
+)
+def test_every_providers_word_for_too_much_is_understood(
+    proxy: RpcProxy, node: Node, message: str
+) -> None:
+    proxy.fault = faults.refuses(-32005, message)
+    with pytest.raises(RangeTooLargeError):
+        node.call("eth_getLogs", [{}])
+    with pytest.raises(ChainUnavailableError):
+        node.call("eth_call", [{}])
+
+
+def test_a_node_that_takes_no_batches_says_so_in_one_error(
+    proxy: RpcProxy, node: Node
+) -> None:
+    refusal = {"code": -32000, "message": "batch of more than 3 requests not allowed"}
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode()
+    proxy.fault = faults.garbage(body, status=400)
+    with pytest.raises(RangeTooLargeError):
+        node.batch(BATCH)
+
+
+def test_a_rate_limit_says_how_long_to_wait(proxy: RpcProxy, node: Node) -> None:
+    proxy.fault = faults.limits_rate
+    with pytest.raises(ChainUnavailableError) as caught:
+        node.call("eth_chainId", [])
+    assert caught.value.retry_after == 7
+
+
+def test_a_node_that_hangs_costs_its_time_and_no_more(
+    proxy: RpcProxy, node: Node
+) -> None:
+    proxy.fault = faults.hangs
+    started = time.monotonic()
+    with pytest.raises(ChainUnavailableError):
+        node.call("eth_chainId", [], seconds=0.2)
+    assert time.monotonic() - started < 2
+
+
+def test_a_redirect_is_not_followed(proxy: RpcProxy, node: Node) -> None:
+    proxy.fault = lambda proxy, request, ask: Answer(
+        b"", status=307, headers={"Location": proxy.url}
+    )
+    with pytest.raises(ChainUnavailableError):
+        node.call("eth_chainId", [])
+    assert proxy.requests == 1
+
+
+def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
+    secrets = ("user-name-1", "pass-word-2", "path-key-3", "query-key-4")
+    host = proxy.url.removeprefix("http://")
+    url = f"http://{secrets[0]}:{secrets[1]}@{host}/v2/{secrets[2]}?apikey={secrets[3]}"
+    proxy.fault = faults.refuses(
+        -32000, f"project {' '.join(secrets)} at {url} is over"
+    )
+    node = Node(url)
+    with pytest.raises(ChainError) as refused:
+        node.call("eth_chainId", [])
+    proxy.fault = faults.drops
+    with pytest.raises(ChainError) as dropped:
+        node.call("eth_chainId", [])
+    node.close()
+    told = f"{refused.value!r} {dropped.value!r} {node.label}"
+    assert "project" in told
+    assert not [secret for secret in secrets if secret in told]

@@ -1,0 +1,194 @@
+"""`manage.py run_watchers` as processes of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+
+from tests.nodes import proxy as faults
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer
+from tests.nodes.proxy import RpcProxy
+from tests.nodes.tokens import token_address
+from tests.tree import ROOT
+from tests.waiting import wait_until
+from tests.wallets.factories import address_of, make_deposit
+from tests.wallets.paying import transfer
+from wallets.models import EPOCH, ChainCursor, Transfer
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults]
+USDC = token_address("USDC")
+START_SECONDS = 30.0
+
+
+class Watchers:
+    """A `run_watchers` process; its output is in a file."""
+
+    def __init__(self, log: Path, urls: dict[str, str]) -> None:
+        self.log = log
+        with log.open("w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "run_watchers"],
+                cwd=ROOT,
+                env=environment(urls),
+                stdout=output,
+                stderr=output,
+            )
+
+    def said(self, words: str) -> bool:
+        return words in self.log.read_text()
+
+    def end(self) -> None:
+        # A frozen process gets its signals once it goes on.
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+
+
+def environment(urls: dict[str, str]) -> dict[str, str]:
+    """Settings of a gateway that uses this test's database and these nodes."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("CHAIN_")
+    }
+    database = urlsplit(os.environ["DATABASE_URL"])
+    name = f"/{connection.settings_dict['NAME']}"
+    chains = {f"CHAIN_{chain}_RPC_URLS": url for chain, url in urls.items()}
+    tokens = {f"CHAIN_{chain}_TOKEN_USDC": USDC for chain in urls}
+    return kept | {
+        "DATABASE_URL": database._replace(path=name).geturl(),
+        "FLORIN_ENV": "development",
+        "CHAIN_NETWORK": "local",
+        "CHAIN_POLL_SECONDS": "0.1",
+        **chains,
+        **tokens,
+    }
+
+
+Start = Callable[..., Watchers]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[Watchers] = []
+
+    def start_watchers(**urls: str) -> Watchers:
+        watchers = Watchers(tmp_path / f"{len(started)}.log", urls)
+        started.append(watchers)
+        wait_until(
+            lambda: watchers.said("Watching: ") or watchers.process.poll() is not None,
+            seconds=START_SECONDS,
+        )
+        return watchers
+
+    yield start_watchers
+    for watchers in started:
+        watchers.end()
+
+
+def owner() -> str:
+    return ChainCursor.objects.get(chain="base").owner
+
+
+def is_read(node: Anvil, chain: str = "base") -> bool:
+    cursor = ChainCursor.objects.filter(chain=chain).first()
+    return cursor is not None and cursor.height == node.block_number()
+
+
+def units_seen() -> list[int]:
+    return [
+        int(units)
+        for units in Transfer.objects.order_by("units").values_list("units", flat=True)
+    ]
+
+
+def test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back(
+    start: Start, base_node: Anvil, polygon_node: Anvil
+) -> None:
+    watchers = start(BASE=base_node.url, POLYGON=polygon_node.url)
+    to = address_of(make_deposit())
+    transfer(base_node, payer(base_node), USDC, to, 25)
+    transfer(polygon_node, payer(polygon_node), USDC, to, 26)
+    wait_until(lambda: units_seen() == [25, 26])
+    watchers.process.send_signal(signal.SIGTERM)
+    assert watchers.process.wait(20) == 0
+    assert watchers.said("Watching: base, polygon.")
+    assert list(ChainCursor.objects.values_list("owner", flat=True)) == ["", ""]
+
+
+def test_a_killed_watcher_is_followed_by_another(
+    start: Start, base_node: Anvil
+) -> None:
+    to = address_of(make_deposit())
+    first = start(BASE=base_node.url)
+    wait_until(lambda: is_read(base_node))
+    second = start(BASE=base_node.url)
+    first.process.kill()
+    transfer(base_node, payer(base_node), USDC, to, 25)
+    # Its lease runs out after ten seconds; here they pass at once.
+    wait_until(lambda: first.process.poll() is not None)
+    ChainCursor.objects.update(lease_until=EPOCH)
+    wait_until(lambda: units_seen() == [25])
+    assert str(second.process.pid) in owner()
+
+
+def test_a_frozen_watcher_that_wakes_up_harms_nothing(
+    start: Start, base_node: Anvil
+) -> None:
+    to = address_of(make_deposit())
+    first = start(BASE=base_node.url)
+    wait_until(lambda: is_read(base_node))
+    second = start(BASE=base_node.url)
+    first.process.send_signal(signal.SIGSTOP)
+    ChainCursor.objects.update(lease_until=EPOCH)
+    base_node.reorg(1)
+    transfer(base_node, payer(base_node), USDC, to, 25)
+    wait_until(lambda: units_seen() == [25])
+    first.process.send_signal(signal.SIGCONT)
+    transfer(base_node, payer(base_node), USDC, to, 26)
+    wait_until(lambda: units_seen() == [25, 26])
+    assert is_read(base_node)
+    assert second.process.poll() is None
+
+
+def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(
+    start: Start, base_node: Anvil
+) -> None:
+    to = address_of(make_deposit())
+    with RpcProxy(base_node.url) as proxy:
+        start(BASE=proxy.url)
+        wait_until(lambda: is_read(base_node))
+        proxy.fault = faults.drops
+        wait_until(lambda: bool(ChainCursor.objects.get().last_error))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        transfer(base_node, payer(base_node), USDC, to, 25)
+        proxy.fault = faults.honest
+        wait_until(lambda: units_seen() == [25], seconds=20)
+        assert ChainCursor.objects.get().last_error == ""
+
+
+def test_a_node_of_another_chain_is_refused_loudly(
+    start: Start, base_node: Anvil
+) -> None:
+    watchers = start(POLYGON=base_node.url)
+    assert watchers.process.wait(20) == 1
+    assert watchers.said("polygon is not watched")
+    assert watchers.said("chain id 8453, not 137")
+
+
+def test_the_other_chains_are_read_all_the_same(start: Start, base_node: Anvil) -> None:
+    watchers = start(POLYGON=base_node.url, BASE=base_node.url)
+    wait_until(lambda: is_read(base_node))
+    assert watchers.said("polygon is not watched")
+    assert watchers.said("Watching: base.")

@@ -1,0 +1,169 @@
+"""What is offered, and how the chains are said to be."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.states import Mode
+from tests.factories import WALLET, make_merchant, make_wallet
+from wallets import selectors
+from wallets.models import EXACT_AMOUNT_CHAINS, ChainCursor
+from wallets.networks import chains
+from wallets.selectors import TEST_DESTINATION, offerable_chains
+from wallets.states import ChainStatus
+
+pytestmark = pytest.mark.django_db
+NODES = {
+    "BASE_RPC_URLS": "http://127.0.0.1:1",
+    "POLYGON_RPC_URLS": "http://127.0.0.1:2",
+    "ETHEREUM_RPC_URLS": "http://127.0.0.1:3",
+}
+
+
+@pytest.fixture(autouse=True)
+def local_chains(settings: Any) -> None:
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = dict(NODES)
+    selectors.forget()
+
+
+def make_cursor(chain: str = "base", **overrides: Any) -> ChainCursor:
+    """A chain read to its head just now."""
+    values = {"height": 10, "head": 10, "head_at": timezone.now(), "factory_ok": True}
+    return ChainCursor.objects.create(chain=chain, **(values | overrides))
+
+
+def status_of(chain: str) -> ChainStatus:
+    return selectors.chain_statuses(now=timezone.now())[chain]
+
+
+def test_a_chain_read_to_its_head_is_ok_and_offered_to_who_has_a_wallet_there() -> None:
+    make_cursor()
+    merchant = make_merchant()
+    make_wallet(merchant)
+    assert status_of("base") == ChainStatus.OK
+    [offered] = offerable_chains(merchant.pk, Mode.LIVE)
+    assert (offered.name, offered.tokens) == ("base", ["USDC"])
+    assert offered.destination == bytes.fromhex(WALLET[2:])
+    assert offerable_chains(make_merchant().pk, Mode.LIVE) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({"head_at": None}, ChainStatus.DOWN),
+        ({"head_at": timezone.now() - timedelta(minutes=5)}, ChainStatus.DOWN),
+        ({"halted_reason": "a deep reorganisation"}, ChainStatus.DOWN),
+        ({"head_at": timezone.now() - timedelta(seconds=30)}, ChainStatus.DELAYED),
+        ({"head": 100}, ChainStatus.DELAYED),
+        ({"height": None}, ChainStatus.OK),
+    ],
+)
+def test_status_follows_the_watchers_own_lag(
+    facts: dict[str, Any], status: str
+) -> None:
+    make_cursor(**facts)
+    assert status_of("base") == status
+
+
+def test_a_node_that_stands_still_is_noticed_on_public_networks_alone(
+    settings: Any,
+) -> None:
+    make_cursor(head_time=timezone.now() - timedelta(hours=1))
+    assert status_of("base") == ChainStatus.OK
+    settings.CHAIN_NETWORK = "mainnet"
+    assert status_of("base") == ChainStatus.DOWN
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"halted_reason": "x"},
+        {"head_at": None},
+        {"factory_ok": False},
+        {"factory_ok": None},
+    ],
+)
+def test_a_chain_that_is_down_or_has_no_factory_is_not_offered(
+    facts: dict[str, Any],
+) -> None:
+    make_cursor(**facts)
+    merchant = make_merchant()
+    make_wallet(merchant)
+    assert offerable_chains(merchant.pk, Mode.LIVE) == []
+
+
+def test_a_chain_without_a_node_is_known_and_not_offered(settings: Any) -> None:
+    make_cursor()
+    settings.CHAIN_SETTINGS = {}
+    merchant = make_merchant()
+    make_wallet(merchant)
+    assert status_of("base") == ChainStatus.DOWN
+    assert offerable_chains(merchant.pk, Mode.LIVE) == []
+
+
+def test_exact_amount_chains_are_not_offered_live_even_when_they_are_read() -> None:
+    make_cursor("ethereum")
+    merchant = make_merchant()
+    make_wallet(merchant, "ethereum")
+    assert status_of("ethereum") == ChainStatus.OK
+    assert offerable_chains(merchant.pk, Mode.LIVE) == []
+
+
+def test_test_mode_offers_every_chain_and_prefers_the_merchants_own_wallet() -> None:
+    merchant, stranger = make_merchant(), make_merchant()
+    make_wallet(merchant, "polygon")
+    mine = {one.name: one for one in offerable_chains(merchant.pk, Mode.TEST)}
+    assert list(mine) == list(chains())
+    assert mine["base"].destination == bytes.fromhex(WALLET[2:])
+    assert mine["tron"].destination is None
+    [base, *_] = offerable_chains(stranger.pk, Mode.TEST)
+    assert base.destination == TEST_DESTINATION
+
+
+def test_the_constraint_names_the_exact_amount_chains_of_the_registry() -> None:
+    exact = {name for name, spec in chains().items() if spec.exact_amount_required}
+    assert exact == set(EXACT_AMOUNT_CHAINS)
+
+
+def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(
+    client: Client,
+) -> None:
+    make_cursor()
+    answer = client.get("/api/v1/chains", headers={"Authorization": "Bearer nonsense"})
+    assert answer.status_code == 200
+    data = answer.json()["data"]
+    assert [one["chain"] for one in data] == [
+        "base",
+        "polygon",
+        "solana",
+        "ton",
+        "tron",
+        "ethereum",
+    ]
+    assert data[0] == {
+        "chain": "base",
+        "name": "Base",
+        "chainId": 8453,
+        "tokens": ["USDC"],
+        "tokenContracts": {
+            "USDC": {
+                "address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+                "decimals": 6,
+            }
+        },
+        "exactAmountRequired": False,
+        "estimatedConfirmSec": 24,
+        "confirmations": 12,
+        "gasTier": "low",
+        "priority": 0,
+        "badge": "Recommended",
+        "explorerTx": None,
+        "status": "ok",
+    }
+    assert data[1]["tokens"] == ["USDC", "USDT"]
+    assert [one["status"] for one in data[1:]] == ["down"] * 5
+    assert answer["X-RateLimit-Limit"] == "60"

@@ -1,0 +1,251 @@
+"""Writing transfers by hand, as test mode does, and choosing where a merchant's money goes."""
+
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.test import override_settings
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from accounts.states import Mode
+from gateway.core import valkey
+from gateway.core.errors import ConflictError, InvalidRequestError
+from tests.factories import NOON, WALLET, make_merchant, make_user
+from tests.wallets.factories import address_of, make_deposit
+from wallets.forwarder import FACTORY_ADDRESS, checksum
+from wallets.models import DepositAddress, ReceivingWallet, Transfer
+from wallets.selectors import receiving_wallets
+from wallets.services import (
+    NewTransfer,
+    confirm_transfers,
+    orphan_transfers,
+    record_transfers,
+    revive_transfers,
+    set_receiving_wallet,
+)
+from wallets.states import TransferState
+
+pytestmark = pytest.mark.django_db
+LATER = NOON + timedelta(seconds=5)
+OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+
+
+def new_transfer(deposit: DepositAddress, **overrides: Any) -> NewTransfer:
+    """A simulated payment of 25 USDC on Base."""
+    values: dict[str, Any] = {
+        "chain": "base",
+        "tx_hash": f"0x{secrets.token_hex(32)}",
+        "position": 0,
+        "token": "USDC",
+        "token_address": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "units": 25_000_000,
+        "sender": OTHER,
+        "recipient": address_of(deposit),
+        "deposit_id": deposit.pk,
+        "merchant_id": deposit.merchant_id,
+        "mode": deposit.mode,
+        "block_height": 0,
+        "block_hash": "simulated",
+        "block_time": NOON,
+    }
+    return NewTransfer(**(values | overrides))
+
+
+def test_a_recorded_transfer_is_queued_for_its_consumers() -> None:
+    transfer = new_transfer(make_deposit(mode=Mode.TEST))
+    [pk] = record_transfers([transfer], now=NOON)
+    written = Transfer.objects.get(pk=pk)
+    assert (written.state, written.queued_at, written.detected_at) == (
+        "detected",
+        NOON,
+        NOON,
+    )
+    assert written.units == 25_000_000
+    assert list(Transfer.objects.queued()) == [written]
+
+
+def test_recording_twice_writes_once() -> None:
+    transfer = new_transfer(make_deposit())
+    assert len(record_transfers([transfer], now=NOON)) == 1
+    assert record_transfers([transfer], now=LATER) == []
+    assert Transfer.objects.get().queued_at == NOON
+
+
+def test_nothing_to_record_is_no_question_at_all(
+    django_assert_num_queries: Any,
+) -> None:
+    with django_assert_num_queries(0):
+        assert record_transfers([], now=NOON) == []
+
+
+def test_an_orphaned_transfer_comes_back_with_what_its_transaction_does_now() -> None:
+    deposit = make_deposit(mode=Mode.TEST)
+    first = new_transfer(deposit)
+    ids = record_transfers([first], now=NOON)
+    orphan_transfers(ids, now=NOON)
+    again = new_transfer(deposit, tx_hash=first.tx_hash, units=7, block_hash="another")
+    assert record_transfers([again], now=LATER) == ids
+    row = Transfer.objects.get()
+    assert (row.state, row.units, row.block_hash) == ("detected", 7, "another")
+    assert (row.orphaned_at, row.queued_at) == (None, LATER)
+
+
+def test_a_transaction_that_pays_another_address_after_a_fork_is_not_taken_for_the_first() -> (
+    None
+):
+    first = new_transfer(make_deposit())
+    record_transfers([first], now=NOON)
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    other = new_transfer(make_deposit(), tx_hash=first.tx_hash)
+    assert record_transfers([other], now=LATER) == []
+    assert Transfer.objects.get().state == TransferState.ORPHANED
+
+
+def test_a_confirmed_transfer_is_never_moved_by_recording_it_again() -> None:
+    transfer = new_transfer(make_deposit(mode=Mode.TEST))
+    confirm_transfers(record_transfers([transfer], now=NOON), now=NOON)
+    moved = new_transfer(
+        DepositAddress.objects.get(), tx_hash=transfer.tx_hash, block_hash="another"
+    )
+    assert record_transfers([moved], now=LATER) == []
+    assert Transfer.objects.get().state == TransferState.CONFIRMED
+
+
+def test_simulated_transfers_are_confirmed_orphaned_and_revived_on_command() -> None:
+    ids = record_transfers([new_transfer(make_deposit(mode=Mode.TEST))], now=NOON)
+    for change, state in [
+        (orphan_transfers, "orphaned"),
+        (revive_transfers, "detected"),
+        (confirm_transfers, "confirmed"),
+        (orphan_transfers, "orphaned"),
+    ]:
+        Transfer.objects.update(queued_at=None)
+        assert change(ids, now=LATER) == 1
+        assert change(ids, now=LATER) == 0
+        row = Transfer.objects.get()
+        assert (row.state, row.queued_at) == (state, LATER)
+
+
+@pytest.mark.parametrize("change", [confirm_transfers, orphan_transfers])
+def test_live_transfers_obey_no_command(change: Any) -> None:
+    ids = record_transfers([new_transfer(make_deposit(mode=Mode.LIVE))], now=NOON)
+    assert change(ids, now=LATER) == 0
+    assert Transfer.objects.get().state == TransferState.DETECTED
+
+
+heard: list[str] = []
+
+
+@current_app.task(name="tests.hear", shared=False)  # type: ignore[untyped-decorator]
+def hear() -> None:
+    heard.append("rung")
+
+
+@pytest.fixture
+def fresh_valkey() -> Iterator[None]:
+    """Let REDIS_URL count anew: the process keeps its client, and remembers for a second that it failed."""
+    valkey.client.cache_clear()
+    yield
+    valkey.client.cache_clear()
+    valkey._breaker.closed_again_at = 0.0
+
+
+@pytest.mark.usefixtures("fresh_valkey")
+@pytest.mark.parametrize(
+    "url", ["", "redis://127.0.0.1:1/0"], ids=["no broker", "broker is away"]
+)
+def test_without_a_broker_consumers_run_here_after_commit(
+    settings: Any, django_capture_on_commit_callbacks: Any, url: str
+) -> None:
+    heard.clear()
+    deposit = make_deposit()
+    with (
+        override_settings(REDIS_URL=url, TRANSFER_CONSUMERS=["tests.hear"]),
+        django_capture_on_commit_callbacks(execute=True) as callbacks,
+    ):
+        record_transfers([new_transfer(deposit)], now=NOON)
+        record_transfers([new_transfer(deposit)], now=NOON)
+        assert heard == []
+    assert heard == ["rung"]
+    assert len(callbacks) == 1
+
+
+def test_a_receiving_wallet_is_kept_in_canonical_form_and_audited() -> None:
+    merchant, owner = make_merchant(), make_user()
+    wallet = set_receiving_wallet(
+        merchant, chain="base", address=WALLET.lower(), now=NOON, actor=owner
+    )
+    assert wallet.address == WALLET
+    [entry] = AuditEntry.objects.filter(action="receiving_wallet.set")
+    assert (entry.actor, entry.object_id) == (owner, "base")
+    assert (entry.before, entry.after) == (None, {"address": WALLET})
+
+
+def test_a_new_receiving_wallet_retires_the_old_one(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    merchant = make_merchant()
+    old = set_receiving_wallet(merchant, chain="base", address=WALLET, now=NOON)
+    assert receiving_wallets(merchant.pk) == {"base": WALLET}
+    with django_capture_on_commit_callbacks(execute=True):
+        new = set_receiving_wallet(merchant, chain="base", address=OTHER, now=LATER)
+    old.refresh_from_db()
+    assert (old.retired_at, new.retired_at) == (LATER, None)
+    assert receiving_wallets(merchant.pk) == {"base": OTHER}
+
+
+def test_setting_the_same_wallet_again_changes_nothing() -> None:
+    merchant = make_merchant()
+    first = set_receiving_wallet(merchant, chain="base", address=WALLET, now=NOON)
+    assert (
+        set_receiving_wallet(merchant, chain="base", address=WALLET, now=LATER) == first
+    )
+    assert AuditEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("chain", "address", "code"),
+    [
+        ("bitcoin", WALLET, "chain_unsupported"),
+        ("base", "0x12", "address_invalid"),
+        ("base", WALLET.replace("C", "c", 1), "address_invalid"),
+        ("base", "0x" + "0" * 40, "address_invalid"),
+        ("base", checksum(FACTORY_ADDRESS), "address_invalid"),
+        ("tron", WALLET, "address_invalid"),
+    ],
+)
+def test_addresses_that_would_lose_the_money_are_refused(
+    chain: str, address: str, code: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        set_receiving_wallet(make_merchant(), chain=chain, address=address, now=NOON)
+    assert caught.value.code == code
+    assert not ReceivingWallet.objects.exists()
+
+
+def test_token_contracts_and_deposit_addresses_receive_nothing_for_a_merchant() -> None:
+    usdc = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+    for address in (usdc, address_of(make_deposit())):
+        with pytest.raises(InvalidRequestError):
+            set_receiving_wallet(
+                make_merchant(), chain="base", address=address, now=NOON
+            )
+
+
+def test_where_amounts_tell_payments_apart_two_merchants_share_no_wallet() -> None:
+    set_receiving_wallet(make_merchant(), chain="ethereum", address=WALLET, now=NOON)
+    with pytest.raises(ConflictError) as caught:
+        set_receiving_wallet(
+            make_merchant(), chain="ethereum", address=WALLET, now=NOON
+        )
+    assert caught.value.code == "duplicate"
+
+
+def test_on_chains_with_deposit_addresses_they_may() -> None:
+    for merchant in (make_merchant(), make_merchant()):
+        set_receiving_wallet(merchant, chain="base", address=WALLET, now=timezone.now())
+    assert ReceivingWallet.objects.count() == 2

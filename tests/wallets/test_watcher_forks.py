@@ -1,0 +1,264 @@
+"""Reorganisations: what they remove is orphaned, what they move is followed, and a too deep one stops the chain."""
+
+from collections.abc import Iterator, Sequence
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from tests.nodes.abi import encode_call
+from tests.nodes.anvil import Anvil
+from tests.nodes.fixtures import StartNode
+from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.tokens import token_address
+from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
+from tests.wallets.paying import send_raw, transfer
+from wallets.models import Block, ChainCursor, Transfer
+from wallets.states import TransferState
+from wallets.watcher import Outcome, Watcher
+
+pytestmark = pytest.mark.django_db
+USDC = token_address("USDC")
+DETECTED, CONFIRMED, ORPHANED = TransferState
+
+
+@pytest.fixture
+def watcher(base_node: Anvil) -> Iterator[Watcher]:
+    watcher = make_watcher(base_node.url)
+    yield watcher
+    watcher.close()
+
+
+def signed_transfer(node: Anvil, to: str, units: int) -> str:
+    """A raw transaction that pays, not sent yet."""
+    data = encode_call("transfer(address,uint256)", to, units)
+    return node.sign(payer(node), to=USDC, data=data)
+
+
+def fork(node: Anvil, depth: int, *, include: Sequence[tuple[str, int]] = ()) -> None:
+    """Replace the newest blocks by others: an empty block mined in the same second would be the same block."""
+    other = node.sign(node.accounts[9], to=node.accounts[8].address, value=1)
+    node.reorg(depth, include=[(other, 0), *include])
+
+
+def assert_follows_the_node(node: Anvil) -> None:
+    cursor = ChainCursor.objects.get()
+    block = node.block()
+    assert (cursor.height, cursor.block_hash) == (
+        int(block["number"], 16),
+        block["hash"],
+    )
+    assert not cursor.halted_reason
+    for stored in Block.objects.all():
+        assert node.block(stored.height)["hash"] == stored.hash
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+def test_a_transaction_that_a_fork_drops_is_orphaned(
+    base_node: Anvil, watcher: Watcher, depth: int
+) -> None:
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    base_node.mine(depth - 1)
+    read_all(watcher)
+    Transfer.objects.update(queued_at=None)
+    fork(base_node, depth)
+    base_node.mine()
+    read_all(watcher)
+    lost = Transfer.objects.get()
+    assert (lost.state, lost.confirmed_at) == (ORPHANED, None)
+    assert lost.queued_at is not None
+    assert_follows_the_node(base_node)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it_is_now(
+    base_node: Anvil, watcher: Watcher, depth: int
+) -> None:
+    raw = signed_transfer(base_node, address_of(make_deposit()), 25)
+    send_raw(base_node, raw)
+    base_node.mine(depth - 1)
+    read_all(watcher)
+    before = Transfer.objects.get()
+    fork(base_node, depth, include=[(raw, depth - 1)])
+    moved_to = int(base_node.receipt(before.tx_hash)["blockNumber"], 16)
+    assert moved_to == before.block_height + depth - 1
+    read_all(watcher)
+    after = Transfer.objects.get()
+    assert (after.pk, after.state) == (before.pk, DETECTED)
+    assert after.block_hash != before.block_hash
+    assert after.block_height == moved_to
+    base_node.mine(6)
+    read_all(watcher)
+    assert Transfer.objects.get().state == CONFIRMED
+    assert_follows_the_node(base_node)
+
+
+def test_after_a_fork_nothing_is_vouched_for_until_the_new_blocks_were_read(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    base_node.mine(3)
+    read_all(watcher)
+    assert ChainCursor.objects.get().read_through_at is not None
+    fork(base_node, 2)
+    assert watcher.tick(now=timezone.now()) is Outcome.AHEAD
+    assert ChainCursor.objects.get().read_through_at is None
+    now = timezone.now()
+    read_all(watcher, now=now)
+    assert ChainCursor.objects.get().read_through_at == now
+
+
+def test_a_transaction_that_returns_later_is_revived(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    raw = signed_transfer(base_node, address_of(make_deposit()), 25)
+    send_raw(base_node, raw)
+    read_all(watcher)
+    fork(base_node, 1)
+    base_node.mine()
+    read_all(watcher)
+    assert Transfer.objects.get().state == ORPHANED
+    send_raw(base_node, raw)
+    read_all(watcher)
+    revived = Transfer.objects.get()
+    assert (revived.state, revived.orphaned_at) == (DETECTED, None)
+    assert revived.block_height == base_node.block_number()
+
+
+def test_other_money_at_the_same_place_after_a_fork_is_not_taken_for_the_first(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    first = make_deposit()
+    transfer(base_node, payer(base_node), USDC, address_of(first), 25)
+    read_all(watcher)
+    fork(base_node, 1)
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 30)
+    read_all(watcher)
+    states = Transfer.objects.order_by("pk").values_list("units", "state")
+    assert list(states) == [(25, ORPHANED), (30, DETECTED)]
+
+
+def test_a_fork_that_is_seen_in_the_middle_of_catching_up_is_followed(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    base_node.mine(3)
+    read_all(watcher)
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    base_node.mine(2)
+    watcher.tick(now=timezone.now())
+    fork(base_node, 5)
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 30)
+    read_all(watcher)
+    states = Transfer.objects.order_by("pk").values_list("units", "state")
+    assert list(states) == [(25, ORPHANED), (30, DETECTED)]
+    assert_follows_the_node(base_node)
+
+
+def test_a_chain_that_lost_its_tip_waits_and_vouches_for_nothing(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    base_node.mine(4)
+    read_all(watcher)
+    before = ChainCursor.objects.get()
+    base_node.shorten(2)
+    assert watcher.tick(now=timezone.now()) is Outcome.IDLE
+    after = ChainCursor.objects.get()
+    assert (after.height, after.read_through_at) == (
+        before.height,
+        before.read_through_at,
+    )
+    base_node.mine(3)
+    read_all(watcher)
+    assert_follows_the_node(base_node)
+
+
+def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    base_node.mine(6)
+    read_all(watcher)
+    assert Transfer.objects.get().state == CONFIRMED
+    fork(base_node, 7)
+    base_node.mine()
+    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
+    cursor = ChainCursor.objects.get()
+    assert "depth 7" in cursor.halted_reason
+    assert Transfer.objects.get().state == CONFIRMED
+
+
+def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    forked_at = base_node.block_number()
+    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+    base_node.mine(6)
+    read_all(watcher)
+    fork(base_node, 7)
+    base_node.mine()
+    read_all(watcher)
+    told = StringIO()
+    call_command("resume_chain", "base", str(forked_at), stdout=told)
+    assert "1 transfers wait" in told.getvalue()
+    assert Transfer.objects.get().state == ORPHANED
+    read_all(watcher)
+    assert_follows_the_node(base_node)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("base", "5"), ("base", "-1")], ids=["unread", "negative"]
+)
+def test_only_a_chain_that_was_read_can_go_on(arguments: tuple[str, str]) -> None:
+    with pytest.raises(CommandError):
+        call_command("resume_chain", "--", *arguments)
+
+
+def test_reading_begins_at_the_head_with_room_to_follow_a_fork(
+    base_node: Anvil,
+) -> None:
+    to = address_of(make_deposit())
+    transfer(base_node, payer(base_node), USDC, to, 1)
+    base_node.mine(10)
+    public = make_watcher(base_node.url, NETWORK="mainnet")
+    read_all(public)
+    assert not Transfer.objects.exists()
+    fork(base_node, 3)
+    transfer(base_node, payer(base_node), USDC, to, 2)
+    read_all(public)
+    assert Transfer.objects.get().units == 2
+    assert_follows_the_node(base_node)
+    public.close()
+
+
+def test_a_local_chain_that_was_replaced_is_read_anew(start_node: StartNode) -> None:
+    first = start_node(8453, extra=["--timestamp", "1700000000"])
+    prepare_chain(first)
+    deposit = make_deposit()
+    transfer(first, payer(first), USDC, address_of(deposit), 25)
+    first.mine(6)
+    transfer(first, payer(first), USDC, address_of(deposit), 26)
+    watcher = make_watcher(first.url)
+    read_all(watcher)
+    first.stop()
+    second = start_node(8453, port=first.port, extra=["--timestamp", "1700000001"])
+    prepare_chain(second)
+    transfer(second, payer(second), USDC, address_of(deposit), 27)
+    read_all(watcher)
+    states = Transfer.objects.order_by("pk").values_list("units", "state")
+    assert list(states) == [(25, CONFIRMED), (26, ORPHANED), (27, DETECTED)]
+    assert ChainCursor.objects.get().factory_ok is True
+    assert_follows_the_node(second)
+    watcher.close()
+
+
+def test_a_public_chain_with_another_first_block_stops(base_node: Anvil) -> None:
+    watcher = make_watcher(base_node.url)
+    read_all(watcher)
+    ChainCursor.objects.update(genesis_hash="0x" + "00" * 32)
+    watcher.close()
+    watcher = make_watcher(base_node.url, NETWORK="mainnet")
+    assert watcher.tick(now=timezone.now()) is Outcome.AHEAD
+    assert watcher.tick(now=timezone.now()) is Outcome.HALTED
+    assert "another chain" in ChainCursor.objects.get().halted_reason
+    watcher.close()

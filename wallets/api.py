@@ -1,0 +1,59 @@
+"""Chain metadata, for building a network selector."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.core.api import ApiView
+from gateway.core.openapi import errors
+from wallets.chains.registry import ChainSpec
+from wallets.networks import chains
+from wallets.schemas import CHAIN_LIST
+from wallets.selectors import chain_statuses
+from wallets.states import ChainStatus
+
+
+class ChainCollection(ApiView):
+    """`/api/v1/chains`."""
+
+    # No key is read here, so that everybody counts by address and a wrong key hurts nobody.
+    authentication_classes = ()
+    key_required = False
+
+    @extend_schema(
+        operation_id="listChains",
+        tags=["Chains"],
+        auth=[],
+        responses={200: CHAIN_LIST, **errors(429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List the supported chains, the recommended one first. Needs no key."""
+        statuses = chain_statuses(now=timezone.now())
+        return Response(
+            {"data": [_chain(spec, statuses) for spec in chains().values()]}
+        )
+
+
+def _chain(spec: ChainSpec, statuses: Mapping[str, ChainStatus]) -> dict[str, Any]:
+    return {
+        "chain": spec.name,
+        "name": spec.title,
+        "chainId": spec.chain_id,
+        "tokens": [token.symbol for token in spec.accepted_tokens],
+        "tokenContracts": {
+            token.symbol: {"address": token.address, "decimals": token.decimals}
+            for token in spec.accepted_tokens
+        },
+        "exactAmountRequired": spec.exact_amount_required,
+        "estimatedConfirmSec": spec.estimated_confirm_seconds,
+        "confirmations": spec.confirmations,
+        "gasTier": spec.gas_tier,
+        "priority": spec.priority,
+        "badge": spec.badge,
+        "explorerTx": spec.explorer_tx,
+        "status": statuses[spec.name],
+    }

@@ -1,0 +1,13 @@
+"""The wallets app."""
+
+from django.apps import AppConfig
+
+
+class WalletsConfig(AppConfig):
+    """Brings the checks of the chain settings."""
+
+    name = "wallets"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from wallets import checks  # noqa: F401 - importing registers them

@@ -1,0 +1,48 @@
+"""Telling the consumers that transfers changed. The bell may be lost: they also look by themselves."""
+
+import redis
+import structlog
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from gateway.core import valkey
+
+log = structlog.get_logger(__name__)
+
+
+def ring_after_commit() -> None:
+    """Ring the consumers once the caller's transaction is committed, however often it asks for that."""
+    waiting = transaction.get_connection().run_on_commit
+    if all(callback is not ring_consumers for _, callback, _ in waiting):
+        transaction.on_commit(ring_consumers, robust=True)
+
+
+def ring_consumers() -> None:
+    """Wake the tasks in TRANSFER_CONSUMERS; without a broker, run them here and now."""
+    for name in settings.TRANSFER_CONSUMERS:
+        if not _send(name):
+            _run_here(name)
+
+
+def _send(name: str) -> bool:
+    def send(client: redis.Redis) -> bool:
+        # Celery waits seconds for a broker that is away; this costs a time-out at most, and that once a second.
+        client.ping()
+        try:
+            current_app.send_task(name, retry=False, ignore_result=True)
+        except OperationalError as error:
+            raise ConnectionError from error
+        return True
+
+    return bool(valkey.attempt(send))
+
+
+def _run_here(name: str) -> None:
+    if name not in current_app.tasks:
+        # Workers import their tasks at start, other processes only when they need one.
+        current_app.loader.import_default_modules()
+    result = current_app.tasks[name].apply()
+    if result.failed():
+        log.error("consumer failed", task=name, error=type(result.result).__name__)

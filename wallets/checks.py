@@ -1,0 +1,84 @@
+"""System checks of the chain settings, so that a mistake is told at start and not by a lost payment.
+
+wallets.E001 unknown network            wallets.E005 malformed token contract
+wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
+wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
+wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, register
+
+from wallets.chains.adapters import open_pool
+from wallets.chains.registry import (
+    ChainConfigError,
+    ChainSpec,
+    load_chain,
+    unknown_settings,
+)
+from wallets.chains.specs import CHAINS
+from wallets.networks import watched_chains
+
+TAG = "chains"
+_ID_OF = {
+    "_NETWORK": "wallets.E001",
+    "_RPC_URLS": "wallets.E002",
+    "_CHAIN_ID": "wallets.E003",
+    "_CONFIRMATIONS": "wallets.E004",
+    "_START_BLOCK": "wallets.E004",
+    "_POLL_SECONDS": "wallets.E004",
+}
+_TOKEN_ID = "wallets.E005"  # noqa: S105 - a kind of mistake
+_HINT = "The docstring of wallets/chains/registry.py and docs/guide/configuration.md list the chain settings."
+
+
+@register(TAG)
+def check_chain_settings(**_: Any) -> list[CheckMessage]:
+    """Tell every chain setting that cannot be used or that nothing reads."""
+    errors = {error.msg: error for error in _setting_errors()}
+    unknown = [
+        checks.Warning(f"Nothing reads {name}.", hint=_HINT, id="wallets.W001")
+        for name in unknown_settings(settings.CHAIN_SETTINGS)
+    ]
+    return [*errors.values(), *unknown]
+
+
+@register(TAG, deploy=True)
+def check_nodes(**_: Any) -> list[CheckMessage]:
+    """Ask the nodes whether they belong to their chains."""
+    if any(_setting_errors()):
+        return []
+    return [message for spec in watched_chains() for message in _node_messages(spec)]
+
+
+def _setting_errors() -> Iterator[Error]:
+    for facts in CHAINS:
+        try:
+            load_chain(
+                facts, network=settings.CHAIN_NETWORK, settings=settings.CHAIN_SETTINGS
+            )
+        except ChainConfigError as error:
+            yield Error(str(error), hint=_HINT, id=_id_of(error.setting))
+
+
+def _id_of(setting: str) -> str:
+    return next((i for end, i in _ID_OF.items() if setting.endswith(end)), _TOKEN_ID)
+
+
+def _node_messages(spec: ChainSpec) -> Iterator[CheckMessage]:
+    setting = f"CHAIN_{spec.name.upper()}_RPC_URLS"
+    with closing(open_pool(spec)) as pool:
+        for mismatch in pool.mismatches():
+            hint = f"Correct {setting}, or CHAIN_NETWORK if it is meant to be another network."
+            yield Error(f"{mismatch}.", hint=hint, id="wallets.E006")
+    if len(spec.rpc_urls) == 1 and not spec.is_local:
+        yield checks.Warning(
+            f"{spec.title} is read from one node only.",
+            hint=f"Name a second provider in {setting}, for when the first fails.",
+            id="wallets.W002",
+        )

@@ -1,0 +1,238 @@
+"""Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models.functions import Greatest
+
+from accounts.states import Mode
+from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
+from wallets.chains.registry import ChainSpec
+from wallets.leases import Lease, fenced
+from wallets.models import Block, ChainCursor
+from wallets.selectors import live_deposits
+from wallets.services import (
+    NewTransfer,
+    confirm_through,
+    orphan_above,
+    record_transfers,
+)
+from wallets.states import TransferState
+
+LEAST_KEPT_BLOCKS = 256
+"""Hashes are kept this far below the head: deeper than any reorganisation we follow."""
+
+
+class Owners:
+    """Remembers which recipients were ours, so that what was asked while reading is not asked again to write."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[int, int]] = {}
+
+    def ours(self, keys: set[bytes]) -> frozenset[bytes]:
+        """Return those of the addresses that are live deposit addresses."""
+        found = live_deposits(keys)
+        self._known |= found
+        return frozenset(found)
+
+    def owned(self, transfer: TokenTransfer) -> NewTransfer:
+        """Return the transfer with its owner. Raises KeyError for an address that `ours` did not name."""
+        deposit_id, merchant_id = self._known[transfer.recipient_key]
+        return NewTransfer(
+            chain=transfer.chain,
+            tx_hash=transfer.tx_hash,
+            position=transfer.position,
+            token=transfer.token,
+            token_address=transfer.token_address,
+            units=transfer.units,
+            sender=transfer.sender,
+            recipient=transfer.recipient,
+            deposit_id=deposit_id,
+            merchant_id=merchant_id,
+            mode=Mode.LIVE,
+            block_height=transfer.block_height,
+            block_hash=transfer.block_hash,
+            block_time=transfer.block_time,
+        )
+
+
+def begin(lease: Lease, block: BlockRef) -> None:
+    """Start reading a chain after `block`."""
+    with fenced(lease):
+        _keep_blocks(lease.chain, [block])
+        _cursor(lease).update(height=block.height, block_hash=block.hash)
+
+
+def begin_at_height(lease: Lease, height: int) -> None:
+    """Start reading a chain after `height`, whatever block is there."""
+    with fenced(lease):
+        _cursor(lease).update(height=height, block_hash="")
+
+
+def commit_reading(
+    lease: Lease,
+    spec: ChainSpec,
+    *,
+    reading: Reading,
+    transfers: Sequence[NewTransfer],
+    head: Head,
+    final_height: int,
+    window: int,
+    now: datetime,
+) -> int:
+    """Write a window whole and advance the cursor; return how many transfers were new. Raises LeaseLostError.
+
+    `now` is when the pass began that read it.
+    """
+    lowest = head.block.height - kept_blocks(spec)
+    with fenced(lease):
+        new = len(record_transfers(transfers, now=now))
+        _keep_blocks(spec.name, [b for b in reading.blocks if b.height > lowest])
+        Block.objects.filter(chain=spec.name, height__lte=lowest).delete()
+        confirm_through(spec.name, final_height, now=now)
+        _cursor(lease).update(
+            height=reading.last, block_hash=reading.blocks[-1].hash, window=window
+        )
+        _note_head(lease, head, now=now)
+        if reading.last == head.block.height:
+            _vouch(lease, spec, head=head, now=now)
+    return new
+
+
+def commit_idle(
+    lease: Lease, spec: ChainSpec, *, head: Head, final_height: int, now: datetime
+) -> None:
+    """Write that the chain was read to its head and had nothing new. Raises LeaseLostError."""
+    with fenced(lease):
+        confirm_through(lease.chain, final_height, now=now)
+        _note_head(lease, head, now=now)
+        _vouch(lease, spec, head=head, now=now)
+
+
+def commit_window(lease: Lease, window: int) -> None:
+    """Remember how many blocks to ask for at once."""
+    with fenced(lease):
+        _cursor(lease).update(window=window)
+
+
+def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
+    """Go back to a block that is still in the chain; return how many transfers were lost above it."""
+    with fenced(lease):
+        lost = orphan_above(lease.chain, fork.height, now=now)
+        Block.objects.filter(chain=lease.chain, height__gt=fork.height).delete()
+        # What is mined again instead may hold payments in time: nothing is vouched for until it was read.
+        _cursor(lease).update(
+            height=fork.height, block_hash=fork.hash, read_through_at=None
+        )
+    return lost
+
+
+def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
+    """Begin anew on a local chain that was replaced; return how many transfers it took with it.
+
+    What was not final then can never become so and counts as orphaned. What was final stays: its checkouts are
+    completed, and a developer's history should survive the restart of a node.
+    """
+    with fenced(lease):
+        lost = orphan_above(lease.chain, -1, now=now, states=[TransferState.DETECTED])
+        Block.objects.filter(chain=lease.chain).delete()
+        _cursor(lease).update(
+            genesis_hash=genesis_hash,
+            height=None,
+            block_hash="",
+            head=None,
+            read_through_at=None,
+            factory_ok=None,
+        )
+    return lost
+
+
+def remember_genesis(lease: Lease, genesis_hash: str) -> None:
+    """Write down the chain's first block, which tells it from any other."""
+    with fenced(lease):
+        _cursor(lease).update(genesis_hash=genesis_hash)
+
+
+def note_factory(lease: Lease, *, is_there: bool) -> None:
+    """Write down whether deposit addresses can be used on the chain."""
+    with fenced(lease):
+        _cursor(lease).update(factory_ok=is_there)
+
+
+def halt(lease: Lease, reason: str) -> None:
+    """Stop a chain until a person has looked."""
+    with fenced(lease):
+        _cursor(lease).update(halted_reason=reason[:200])
+
+
+@transaction.atomic
+def resume(chain: str, *, height: int, now: datetime) -> int:
+    """Let a halted chain go on after `height`; return how many transfers above it are taken back until seen again.
+
+    The fence moves, so that a watcher in the middle of a pass cannot undo this.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_RESUME, {"chain": chain, "height": height})
+        if not cursor.rowcount:
+            raise ChainCursor.DoesNotExist(chain)
+    return orphan_above(chain, height, now=now)
+
+
+_RESUME = """
+    WITH forgotten AS (
+        DELETE FROM wallets_block WHERE chain = %(chain)s)
+    UPDATE wallets_chaincursor
+    SET height = %(height)s, block_hash = '', halted_reason = '', fence = fence + 1, owner = '',
+        lease_until = 'epoch', read_through_at = NULL
+    WHERE chain = %(chain)s
+"""
+
+
+def kept_blocks(spec: ChainSpec) -> int:
+    """How many block hashes below the head are kept."""
+    return max(LEAST_KEPT_BLOCKS, 4 * spec.confirmations)
+
+
+def _cursor(lease: Lease) -> QuerySet[ChainCursor]:
+    return ChainCursor.objects.filter(chain=lease.chain)
+
+
+def _note_head(lease: Lease, head: Head, *, now: datetime) -> None:
+    """Write what the node said, and that it could be read, which ends any failure."""
+    _cursor(lease).update(
+        head=head.block.height,
+        head_at=now,
+        head_time=head.block.time,
+        failing_since=None,
+        last_error="",
+    )
+
+
+def _vouch(lease: Lease, spec: ChainSpec, *, head: Head, now: datetime) -> None:
+    """Write up to when everything paid on the chain is known, if the nodes agree that this is its head.
+
+    A node that stands still shows an old head as if it were the newest, so on a public chain nothing is vouched for
+    past the head's own time. A local chain mints only when somebody pays, and has one node.
+    """
+    if not head.agreed:
+        return
+    through = now if spec.is_local else min(now, head.block.time)
+    # Two watchers' clocks may differ: what one vouched for is not taken back by the other.
+    seen = Greatest("read_through_at", Value(through, DateTimeField()))
+    _cursor(lease).update(read_through_at=seen)
+
+
+_KEEP = """
+    INSERT INTO wallets_block (chain, height, hash)
+    SELECT %s, height, hash FROM unnest(%s::bigint[], %s::text[]) AS b(height, hash)
+    ON CONFLICT (chain, height) DO UPDATE SET hash = EXCLUDED.hash
+"""
+
+
+def _keep_blocks(chain: str, blocks: Sequence[BlockRef]) -> None:
+    if blocks:
+        heights, hashes = [b.height for b in blocks], [b.hash for b in blocks]
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP, [chain, heights, hashes])

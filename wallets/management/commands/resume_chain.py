@@ -1,0 +1,38 @@
+"""`manage.py resume_chain CHAIN HEIGHT`: let a stopped chain go on."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from wallets.ingest import resume
+from wallets.models import ChainCursor
+
+
+class Command(BaseCommand):
+    """For a person who has found out where the chain forked, after a watcher stopped at a fork deeper than final."""
+
+    help = (
+        "Read a chain anew after HEIGHT, the last block that is surely in it. Transfers above it count as orphaned "
+        "until they are seen again; completed checkouts stay completed and are marked reversed."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the chain and the height."""
+        parser.add_argument("chain", help="a chain's name, such as base")
+        parser.add_argument("height", type=int, help="the block after which to go on")
+
+    def handle(self, *args: Any, chain: str, height: int, **options: Any) -> None:
+        """Resume. Raises CommandError for a chain that was never read."""
+        if height < 0:
+            raise CommandError("The height must not be negative.")
+        try:
+            lost = resume(chain, height=height, now=timezone.now())
+        except ChainCursor.DoesNotExist:
+            raise CommandError(
+                f"No watcher has read a chain called {chain!r}."
+            ) from None
+        self.stdout.write(
+            f"{chain} goes on after block {height}; {lost} transfers wait to be seen again."
+        )

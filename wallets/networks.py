@@ -1,0 +1,62 @@
+"""The chain registry bound to Django's settings."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from django.conf import settings
+
+from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.specs import Family
+
+
+class _Loaded:
+    """Keeps the registry for the settings it was made from, so that asking costs nothing."""
+
+    def __init__(self) -> None:
+        self._network = ""
+        self._settings: Mapping[str, str] = {}
+        self._chains: Mapping[str, ChainSpec] = MappingProxyType({})
+
+    def get(self) -> Mapping[str, ChainSpec]:
+        network, given = settings.CHAIN_NETWORK, settings.CHAIN_SETTINGS
+        if self._settings is not given or self._network != network:
+            chains = load_chains(network, given)
+            self._network, self._settings = network, given
+            self._chains = MappingProxyType(chains)
+        return self._chains
+
+
+_loaded = _Loaded()
+
+
+def chains() -> Mapping[str, ChainSpec]:
+    """Return every known chain by name, sorted by priority. Raises ChainConfigError, as the system checks do first."""
+    return _loaded.get()
+
+
+def chain_spec(name: str) -> ChainSpec:
+    """Return one chain. Raises KeyError for a name that is none."""
+    return chains()[name]
+
+
+def is_accepted(chain: str, symbol: str) -> bool:
+    """Whether a token can pay a checkout; what people confuse with one is only recorded."""
+    token = chain_spec(chain).tokens.get(symbol)
+    return token is not None and token.accepted
+
+
+def watched_chains() -> list[ChainSpec]:
+    """Return the chains that a watcher of ours can read: those with an adapter and a node."""
+    return [
+        spec
+        for spec in chains().values()
+        if spec.rpc_urls and spec.family is Family.EVM
+    ]
+
+
+def poll_seconds(spec: ChainSpec) -> float:
+    """Return how often to ask a chain for a new block; slow chains need it less."""
+    if spec.poll_seconds is not None:
+        return spec.poll_seconds
+    poll: float = settings.CHAIN_POLL_SECONDS
+    return poll if spec.is_local else max(poll, spec.block_seconds / 4)

@@ -1,0 +1,210 @@
+"""What is offered and how the chains are, remembered for a moment: creating a checkout asks each time."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Generic, TypeVar
+
+from django.db import connection
+from django.utils import timezone
+
+from accounts.states import Mode
+from wallets.addresses import evm_key
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.models import ChainCursor, DepositAddress, ReceivingWallet
+from wallets.networks import chain_spec, chains, poll_seconds, watched_chains
+from wallets.states import ChainStatus
+
+# More than this many addresses make a longer question than the answer without them.
+MOST_RECIPIENTS: Final = 1_000
+TEST_DESTINATION: Final = bytes.fromhex("000000000000000000000000000000000000dead")
+"""Where simulated money goes while a merchant has no wallet: nobody's address, so that nobody's is shown."""
+
+_DELAYED_AFTER: Final = timedelta(seconds=15)
+_DOWN_AFTER: Final = timedelta(seconds=60)
+_BLOCKS_BEHIND: Final = 20
+_HEAD_STANDS_STILL: Final = timedelta(minutes=15)
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class _Remembered(Generic[K, V]):
+    """Remembers answers for a few seconds, in this process."""
+
+    def __init__(self, load: Callable[[K], V], *, seconds: float) -> None:
+        self._load = load
+        self._seconds = seconds
+        self._known: dict[K, tuple[float, V]] = {}
+
+    def get(self, key: K) -> V:
+        now = time.monotonic()
+        entry = self._known.get(key)
+        if entry is not None and entry[0] > now:
+            return entry[1]
+        if len(self._known) > 10_000:
+            self._known.clear()
+        value = self._load(key)
+        self._known[key] = (now + self._seconds, value)
+        return value
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
+def _read_cursors(_: None) -> dict[str, ChainCursor]:
+    return {cursor.chain: cursor for cursor in ChainCursor.objects.all()}
+
+
+def _read_wallets(merchant_id: int) -> dict[str, str]:
+    rows = ReceivingWallet.objects.filter(merchant_id=merchant_id, retired_at=None)
+    return dict(rows.values_list("chain", "address"))
+
+
+_cursors: _Remembered[None, dict[str, ChainCursor]] = _Remembered(
+    _read_cursors, seconds=1.0
+)
+_wallets: _Remembered[int, dict[str, str]] = _Remembered(_read_wallets, seconds=3.0)
+
+
+def forget() -> None:
+    """Forget what is remembered in this process; others follow within seconds."""
+    _cursors.forget()
+    _wallets.forget()
+    _offerable.forget()
+
+
+def receiving_wallets(merchant_id: int) -> Mapping[str, str]:
+    """Return a merchant's receiving addresses by chain, at most three seconds old."""
+    return _wallets.get(merchant_id)
+
+
+def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
+    """Return how each known chain is, from what its watcher last wrote; one nobody watches is down."""
+    cursors = _cursors.get(None)
+    watched = {spec.name for spec in watched_chains()}
+    return {
+        name: _status(spec, cursors[name], now)
+        if name in watched and name in cursors
+        else ChainStatus.DOWN
+        for name, spec in chains().items()
+    }
+
+
+def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
+    if cursor.halted_reason or cursor.head_at is None or cursor.head is None:
+        return ChainStatus.DOWN
+    silence = now - cursor.head_at - timedelta(seconds=poll_seconds(spec))
+    standstill = _standstill(spec, cursor, now)
+    if silence > _DOWN_AFTER or standstill > _HEAD_STANDS_STILL:
+        return ChainStatus.DOWN
+    behind = cursor.head - (cursor.height if cursor.height is not None else -1)
+    slow = _BLOCKS_BEHIND * timedelta(seconds=spec.block_seconds) + _DELAYED_AFTER
+    if silence > _DELAYED_AFTER or behind > _BLOCKS_BEHIND or standstill > slow:
+        return ChainStatus.DELAYED
+    return ChainStatus.OK
+
+
+def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelta:
+    """How old the newest block is. A local chain mints only when somebody pays."""
+    if spec.is_local or cursor.head_time is None:
+        return timedelta(0)
+    return now - cursor.head_time
+
+
+@dataclass(frozen=True, slots=True)
+class Offerable:
+    """A chain a new checkout may offer. `destination` is where its deposit address pays, None on exact-amount chains."""
+
+    name: str
+    tokens: list[str]
+    destination: bytes | None
+
+
+def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
+    """Return what a new checkout of this merchant offers, sorted by priority, at most a second old.
+
+    Live: the merchant has a receiving wallet there, the chain is watched and not down, and the factory is on it; an
+    exact-amount chain waits until its payments can be told apart. Test: every chain there is.
+    """
+    return _offerable.get((merchant_id, mode))
+
+
+def _find_offerable(key: tuple[int, Mode]) -> list[Offerable]:
+    merchant_id, mode = key
+    wallets = receiving_wallets(merchant_id)
+    if mode == Mode.TEST:
+        return [
+            _offerable_of(spec, _test_destination(spec, wallets))
+            for spec in chains().values()
+        ]
+    return [
+        _offerable_of(chain_spec(name), evm_key(wallets[name]))
+        for name in _live_chains()
+        if name in wallets
+    ]
+
+
+_offerable: _Remembered[tuple[int, Mode], list[Offerable]] = _Remembered(
+    _find_offerable, seconds=1.0
+)
+
+
+def _live_chains() -> list[str]:
+    statuses = chain_statuses(now=timezone.now())
+    cursors = _cursors.get(None)
+    return [
+        name
+        for name, spec in chains().items()
+        if not spec.exact_amount_required
+        and statuses[name] != ChainStatus.DOWN
+        and cursors[name].factory_ok
+    ]
+
+
+def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes | None:
+    """Prefer the merchant's own wallet, so that real money sent by mistake is not lost."""
+    if spec.exact_amount_required:
+        return None
+    if address := wallets.get(spec.name):
+        return evm_key(address)
+    mine = [
+        address
+        for name, address in wallets.items()
+        if chain_spec(name).family is Family.EVM
+    ]
+    return evm_key(mine[0]) if mine else TEST_DESTINATION
+
+
+def _offerable_of(spec: ChainSpec, destination: bytes | None) -> Offerable:
+    return Offerable(
+        name=spec.name,
+        tokens=[token.symbol for token in spec.accepted_tokens],
+        destination=destination,
+    )
+
+
+_OURS = """
+    SELECT d.key, d.id, d.merchant_id FROM unnest(%s::bytea[]) AS wanted(key)
+    JOIN wallets_depositaddress d ON d.key = wanted.key
+    WHERE d.mode = 'live'
+"""
+
+
+def live_deposits(keys: set[bytes]) -> dict[bytes, tuple[int, int]]:
+    """Return which of these addresses are live deposit addresses: key to (deposit id, merchant id)."""
+    if not keys:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_OURS, [list(keys)])
+        return {bytes(key): (pk, merchant_id) for key, pk, merchant_id in cursor}
+
+
+def watched_keys(*, now: datetime) -> frozenset[bytes] | None:
+    """Return the live deposit addresses to ask nodes for; None when they are too many to name."""
+    rows = DepositAddress.objects.filter(mode=Mode.LIVE, watched_until__gte=now)
+    keys = rows.values_list("key", flat=True)[: MOST_RECIPIENTS + 1]
+    found = frozenset(bytes(key) for key in keys)
+    return found if len(found) <= MOST_RECIPIENTS else None

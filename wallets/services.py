@@ -1,0 +1,266 @@
+"""Writing transfers and receiving wallets.
+
+Every change of a transfer's facts sets `queued_at`, which is the consumers' queue, and rings them after commit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+
+from accounts.models import Merchant, User
+from accounts.services import record
+from accounts.states import Mode
+from gateway.core.errors import ConflictError, InvalidRequestError
+from wallets import selectors
+from wallets.addresses import AddressError, canonical_address, evm_key
+from wallets.bells import ring_after_commit
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.forwarder import (
+    DETERMINISTIC_DEPLOYER,
+    FACTORY_ADDRESS,
+    IMPLEMENTATION_ADDRESS,
+)
+from wallets.models import DepositAddress, ReceivingWallet
+from wallets.networks import chains
+from wallets.states import TransferState
+
+
+@dataclass(frozen=True, slots=True)
+class NewTransfer:
+    """A token movement to one of our addresses, whose owner is known. `units` are base units."""
+
+    chain: str
+    tx_hash: str
+    position: int
+    token: str
+    token_address: str
+    units: int
+    sender: str
+    recipient: str
+    deposit_id: int
+    merchant_id: int
+    mode: str
+    block_height: int
+    block_hash: str
+    block_time: datetime
+
+
+# A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
+# What a transaction does may differ when it is mined again, so its facts are taken anew; but never for another address:
+# a consumer may have credited the first one.
+_RECORD = """
+    INSERT INTO wallets_transfer (
+        chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
+        block_height, block_hash, block_time, state, detected_at, queued_at)
+    SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
+    FROM unnest(
+        %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[],
+        %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
+        %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
+        %(block_time)s::timestamptz[]) AS n
+    ON CONFLICT (chain, tx_hash, position) DO UPDATE SET
+        token = EXCLUDED.token, token_address = EXCLUDED.token_address, units = EXCLUDED.units,
+        sender = EXCLUDED.sender, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,
+        block_time = EXCLUDED.block_time, state = 'detected', orphaned_at = NULL, confirmed_at = NULL,
+        queued_at = EXCLUDED.queued_at
+    WHERE wallets_transfer.deposit_id = EXCLUDED.deposit_id
+      AND wallets_transfer.mode = EXCLUDED.mode
+      AND (wallets_transfer.state = 'orphaned'
+           OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash)
+    RETURNING id
+"""
+
+
+def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list[int]:
+    """Write transfers in the caller's transaction or one of its own; return the ids of new and revived ones.
+
+    Recording one again changes nothing; one that a reorganisation had orphaned is revived in its new block.
+    """
+    if not transfers:
+        return []
+    columns: dict[str, Any] = {
+        name: [getattr(transfer, name) for transfer in transfers]
+        for name in NewTransfer.__dataclass_fields__
+    }
+    columns["units"] = [Decimal(transfer.units) for transfer in transfers]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_RECORD, columns | {"now": now})
+        ids = [pk for (pk,) in cursor]
+        if ids:
+            ring_after_commit()
+    return ids
+
+
+_CONFIRM = """
+    UPDATE wallets_transfer
+    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'detected'
+"""
+_ORPHAN = """
+    UPDATE wallets_transfer
+    SET state = 'orphaned', orphaned_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state <> 'orphaned'
+"""
+_REVIVE = """
+    UPDATE wallets_transfer
+    SET state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'orphaned'
+"""
+
+
+def confirm_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Make simulated transfers final; return how many were not. Live ones are confirmed by their chain alone."""
+    return _change(_CONFIRM, ids, now)
+
+
+def orphan_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Take simulated transfers out of their chain, as a reorganisation does; return how many were in it."""
+    return _change(_ORPHAN, ids, now)
+
+
+def revive_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Bring orphaned simulated transfers back, unconfirmed; return how many came."""
+    return _change(_REVIVE, ids, now)
+
+
+def _change(statement: str, ids: Sequence[int], now: datetime) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            statement, {"ids": list(ids), "mode": Mode.TEST.value, "now": now}
+        )
+        changed: int = cursor.rowcount
+        if changed:
+            ring_after_commit()
+        return changed
+
+
+_CONFIRM_THROUGH = """
+    UPDATE wallets_transfer
+    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE chain = %(chain)s AND mode = 'live' AND state = 'detected' AND block_height <= %(height)s
+"""
+_ORPHAN_ABOVE = """
+    UPDATE wallets_transfer
+    SET state = 'orphaned', orphaned_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE chain = %(chain)s AND mode = 'live' AND state = ANY(%(states)s) AND block_height > %(height)s
+"""
+
+
+def confirm_through(chain: str, height: int, *, now: datetime) -> int:
+    """Make a chain's transfers up to `height` final; return how many became so."""
+    return _change_range(
+        _CONFIRM_THROUGH, {"chain": chain, "height": height, "now": now}
+    )
+
+
+def orphan_above(
+    chain: str,
+    height: int,
+    *,
+    now: datetime,
+    states: Sequence[TransferState] = (TransferState.DETECTED, TransferState.CONFIRMED),
+) -> int:
+    """Take a chain's transfers above `height` out of it; return how many were lost. Their rows stay."""
+    values = [state.value for state in states]
+    return _change_range(
+        _ORPHAN_ABOVE, {"chain": chain, "height": height, "states": values, "now": now}
+    )
+
+
+def _change_range(statement: str, parameters: dict[str, Any]) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        changed: int = cursor.rowcount
+        if changed:
+            ring_after_commit()
+        return changed
+
+
+@transaction.atomic
+def set_receiving_wallet(
+    merchant: Merchant,
+    *,
+    chain: str,
+    address: str,
+    now: datetime,
+    actor: User | None = None,
+) -> ReceivingWallet:
+    """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
+
+    Deposit addresses already given out keep paying the wallet they were made for. Raises InvalidRequestError
+    (chain_unsupported, address_invalid) and ConflictError (duplicate) where another merchant has this address and
+    the chain tells payments apart by their amount.
+    """
+    canonical = _canonical_wallet(chain, address)
+    Merchant.objects.select_for_update().get(pk=merchant.pk)
+    current = ReceivingWallet.objects.filter(
+        merchant=merchant, chain=chain, retired_at=None
+    ).first()
+    if current is not None and current.address == canonical:
+        return current
+    if current is not None:
+        ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
+    wallet = _create_wallet(merchant, chain=chain, address=canonical, now=now)
+    record(
+        merchant,
+        action="receiving_wallet.set",
+        actor=actor,
+        object_id=chain,
+        before={"address": current.address} if current else None,
+        after={"address": canonical},
+        now=now,
+    )
+    transaction.on_commit(selectors.forget)
+    return wallet
+
+
+def _create_wallet(
+    merchant: Merchant, *, chain: str, address: str, now: datetime
+) -> ReceivingWallet:
+    try:
+        with transaction.atomic():
+            return ReceivingWallet.objects.create(
+                merchant=merchant, chain=chain, address=address, created_at=now
+            )
+    except IntegrityError as error:
+        raise ConflictError(
+            "Another merchant receives at this address.", code="duplicate"
+        ) from error
+
+
+def _canonical_wallet(chain: str, address: str) -> str:
+    spec = chains().get(chain)
+    if spec is None:
+        raise InvalidRequestError(
+            f"There is no chain {chain[:16]!r}.",
+            param="chain",
+            code="chain_unsupported",
+        )
+    try:
+        canonical = canonical_address(
+            address, family=spec.family, is_testnet=spec.network == "testnet"
+        )
+        _refuse_traps(spec, canonical)
+    except AddressError as error:
+        raise InvalidRequestError(
+            f"The address {error}", param="address", code="address_invalid"
+        ) from error
+    return canonical
+
+
+def _refuse_traps(spec: ChainSpec, address: str) -> None:
+    """Refuse addresses that would swallow the money: contracts that cannot send it on."""
+    if address in {token.address for token in spec.tokens.values()}:
+        raise AddressError("must not be a token contract: what it gets is lost.")
+    if spec.family is not Family.EVM:
+        return
+    key = evm_key(address)
+    if key in {FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, DETERMINISTIC_DEPLOYER}:
+        raise AddressError("must not be a contract of this gateway.")
+    if DepositAddress.objects.filter(key=key).exists():
+        raise AddressError("must not be a deposit address of this gateway.")

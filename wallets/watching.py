@@ -1,0 +1,131 @@
+"""Watchers as a process: one thread per chain, each with its own database connection, until told to stop."""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Sequence
+
+import structlog
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import ChainError, ChainUnavailableError
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+from wallets.leases import LeaseLostError
+from wallets.networks import poll_seconds
+from wallets.watcher import Outcome, Watcher
+
+log = structlog.get_logger(__name__)
+
+_LONGEST_PAUSE = 30.0
+_HALTED_PAUSE = 5.0
+
+
+class WatchedChain:
+    """A chain to watch, and its nodes."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self.spec = spec
+        self.pool: RpcPool = open_pool(spec)
+
+    def refusal(self) -> str | None:
+        """Say why this chain cannot be watched: none of its nodes is of this chain. None if one may be."""
+        mismatches = self.pool.mismatches()
+        for mismatch in mismatches:
+            log.error("node of another chain", chain=self.spec.name, error=mismatch)
+        if len(mismatches) < len(self.spec.rpc_urls):
+            return None
+        return "; ".join(mismatches)
+
+
+def watch(chains: Sequence[WatchedChain], *, stop: threading.Event) -> None:
+    """Watch until `stop` is set, then return the leases."""
+    owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+    threads = [
+        threading.Thread(
+            target=_watch_chain,
+            args=(chain, owner, stop),
+            name=f"watch {chain.spec.name}",
+        )
+        for chain in chains
+    ]
+    for thread in threads:
+        thread.start()
+    stop.wait()
+    for thread in threads:
+        thread.join()
+
+
+def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:
+    adapter = open_adapter(chain.spec, chain.pool)
+    watcher = Watcher(chain.spec, adapter, rpc=chain.pool, owner=owner)
+    pace = _Pace(poll_seconds(chain.spec))
+    try:
+        while not stop.is_set():
+            started = time.monotonic()
+            pause = pace.after(_one_pass(watcher))
+            stop.wait(max(pause - (time.monotonic() - started), 0.0))
+        _let_go(watcher)
+    finally:
+        chain.pool.close()
+        connection.close()
+
+
+def _one_pass(watcher: Watcher) -> Outcome | Exception:
+    try:
+        return watcher.tick(now=timezone.now())
+    except LeaseLostError:
+        return Outcome.STANDBY
+    except ChainError as error:
+        log.warning("chain not read", chain=watcher.spec.name, error=str(error))
+        return error
+    except DatabaseError as error:
+        # The server may have restarted: the next pass opens another connection.
+        connection.close()
+        log.warning(
+            "database failed", chain=watcher.spec.name, error=type(error).__name__
+        )
+        return error
+    except Exception as error:
+        # A chain that is silently no longer watched is the worst that can happen here.
+        log.exception("watcher failed", chain=watcher.spec.name)
+        connection.close()
+        return error
+
+
+def _let_go(watcher: Watcher) -> None:
+    try:
+        watcher.stop()
+    except DatabaseError:
+        log.info("lease left to run out", chain=watcher.spec.name)
+
+
+class _Pace:
+    """How long to wait between the beginnings of two passes, in seconds."""
+
+    def __init__(self, poll: float) -> None:
+        self._poll = poll
+        self._failures = 0
+
+    def after(self, outcome: Outcome | Exception) -> float:
+        if isinstance(outcome, Exception):
+            return self._after_failure(outcome)
+        self._failures = 0
+        if outcome is Outcome.AHEAD:
+            return 0.0
+        return (
+            max(self._poll, _HALTED_PAUSE) if outcome is Outcome.HALTED else self._poll
+        )
+
+    def _after_failure(self, error: Exception) -> float:
+        self._failures += 1
+        wanted = error.retry_after if isinstance(error, ChainUnavailableError) else None
+        pause: float = max(
+            self._poll * 2.0 ** min(self._failures - 1, 10), wanted or 0.0
+        )
+        return min(pause, _LONGEST_PAUSE)
