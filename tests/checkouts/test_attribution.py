@@ -1,0 +1,391 @@
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from checkouts.models import Checkout, InboxItem, Payment
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from tests.checkouts.schema import alter
+from tests.checkouts.watcher import (
+    DOLLAR,
+    SOON,
+    Watcher,
+    attribute,
+    credited,
+    events_of,
+    fresh,
+    inbox_of,
+    pay,
+    received,
+)
+from tests.factories import make_checkout, make_merchant, make_transfer
+from wallets.models import Transfer, TransferClaim
+from wallets.states import ClaimKind, TransferState
+
+pytestmark = pytest.mark.django_db
+
+CLAIM_KEY = (
+    "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
+)
+PAYMENT_KEY = (
+    "ALTER TABLE checkouts_payment DROP CONSTRAINT checkouts_payment_transfer_id_key"
+)
+
+
+def test_a_transfer_is_credited_to_the_checkout_whose_address_it_went_to():
+    wanted, other = make_checkout(), make_checkout()
+    transfer = pay(wanted)
+    payment = Payment.objects.get()
+    assert (payment.checkout, payment.transfer) == (wanted, transfer)
+    assert payment.reason == "sent to this checkout's own address"
+    assert payment.credited_at == SOON
+    assert fresh(wanted).status == CheckoutStatus.COMPLETED
+    assert fresh(other).status == CheckoutStatus.PENDING
+    assert not InboxItem.objects.exists()
+
+
+def test_a_credited_transfer_is_claimed_decided_and_off_the_queue():
+    transfer = pay(make_checkout())
+    transfer.refresh_from_db()
+    assert transfer.claim.kind == ClaimKind.CHECKOUT
+    assert transfer.decided_at == SOON
+    assert transfer.queued_at is None
+
+
+def test_the_whole_queue_is_dealt_with_whatever_the_size_of_a_batch():
+    checkouts = [make_checkout() for _ in range(5)]
+    watcher = Watcher()
+    for checkout in checkouts:
+        watcher.sees(checkout)
+        watcher.sees(checkout)
+    assert attribute(batch=3) == 10
+    assert [credited(checkout) for checkout in checkouts] == [2] * 5
+    assert attribute(batch=3) == 0
+
+
+def test_the_oldest_transfers_go_first():
+    checkout = make_checkout()
+    watcher = Watcher()
+    first, second = watcher.sees(checkout), watcher.sees(checkout)
+    watcher.confirms()
+    attribute(batch=1)
+    assert Payment.objects.get().transfer == first
+    assert InboxItem.objects.get().transfer == second
+    assert inbox_of(checkout) == [InboxReason.EXTRA]
+
+
+def test_an_empty_queue_costs_one_question():
+    make_checkout()
+    with CaptureQueriesContext(connection) as queries:
+        assert attribute() == 0
+    asked = [query for query in queries if "SAVEPOINT" not in query["sql"]]
+    assert len(asked) == 1
+
+
+def test_the_number_of_statements_does_not_grow_with_the_batch():
+    def statements(transfers: int) -> int:
+        merchant = make_merchant()
+        watcher = Watcher(height=1_000 * transfers)
+        for _ in range(transfers):
+            watcher.sees(make_checkout(merchant))
+        watcher.confirms()
+        with CaptureQueriesContext(connection) as queries:
+            assert attribute() == transfers
+        return len(queries)
+
+    assert statements(2) == statements(20)
+
+
+def test_several_transfers_add_up_across_chains_and_tokens():
+    checkout = make_checkout()
+    base, polygon = Watcher("base"), Watcher("polygon")
+    base.sees(checkout, 10 * DOLLAR)
+    polygon.sees(checkout, 8 * DOLLAR)
+    polygon.sees(checkout, 7 * DOLLAR, token="USDT")
+    base.confirms()
+    polygon.confirms()
+    attribute()
+    assert fresh(checkout).status == CheckoutStatus.COMPLETED
+    assert received(checkout) == 25 * DOLLAR
+    assert credited(checkout) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status", "reasons"),
+    [
+        (60, CheckoutStatus.COMPLETED, []),
+        (61, CheckoutStatus.PENDING, [InboxReason.LATE]),
+    ],
+)
+def test_the_block_time_decides_whether_money_came_in_time(seconds, status, reasons):
+    checkout = make_checkout()
+    watcher = Watcher()
+    watcher.sees(checkout, at=checkout.expires_at + timedelta(seconds=seconds))
+    watcher.confirms()
+    attribute(now=checkout.expires_at + timedelta(hours=1))
+    assert fresh(checkout).status == status
+    assert inbox_of(checkout) == reasons
+
+
+def test_money_in_time_counts_whenever_we_come_to_see_it():
+    checkout = make_checkout()
+    watcher = Watcher()
+    watcher.sees(checkout)
+    watcher.confirms()
+    attribute(now=checkout.expires_at + timedelta(hours=23))
+    assert fresh(checkout).status == CheckoutStatus.COMPLETED
+
+
+def test_money_after_completion_is_extra_and_changes_nothing():
+    checkout = make_checkout()
+    pay(checkout)
+    before = fresh(checkout)
+    extra = pay(checkout)
+    assert inbox_of(checkout) == [InboxReason.EXTRA]
+    assert not TransferClaim.objects.filter(transfer=extra).exists()
+    assert fresh(checkout).amount_received == before.amount_received
+    assert events_of(checkout) == ["completed"]
+
+
+@pytest.mark.parametrize(
+    ("after_expiry", "reason"),
+    [(-60, InboxReason.LATE_OUTAGE), (61, InboxReason.LATE)],
+)
+def test_money_after_expiry_waits_in_the_inbox(after_expiry, reason):
+    checkout = make_checkout(status=CheckoutStatus.EXPIRED)
+    watcher = Watcher()
+    watcher.sees(checkout, at=checkout.expires_at + timedelta(seconds=after_expiry))
+    watcher.confirms()
+    attribute()
+    assert inbox_of(checkout) == [reason]
+    assert credited(checkout) == 0
+    assert fresh(checkout).status == CheckoutStatus.EXPIRED
+
+
+def test_money_on_a_chain_that_was_not_offered_is_on_the_wrong_network():
+    checkout = make_checkout()
+    ethereum = Watcher("ethereum")
+    ethereum.sees(checkout)
+    ethereum.confirms()
+    attribute()
+    assert inbox_of(checkout) == [InboxReason.WRONG_NETWORK]
+    assert fresh(checkout).status == CheckoutStatus.PENDING
+
+
+@pytest.mark.parametrize(
+    ("chain", "token"), [("base", "USDbC"), ("polygon", "USDC.e"), ("base", "FAKE")]
+)
+def test_a_look_alike_is_the_wrong_token_and_never_counts(chain, token):
+    checkout = make_checkout()
+    watcher = Watcher(chain)
+    watcher.sees(checkout, token=token)
+    watcher.confirms()
+    attribute()
+    assert inbox_of(checkout) == [InboxReason.WRONG_TOKEN]
+    assert received(checkout) == 0
+
+
+def test_dust_is_recorded_for_the_books_and_not_for_anybodys_attention():
+    checkout = make_checkout()
+    pay(checkout, 9_999)
+    item = InboxItem.objects.get()
+    assert (item.reason, item.status) == (InboxReason.DUST, InboxStatus.DISMISSED)
+    assert fresh(checkout).status == CheckoutStatus.PENDING
+    assert Transfer.objects.get().decided_at is not None
+
+
+def test_a_cent_is_no_dust():
+    checkout = make_checkout()
+    pay(checkout, 10_000)
+    assert received(checkout) == 10_000
+    assert not InboxItem.objects.exists()
+
+
+def test_an_address_of_no_checkout_sends_its_money_to_the_inbox():
+    transfer = make_transfer(make_checkout())
+    Transfer.objects.filter(pk=transfer.pk).update(deposit=None)
+    attribute()
+    item = InboxItem.objects.get()
+    assert (item.reason, item.checkout) == (InboxReason.UNMATCHED, None)
+    assert item.merchant_id == transfer.merchant_id
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_amounts_near_the_end_of_256_bits_hold_nobody_up(count):
+    flooded, bystander = make_checkout(), make_checkout()
+    watcher = Watcher()
+    for _ in range(count):
+        watcher.sees(flooded, 2**255)
+    watcher.sees(bystander)
+    watcher.confirms()
+    assert attribute() == count + 1
+    assert received(flooded) == count * 2**255
+    assert fresh(flooded).status == CheckoutStatus.COMPLETED
+    assert fresh(bystander).status == CheckoutStatus.COMPLETED
+
+
+def test_a_transfer_seen_twice_is_one_transfer():
+    checkout = make_checkout()
+    watcher = Watcher()
+    transfer = watcher.transfer_to(checkout, 10 * DOLLAR)
+    assert len(watcher.records([transfer])) == 1
+    assert watcher.records([transfer]) == []
+    attribute()
+    assert watcher.records([transfer]) == []
+    assert attribute() == 0
+    assert received(checkout) == 10 * DOLLAR
+
+
+def test_a_transfer_that_vanished_before_it_was_decided_is_decided_when_it_returns():
+    checkout = make_checkout()
+    watcher = Watcher()
+    transfer = watcher.sees(checkout)
+    watcher.loses(transfer)
+    assert attribute() == 1
+    transfer.refresh_from_db()
+    assert transfer.decided_at is None
+    assert transfer.queued_at is None
+    assert credited(checkout) == 0
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    assert credited(checkout) == 1
+    assert fresh(checkout).status == CheckoutStatus.COMPLETED
+
+
+def test_a_transfer_mined_again_in_another_block_stays_credited_once():
+    checkout = make_checkout()
+    watcher = Watcher()
+    transfer = watcher.sees(checkout)
+    attribute()
+    watcher.finds_again(transfer)
+    attribute()
+    assert credited(checkout) == 1
+    assert received(checkout) == 25 * DOLLAR
+
+
+def test_what_is_in_the_inbox_is_never_matched_again_by_itself():
+    checkout = make_checkout()
+    watcher = Watcher("ethereum")
+    transfer = watcher.sees(checkout)
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    assert inbox_of(checkout) == [InboxReason.WRONG_NETWORK]
+    assert credited(checkout) == 0
+
+
+def test_a_transfer_that_paid_for_something_else_is_not_credited():
+    checkout = make_checkout()
+    transfer = Watcher().sees(checkout)
+    TransferClaim.objects.create(
+        transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON
+    )
+    with pytest.raises(IntegrityError, match="wallets_transferclaim_pkey"):
+        attribute()
+
+
+def test_without_the_claims_key_a_transfer_would_pay_twice():
+    """The negative control of the test above."""
+    checkout = make_checkout()
+    transfer = Watcher().sees(checkout)
+    TransferClaim.objects.create(
+        transfer=transfer, kind=ClaimKind.X402, claimed_at=SOON
+    )
+    alter(CLAIM_KEY)
+    attribute()
+    claims = TransferClaim.objects.filter(transfer=transfer)
+    assert claims.count() == 2
+    assert credited(checkout) == 1
+
+
+def forget_the_decision(transfer: Transfer) -> None:
+    """Put a credited transfer back on the queue as if it had never been decided."""
+    Transfer.objects.filter(pk=transfer.pk).update(decided_at=None, queued_at=SOON)
+
+
+def reopen(checkout: Checkout) -> Checkout:
+    """A second checkout that takes over the address of a paid one."""
+    nonce = bytes(checkout.deposit_nonce)
+    Checkout.objects.filter(pk=checkout.pk).update(deposit_nonce=b"given away")
+    other = make_checkout(checkout.merchant)
+    Checkout.objects.filter(pk=other.pk).update(deposit_nonce=nonce)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("dropped", "refusal"),
+    [
+        ([PAYMENT_KEY], "wallets_transferclaim_pkey"),
+        ([CLAIM_KEY], "checkouts_payment_transfer_id_key"),
+    ],
+)
+def test_the_claim_and_the_payment_each_refuse_a_second_credit_alone(dropped, refusal):
+    checkout = make_checkout()
+    transfer = pay(checkout)
+    other = reopen(checkout)
+    forget_the_decision(transfer)
+    for statement in dropped:
+        alter(statement)
+    with pytest.raises(IntegrityError, match=refusal), transaction.atomic():
+        attribute()
+    assert (credited(checkout), credited(other)) == (1, 0)
+
+
+def test_without_both_a_transfer_would_be_credited_twice():
+    """The negative control of the test above."""
+    checkout = make_checkout()
+    transfer = pay(checkout)
+    other = reopen(checkout)
+    forget_the_decision(transfer)
+    alter(CLAIM_KEY)
+    alter(PAYMENT_KEY)
+    attribute()
+    assert (credited(checkout), credited(other)) == (1, 1)
+    assert fresh(other).status == CheckoutStatus.COMPLETED
+
+
+def test_without_its_unique_key_a_transfer_would_be_two_rows():
+    """What makes seeing a block again harmless; the recording statement names the constraint and stops without it."""
+    checkout = make_checkout()
+    transfer = Watcher().sees(checkout)
+    values = Transfer.objects.values().get(pk=transfer.pk)
+    again = {name: value for name, value in values.items() if name != "id"}
+    with (
+        pytest.raises(IntegrityError, match="transfer_recorded_once"),
+        transaction.atomic(),
+    ):
+        Transfer.objects.create(**again)
+    alter("ALTER TABLE wallets_transfer DROP CONSTRAINT transfer_recorded_once")
+    Transfer.objects.create(**again)
+    attribute()
+    assert received(checkout) == 50 * DOLLAR
+
+
+def test_each_merchants_money_stays_in_its_own_inbox():
+    ours, theirs = make_merchant(), make_merchant()
+    mine, yours = make_checkout(ours), make_checkout(theirs)
+    watcher = Watcher("ethereum")
+    watcher.sees(mine)
+    watcher.sees(yours)
+    attribute()
+    found = InboxItem.objects.values_list("merchant", "checkout").order_by("pk")
+    assert list(found) == [(ours.pk, mine.pk), (theirs.pk, yours.pk)]
+
+
+def test_confirming_a_credited_transfer_brings_its_checkout_along():
+    checkout = make_checkout()
+    watcher = Watcher()
+    transfer = watcher.sees(checkout)
+    attribute()
+    assert fresh(checkout).status == CheckoutStatus.PROCESSING
+    watcher.confirms()
+    assert Transfer.objects.get().queued_at is not None
+    assert attribute() == 1
+    transfer.refresh_from_db()
+    assert transfer.state == TransferState.CONFIRMED
+    assert fresh(checkout).status == CheckoutStatus.COMPLETED

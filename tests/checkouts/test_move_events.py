@@ -1,0 +1,213 @@
+"""What a move leaves behind it: the event that tells of it, and the counts behind `total`."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from accounts.states import Mode
+from checkouts.models import Checkout, CheckoutCount
+from checkouts.services.moves import EVENT_OF, expire
+from checkouts.states import (
+    CheckoutStatus,
+)
+from tests.checkouts.schema import alter
+from tests.checkouts.watcher import (
+    DOLLAR,
+    SOON,
+    Watcher,
+    attribute,
+    events_of,
+    in_status,
+    last_body,
+    pay,
+    shown,
+    shown_bytes,
+)
+from tests.factories import checkout_counts, make_checkout, make_merchant
+from webhooks.models import Delivery, Event
+
+pytestmark = pytest.mark.django_db
+
+PENDING = CheckoutStatus.PENDING
+PROCESSING = CheckoutStatus.PROCESSING
+UNDERPAID = CheckoutStatus.UNDERPAID
+COMPLETED = CheckoutStatus.COMPLETED
+EXPIRED = CheckoutStatus.EXPIRED
+
+
+def _into(status: CheckoutStatus) -> Checkout:
+    if status == EXPIRED:
+        checkout = make_checkout()
+        with transaction.atomic():
+            expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
+        return checkout
+    checkout = make_checkout(
+        metadata='{"z":1.10,"a":"\u00e9","n":{"big":123456789012345678901234567890}}'
+    )
+    pay(checkout, (25 if status == COMPLETED else 3) * DOLLAR)
+    return checkout
+
+
+@pytest.mark.parametrize("status", sorted(EVENT_OF))
+def test_an_event_carries_what_get_shows_at_that_moment(status):
+    checkout = _into(status)
+    body = bytes(Event.objects.get(subject_id=checkout.public_id).body)
+    assert body.endswith(b'"data":' + shown_bytes(checkout) + b"}")
+    assert shown(checkout)["status"] == status
+
+
+def test_metadata_reaches_the_event_untouched():
+    metadata = (
+        '{"z":1.10,"a":"\u00e9\\u00e9","n":{"big":123456789012345678901234567890}}'
+    )
+    checkout = make_checkout(metadata=metadata)
+    pay(checkout)
+    body = bytes(Event.objects.get().body)
+    assert b'"metadata":' + metadata.encode() in body
+
+
+def test_an_event_keeps_its_body_when_the_checkout_changes_later():
+    checkout, watcher = in_status(PROCESSING)
+    watcher.confirms()
+    attribute()
+    before = bytes(Event.objects.get().body)
+    watcher.loses(checkout.payments.get().transfer)
+    attribute()
+    assert bytes(Event.objects.get().body) == before
+
+
+def test_the_payment_of_several_transfers_is_their_sum_and_the_one_that_completed_it():
+    checkout = make_checkout()
+    base, polygon = Watcher("base"), Watcher("polygon")
+    base.sees(checkout, 10 * DOLLAR)
+    base.confirms(now=SOON)
+    attribute()
+    completing = polygon.sees(checkout, 15 * DOLLAR, token="USDT")
+    polygon.confirms(now=SOON + timedelta(seconds=30))
+    attribute()
+    payment = last_body(checkout)["data"]["payment"]
+    assert payment == {
+        "amount_crypto": "25.000000",
+        "crypto_currency": "USDT",
+        "network": "polygon",
+        "tx_hash": completing.tx_hash,
+        "sender_address": completing.sender,
+        "confirmed_at": "2026-11-20T12:01:30.000000Z",
+    }
+
+
+def test_an_event_goes_to_the_checkouts_own_url():
+    checkout = make_checkout(webhook_url="https://shop.example/hook")
+    pay(checkout)
+    assert Delivery.objects.get().endpoint.url == "https://shop.example/hook"
+
+
+def test_events_of_a_batch_are_numbered_without_gaps():
+    merchant = make_merchant()
+    watcher = Watcher()
+    for units in (25, 3, 25, 7):
+        watcher.sees(make_checkout(merchant), units * DOLLAR)
+    watcher.confirms()
+    attribute()
+    numbers = Event.objects.filter(merchant=merchant).values_list("sequence", flat=True)
+    assert sorted(numbers) == [1, 2, 3, 4]
+
+
+def test_an_occurrence_that_was_told_is_not_told_again():
+    checkout, watcher = in_status(UNDERPAID)
+    # As if the writer worked from a row older than the event: it would number its event like the one there is.
+    Checkout.objects.filter(pk=checkout.pk).update(event_count=0)
+    watcher.sees(checkout, 5 * DOLLAR)
+    watcher.confirms()
+    attribute()
+    assert events_of(checkout) == ["underpaid"]
+
+
+def test_without_the_occurrence_constraint_an_event_could_be_told_twice():
+    """The negative control: the same row is refused with the constraint and accepted without it."""
+    checkout = make_checkout()
+    pay(checkout)
+    event = Event.objects.get()
+    again = {
+        "merchant": event.merchant,
+        "mode": event.mode,
+        "type": event.type,
+        "subject_id": event.subject_id,
+        "occurrence": event.occurrence,
+        "body": event.body,
+        "created_at": SOON,
+    }
+    with (
+        pytest.raises(IntegrityError, match="event_once_per_occurrence"),
+        transaction.atomic(),
+    ):
+        Event.objects.create(sequence=2, **again)
+    alter("ALTER TABLE webhooks_event DROP CONSTRAINT event_once_per_occurrence")
+    Event.objects.create(sequence=2, **again)
+    assert events_of(checkout) == ["completed", "completed"]
+
+
+def test_the_counts_follow_every_move():
+    merchant = make_merchant()
+    paid, short, idle, seen = (make_checkout(merchant) for _ in range(4))
+    assert checkout_counts(merchant) == {"pending": 4}
+    watcher = Watcher()
+    watcher.sees(paid)
+    watcher.sees(short, 3 * DOLLAR)
+    watcher.confirms()
+    watcher.sees(seen)
+    attribute()
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=idle.pk)), now=SOON)
+    assert checkout_counts(merchant) == {
+        "completed": 1,
+        "underpaid": 1,
+        "expired": 1,
+        "processing": 1,
+    }
+    watcher.loses(seen.payments.get().transfer)
+    attribute()
+    assert checkout_counts(merchant)["pending"] == 1
+    assert "processing" not in checkout_counts(merchant)
+
+
+def test_counts_are_kept_apart_by_merchant_and_mode():
+    ours, theirs = make_merchant(), make_merchant()
+    mine, yours = make_checkout(ours), make_checkout(theirs)
+    trial = make_checkout(ours, mode=Mode.TEST)
+    watcher = Watcher()
+    watcher.sees(mine)
+    watcher.sees(yours, 3 * DOLLAR)
+    watcher.confirms()
+    attribute()
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=trial.pk)), now=SOON)
+    assert checkout_counts(ours) == {"completed": 1}
+    assert checkout_counts(ours, Mode.TEST) == {"expired": 1}
+    assert checkout_counts(theirs) == {"underpaid": 1}
+
+
+def test_a_count_is_spread_over_its_slots(monkeypatch):
+    merchant = make_merchant()
+    slots = iter([0, 7, 15])
+    monkeypatch.setattr("secrets.randbelow", lambda _: next(slots))
+    for _ in range(3):
+        checkout = make_checkout(merchant)
+        with transaction.atomic():
+            expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
+    rows = CheckoutCount.objects.filter(merchant=merchant, status=EXPIRED)
+    assert dict(rows.values_list("slot", "value")) == {0: 1, 7: 1, 15: 1}
+    assert checkout_counts(merchant) == {"expired": 3}
+
+
+def test_nothing_is_written_for_a_checkout_whose_facts_did_not_move_it():
+    checkout, _ = in_status(UNDERPAID)
+    transfer = checkout.payments.get().transfer
+    transfer.queued_at = SOON
+    transfer.save(update_fields=["queued_at"])
+    with CaptureQueriesContext(connection) as queries:
+        attribute()
+    written = [q["sql"] for q in queries if "UPDATE checkouts_checkout" in q["sql"]]
+    assert written == []

@@ -1,0 +1,85 @@
+"""Finding references in metadata. Pure."""
+
+from typing import Any
+
+import pytest
+
+from checkouts.references import MAX_LENGTH, camel_case, reference_in, storable
+from gateway.core import json
+
+
+@pytest.mark.parametrize(
+    ("name", "camel"),
+    [("user_id", "userId"), ("order_ref", "orderRef"), ("plain", "plain")],
+)
+def test_each_key_has_a_camel_case_spelling(name: str, camel: str) -> None:
+    assert camel_case(name) == camel
+
+
+@pytest.mark.parametrize(
+    ("reference", "keys"),
+    [
+        ("customer_ref", ["customer_ref", "customerRef", "user_id", "userId"]),
+        ("product_ref", ["product_ref", "productRef", "package_code", "packageCode"]),
+        (
+            "order_ref",
+            [
+                "order_ref",
+                "orderRef",
+                "reference_id",
+                "referenceId",
+                "order_id",
+                "orderId",
+            ],
+        ),
+    ],
+)
+def test_keys_are_tried_in_the_specifications_order(
+    reference: str, keys: list[str]
+) -> None:
+    metadata = {key: f"from {key}" for key in reversed(keys)}
+    for key in keys:
+        assert reference_in(metadata, reference) == f"from {key}"
+        del metadata[key]
+    assert reference_in(metadata, reference) == ""
+
+
+@pytest.mark.parametrize(
+    ("spelled", "text"),
+    [
+        (b"42", "42"),
+        (b"0", "0"),
+        (b"-7", "-7"),
+        (b"1.10", "1.10"),
+        (b"1e400", "1e400"),
+        (b"12345678901234567890123", "12345678901234567890123"),
+        (b'"42"', "42"),
+        (b'" "', " "),
+    ],
+)
+def test_numbers_become_the_text_they_were_sent_as(spelled: bytes, text: str) -> None:
+    metadata = json.loads(b'{"user_id":' + spelled + b"}")
+    assert reference_in(metadata, "customer_ref") == text
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    ["", "x" * (MAX_LENGTH + 1), None, True, False, [], {}, ["a"], "a\x00", "\ud800"],
+)
+def test_what_is_unusable_is_passed_over(unusable: Any) -> None:
+    assert reference_in({"customer_ref": unusable}, "customer_ref") == ""
+    metadata = {"customer_ref": unusable, "userId": "u"}
+    assert reference_in(metadata, "customer_ref") == "u"
+
+
+def test_a_number_longer_than_a_reference_is_passed_over() -> None:
+    metadata = json.loads(b'{"user_id":' + b"9" * (MAX_LENGTH + 1) + b"}")
+    assert reference_in(metadata, "customer_ref") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "can"),
+    [("", True), ("é 🧋", True), ("\x00", False), ("a\udfff", False), ("\ue000", True)],
+)
+def test_postgresql_cannot_keep_nul_and_lone_surrogates(text: str, can: bool) -> None:
+    assert storable(text) is can
