@@ -47,6 +47,14 @@ pip_install() {
     "$python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement "$1"
 }
 
+# uv is much faster than pip, but reads none of pip's settings: with an index or certificates of one's own it may fail
+# where pip does not. Only pip's complaint is shown, since pip has the last word.
+uv_install() {
+    requirements=$1
+    shift
+    .venv/bin/uv pip install --quiet --python "$python" --require-hashes --requirement "$requirements" "$@" 2>/dev/null
+}
+
 # setup_python LOCK: makes .venv and installs the packages of a lock file, hashes checked.
 setup_python() {
     lock=$1
@@ -57,9 +65,7 @@ setup_python() {
     fi
     say "Installing the packages of $lock; the first time this takes a minute or two."
     pip_install requirements/bootstrap.txt || die "The installer could not be installed; is there a network?"
-    # uv is much faster, but knows nothing of an index that is set in pip's own configuration.
-    .venv/bin/uv pip install --python "$python" --require-hashes --requirement "$lock" ||
-        pip_install "$lock" ||
+    uv_install "$lock" || uv_install "$lock" --system-certs || pip_install "$lock" ||
         die "The packages of $lock could not be installed."
     stamp "$installed" "$lock"
 }

@@ -26,9 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "var" / "test-engines"
 START_SECONDS = 60.0
 
-# Kept until the process ends: closing the file would drop the lock, and a collected
-# Popen warns about its running process.
-_held: list[IO[str] | subprocess.Popen[bytes]] = []
+_held: list[IO[str]] = []
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -40,6 +38,12 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
     else:
         _export_engines()
     return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Let the engines go; they end when no other session holds them."""
+    while _held:
+        _held.pop().close()
 
 
 def _export_engines() -> None:
@@ -74,10 +78,11 @@ def _start(sessions: Path) -> EngineUrls:
             stderr=log,
             start_new_session=True,
         )
-    _held.append(process)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if urls := running_urls(HOME):
+            # It may outlive this session: Popen shall neither wait for it nor warn.
+            process.returncode = 0
             return urls
         time.sleep(0.02)
     message = f"the test engines do not start: {log_file.read_text()}"

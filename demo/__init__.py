@@ -1,0 +1,1 @@
+"""The demonstration: a merchant, a shop that sells to you, and chains to pay on."""

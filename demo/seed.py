@@ -1,0 +1,73 @@
+"""The demo merchant: everything a stranger needs to try Florin, made once."""
+
+import secrets
+from datetime import datetime
+
+from accounts import services as accounts
+from accounts.keys import digest_of
+from accounts.models import ApiKey, Membership, Merchant, User
+from accounts.states import Mode, Role
+from demo.settings_file import Credentials
+from wallets.services import set_receiving_wallet
+from webhooks.services.endpoints import set_default_url
+from webhooks.services.secrets import ensure_secret
+
+OWNER_EMAIL = "owner@demo.example"
+MERCHANT_NAME = "The Corner Shop"
+RECEIVING_CHAINS = ("base", "polygon", "ethereum")
+# One of the accounts that every local node knows; it holds nothing anywhere else.
+RECEIVING_ADDRESS = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
+
+
+def seed_demo(
+    *, kept: Credentials | None, webhook_url: str, now: datetime
+) -> Credentials:
+    """Make what is missing of the demo merchant; returns its valid credentials.
+
+    What `kept` says stays as it is where the database still honours it, so that keys
+    noted down at the first start work at the next.
+    """
+    owner, password = _owner(kept)
+    merchant = _merchant(owner, now)
+    for chain in RECEIVING_CHAINS:
+        set_receiving_wallet(merchant, chain=chain, address=RECEIVING_ADDRESS, now=now)
+    return Credentials(
+        owner_email=owner.email,
+        owner_password=password,
+        live_key=_key(merchant, Mode.LIVE, kept.live_key if kept else "", now),
+        test_key=_key(merchant, Mode.TEST, kept.test_key if kept else "", now),
+        webhook_secret=_webhooks(merchant, webhook_url, now),
+    )
+
+
+def _owner(kept: Credentials | None) -> tuple[User, str]:
+    user = User.objects.filter(email=OWNER_EMAIL).first()
+    if user and kept and user.check_password(kept.owner_password):
+        return user, kept.owner_password
+    password = secrets.token_urlsafe(12)
+    if user is None:
+        return User.objects.create_user(OWNER_EMAIL, password, name="Demo"), password
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return user, password
+
+
+def _merchant(owner: User, now: datetime) -> Merchant:
+    owned = Membership.objects.filter(user=owner, role=Role.OWNER)
+    membership = owned.select_related("merchant").first()
+    if membership:
+        return membership.merchant
+    return accounts.create_merchant(name=MERCHANT_NAME, owner=owner, now=now)
+
+
+def _key(merchant: Merchant, mode: Mode, kept: str, now: datetime) -> str:
+    valid = ApiKey.objects.filter(merchant=merchant, mode=mode, revoked_at=None)
+    if kept and valid.filter(digest=digest_of(kept)).exists():
+        return kept
+    return accounts.create_api_key(merchant, mode=mode, name="Demo", now=now)[1]
+
+
+def _webhooks(merchant: Merchant, url: str, now: datetime) -> str:
+    for mode in Mode:
+        set_default_url(merchant, mode=mode, url=url, now=now)
+    return ensure_secret(merchant, now=now)

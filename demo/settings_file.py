@@ -1,0 +1,58 @@
+"""var/demo.json: what the demo tells people and programs."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway.core.embedded.layout import write_private
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What the demo merchant logs in and signs with; kept between starts."""
+
+    owner_email: str
+    owner_password: str = field(repr=False)
+    live_key: str = field(repr=False)
+    test_key: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """All of var/demo.json. `chains` is empty when no local chain runs."""
+
+    base_url: str
+    shop_url: str
+    credentials: Credentials
+    chains: dict[str, dict[str, Any]]
+
+    def write(self, path: Path) -> None:
+        """Replace the file by one that only its owner can read."""
+        document = {"base_url": self.base_url, "shop_url": self.shop_url}
+        document |= asdict(self.credentials) | {"chains": self.chains}
+        write_private(path, json.dumps(document, indent=2) + "\n")
+
+
+def read_settings(path: Path) -> DemoSettings:
+    """Read what `write` wrote. Raises FileNotFoundError before the first demo."""
+    document = json.loads(path.read_text())
+    return DemoSettings(
+        base_url=document["base_url"],
+        shop_url=document["shop_url"],
+        credentials=_credentials(document),
+        chains=document["chains"],
+    )
+
+
+def kept_credentials(path: Path) -> Credentials | None:
+    """The credentials of the last start, if there was one."""
+    if not path.exists():
+        return None
+    return _credentials(json.loads(path.read_text()))
+
+
+def _credentials(document: dict[str, Any]) -> Credentials:
+    names = Credentials.__dataclass_fields__
+    return Credentials(**{name: document[name] for name in names})

@@ -1,0 +1,171 @@
+"""The whole demo, as `script/demo` runs it."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo.wallet import pay
+from tests.demo.running import Running, ask, running, var_folder
+from tests.demo.test_shop import Client
+from tests.processes import alive, descendants
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
+
+READY = "Florin is ready"
+PAID_SECONDS = 90.0
+
+
+def settings_of(demo: Running) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((demo.var / "demo.json").read_text())
+    return document
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Running]:
+    with var_folder() as var, running(var, "demo") as started:
+        started.await_line(READY)
+        yield started
+
+
+@pytest.fixture
+def var() -> Iterator[Path]:
+    with var_folder() as folder:
+        yield folder
+
+
+def first_block(settings: dict[str, Any]) -> Any:
+    """The hash of a block that only a kept chain has again."""
+    question = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber"}
+    url = settings["chains"]["base"]["rpc_url"]
+    answer = ask(url, "POST", "/", body=question | {"params": ["0x1", False]})[1]
+    return answer["result"]["hash"]
+
+
+def received(settings: dict[str, Any]) -> str:
+    return str(ask(settings["shop_url"], "GET", "/received")[1])
+
+
+def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
+    demo: Running,
+) -> None:
+    settings = settings_of(demo)
+    assert (demo.var / "demo.json").stat().st_mode & 0o077 == 0
+    names = ("base_url", "shop_url", "live_key", "test_key", "webhook_secret")
+    for name in (*names, "owner_email", "owner_password"):
+        assert settings[name] in demo.output
+    for name, chain_id in {"base": 8453, "polygon": 137, "ethereum": 1}.items():
+        chain = settings["chains"][name]
+        assert chain["chain_id"] == chain_id
+        assert chain["rpc_url"] in demo.output
+        assert "USDC" in chain["tokens"]
+        assert chain["funded_private_key"] in demo.output
+
+
+@pytest.mark.parametrize("name", ["base", "polygon"])
+def test_a_live_checkout_is_paid_on_chain_and_the_shop_hears_of_it(
+    demo: Running, name: str
+) -> None:
+    settings = settings_of(demo)
+    wanted = {"amount": "12.34", "currency": "USD", "order_ref": f"on-{name}"}
+    base, key = settings["base_url"], settings["live_key"]
+    status, checkout = ask(base, "POST", "/api/v1/checkouts", key=key, body=wanted)
+    assert status == 201, checkout
+    offers = {offer["chain"]: offer for offer in checkout["available_chains"]}
+    to = offers[name]["address"]
+    pay(settings["chains"][name], token="USDC", to=to, amount="12.34")
+    wait_until(lambda: checkout["id"] in received(settings), seconds=PAID_SECONDS)
+    assert "checkout.completed" in received(settings)
+    assert "forged" not in received(settings)
+
+
+def test_buying_in_the_shop_leads_to_a_checkout_of_that_price(demo: Running) -> None:
+    settings = settings_of(demo)
+    assert Client(demo.port + 1).submit("/buy", sku="postcard")[0] == 303
+    base, key = settings["base_url"], settings["live_key"]
+    listed = ask(base, "GET", "/api/v1/checkouts", key=key)[1]["data"]
+    bought = [c for c in listed if c["description"] == "Postcard"]
+    assert [checkout["amount"] for checkout in bought] == ["1.00"]
+
+
+def test_a_test_checkout_pays_itself(demo: Running) -> None:
+    settings = settings_of(demo)
+    base, key = settings["base_url"], settings["test_key"]
+    wanted = {"amount": "25.00", "currency": "USD"}
+    _, checkout = ask(base, "POST", "/api/v1/checkouts", key=key, body=wanted)
+    wait_until(lambda: checkout["id"] in received(settings), seconds=PAID_SECONDS)
+
+
+def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> None:
+    with running(demo.var, "demo", "--no-chain") as second:
+        assert second.process.wait(60) == 1
+        assert "another supervisor runs" in second.output
+    assert ask(settings_of(demo)["base_url"], "GET", "/healthz")[0] == 200
+
+
+def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -> None:
+    taken = str(demo.port)
+    with running(var, "demo", "--port", taken) as second:
+        assert second.process.wait(60) == 1
+        assert f"Port {taken} is taken" in second.output
+    assert not (var / "engines").exists()
+
+
+def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(var: Path) -> None:
+    with running(var, "demo") as first:
+        first.await_line(READY)
+        before = settings_of(first)
+        block = first_block(before)
+        started = descendants(first.process.pid)
+        assert len(started) > 10
+        assert first.end(signal.SIGINT) == 0
+        assert [pid for pid in started if alive(pid)] == []
+    with running(var, "demo") as second:
+        second.await_line(READY)
+        after = settings_of(second)
+        for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
+            assert after[name] == before[name]
+        assert first_block(after) == block
+        status, _ = ask(
+            after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
+        )
+        assert status == 200
+
+
+def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
+    with running(var, "demo", "--no-chain") as demo:
+        demo.await_line(READY)
+        settings = settings_of(demo)
+        assert settings["chains"] == {}
+        assert not [c for c in descendants(demo.process.pid).values() if "anvil" in c]
+        page = ask(settings["shop_url"], "GET", "/")[1]
+        assert "made with the test key" in page
+
+
+@pytest.mark.faults
+def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
+    var: Path,
+) -> None:
+    with running(var, "up") as up:
+        up.await_line("Florin answers")
+        base = f"http://127.0.0.1:{up.port}"
+        web = [p for p, c in descendants(up.process.pid).items() if "granian" in c]
+        os.kill(min(web), signal.SIGKILL)
+        up.await_line("web ended (signal 9)")
+
+        def answers() -> bool:
+            try:
+                return ask(base, "GET", "/healthz")[0] == 200
+            except OSError:
+                return False
+
+        wait_until(answers, seconds=60)
+        started = descendants(up.process.pid)
+        up.process.kill()
+        up.process.wait()
+        wait_until(lambda: not any(map(alive, started)), seconds=60)

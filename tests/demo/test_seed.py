@@ -1,0 +1,84 @@
+"""The demo merchant in the database."""
+
+from datetime import UTC, datetime
+
+import pytest
+from cryptography.fernet import Fernet
+from pytest_django import Settings
+
+from accounts.keys import digest_of
+from accounts.models import ApiKey, Membership, Merchant, User
+from accounts.services import revoke_api_key
+from accounts.states import Mode, Role
+from demo.chains import CHAIN_IDS
+from demo.seed import seed_demo
+from demo.settings_file import Credentials
+from wallets.models import ReceivingWallet
+from webhooks.models import Endpoint
+from webhooks.services.secrets import secrets_of
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+WEBHOOK = "http://127.0.0.1:8001/webhook"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def development(settings: Settings) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    settings.WEBHOOK_ALLOW_LOOPBACK = True
+    settings.PRODUCTION = False
+
+
+def seed(kept: Credentials | None = None, webhook_url: str = WEBHOOK) -> Credentials:
+    return seed_demo(kept=kept, webhook_url=webhook_url, now=NOON)
+
+
+def test_the_merchant_has_an_owner_keys_wallets_and_webhooks() -> None:
+    made = seed()
+    merchant = Merchant.objects.get()
+    owner = Membership.objects.get(merchant=merchant, role=Role.OWNER).user
+    assert owner.check_password(made.owner_password)
+    for mode, key in {Mode.LIVE: made.live_key, Mode.TEST: made.test_key}.items():
+        assert ApiKey.objects.get(mode=mode).digest == digest_of(key)
+        assert Endpoint.objects.get(mode=mode, is_default=True).url == WEBHOOK
+    chains = ReceivingWallet.objects.values_list("chain", flat=True)
+    assert set(chains) == set(CHAIN_IDS)
+    assert secrets_of(merchant, now=NOON) == [made.webhook_secret]
+
+
+def test_seeding_again_changes_nothing() -> None:
+    made = seed()
+    assert seed(made) == made
+    assert (Merchant.objects.count(), User.objects.count()) == (1, 1)
+    assert (ApiKey.objects.count(), ReceivingWallet.objects.count()) == (2, 3)
+
+
+def test_credentials_that_were_lost_are_made_anew_for_the_same_merchant() -> None:
+    lost, made = seed(), seed(None)
+    assert Merchant.objects.count() == 1
+    assert made.live_key != lost.live_key
+    assert User.objects.get().check_password(made.owner_password)
+
+
+def test_a_kept_key_that_was_revoked_is_replaced() -> None:
+    made = seed()
+    revoke_api_key(ApiKey.objects.get(mode=Mode.LIVE), now=NOON)
+    again = seed(made)
+    assert again.live_key != made.live_key
+    assert again.test_key == made.test_key
+
+
+def test_credentials_of_another_database_are_not_believed() -> None:
+    stranger = Credentials("owner@demo.example", "x", "sk_live_x", "sk_test_x", "x")
+    made = seed(stranger)
+    assert "sk_live_x" not in made.live_key
+    assert User.objects.get().check_password(made.owner_password)
+
+
+def test_a_demo_on_another_port_moves_the_webhooks() -> None:
+    made = seed()
+    elsewhere = "http://127.0.0.1:9001/webhook"
+    seed(made, elsewhere)
+    defaults = Endpoint.objects.filter(is_default=True).values_list("url", flat=True)
+    assert set(defaults) == {elsewhere}
