@@ -84,6 +84,14 @@ def _look_up(digest: bytes) -> Principal:
     return Principal(key_id=public_id, merchant_id=merchant_id, mode=Mode(mode))
 
 
+def principal_of_request(request: Request) -> Principal:
+    """Return whom an authenticated request speaks for."""
+    principal = request.auth
+    if not isinstance(principal, Principal):
+        raise AuthenticationError("No API key.", code="key_missing")
+    return principal
+
+
 class ApiKeyAuthentication(BaseAuthentication):
     """Reads `Authorization: Bearer <key>`."""
 

@@ -26,7 +26,9 @@ def creation_requests(key: str, prefix: str) -> Iterator[bytes]:
             "product_ref": "product-7",
             "order_ref": f"order-{prefix}-{number}",
         }
-        yield http_request("POST", "/api/v1/checkouts", key=key, body=orjson.dumps(body))
+        yield http_request(
+            "POST", "/api/v1/checkouts", key=key, body=orjson.dumps(body)
+        )
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
@@ -34,28 +36,49 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     with stack.engines() as urls, ExitStack() as servers:
         merchant, key = stack.seed_merchant()
         ports = {
-            "product": servers.enter_context(stack.server("benchmarks.product_wsgi:application")),
-            "idiomatic DRF": servers.enter_context(
-                stack.server("gateway.wsgi:application", settings="benchmarks.controls.idiomatic_settings")
+            "product": servers.enter_context(
+                stack.server("benchmarks.product_wsgi:application")
             ),
-            "tuned FastAPI": servers.enter_context(stack.uvicorn("benchmarks.controls.tuned:app")),
+            "idiomatic DRF": servers.enter_context(
+                stack.server(
+                    "gateway.wsgi:application",
+                    settings="benchmarks.controls.idiomatic_settings",
+                )
+            ),
+            "tuned FastAPI": servers.enter_context(
+                stack.uvicorn("benchmarks.controls.tuned:app")
+            ),
         }
         return [
-            _at(clients, ports, urls.database_url, merchant, key, rounds, seconds) for clients in CLIENTS
+            _at(clients, ports, urls.database_url, merchant, key, rounds, seconds)
+            for clients in CLIENTS
         ]
 
 
 def _at(
-    clients: int, ports: dict[str, int], database_url: str, merchant: int, key: str, rounds: int, seconds: float
+    clients: int,
+    ports: dict[str, int],
+    database_url: str,
+    merchant: int,
+    key: str,
+    rounds: int,
+    seconds: float,
 ) -> Report:
     base = Series("pgbench, same rows", "tx/s")
     contenders = {name: Series(name, "req/s") for name in ports}
     notes = []
     for port in ports.values():
-        run_load(port, creation_requests(key, f"warm-{port}-{clients}"), clients=clients, seconds=1)
+        run_load(
+            port,
+            creation_requests(key, f"warm-{port}-{clients}"),
+            clients=clients,
+            seconds=1,
+        )
     for number in range(rounds):
         base.rounds.append(
-            pgbench.transactions_per_second(database_url, merchant, clients=clients, seconds=max(1, round(seconds)))
+            pgbench.transactions_per_second(
+                database_url, merchant, clients=clients, seconds=max(1, round(seconds))
+            )
         )
         for name, port in ports.items():
             requests = creation_requests(key, f"{name[:2]}-{clients}-{number}")
@@ -66,7 +89,18 @@ def _at(
     product = contenders["product"]
     claims = [
         Claim("product / pgbench", ratio(product, base), 0.20),
-        Claim("product / idiomatic DRF", ratio(product, contenders["idiomatic DRF"]), 4.0),
-        Claim("product / tuned FastAPI + asyncpg", ratio(product, contenders["tuned FastAPI"]), 1.0),
+        Claim(
+            "product / idiomatic DRF", ratio(product, contenders["idiomatic DRF"]), 4.0
+        ),
+        Claim(
+            "product / tuned FastAPI + asyncpg",
+            ratio(product, contenders["tuned FastAPI"]),
+            1.0,
+        ),
     ]
-    return Report(f"checkout creation, {clients} clients", [base, *contenders.values()], claims, notes)
+    return Report(
+        f"checkout creation, {clients} clients",
+        [base, *contenders.values()],
+        claims,
+        notes,
+    )

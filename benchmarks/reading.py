@@ -41,7 +41,10 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
             for _ in range(rounds):
                 base.rounds.append(
                     pgbench.transactions_per_second(
-                        urls.database_url, merchant, clients=CLIENTS, seconds=max(1, round(seconds))
+                        urls.database_url,
+                        merchant,
+                        clients=CLIENTS,
+                        seconds=max(1, round(seconds)),
                     )
                 )
                 for name, requests in _kinds(key).items():
@@ -57,10 +60,15 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
 
 def _kinds(key: str) -> dict[str, Iterator[bytes]]:
     ones = (
-        http_request("GET", f"/api/v1/checkouts/chk_live_fill{number % PRESENT + 1}", key=key) for number in count(0, 7919)
+        http_request(
+            "GET", f"/api/v1/checkouts/chk_live_fill{number % PRESENT + 1}", key=key
+        )
+        for number in count(0, 7919)
     )
     first = http_request("GET", "/api/v1/checkouts?limit=20", key=key)
-    deep = http_request("GET", f"/api/v1/checkouts?limit=20&offset={_DEEP_OFFSET}", key=key)
+    deep = http_request(
+        "GET", f"/api/v1/checkouts?limit=20&offset={_DEEP_OFFSET}", key=key
+    )
     return {
         "read one": ones,
         "list 20 with total": (first for _ in count()),

@@ -37,7 +37,9 @@ def engines(**extra: str) -> Iterator[EngineUrls]:
             "DJANGO_SETTINGS_MODULE": "gateway.settings",
             **extra,
         }
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True
+        )
         import django
 
         django.setup()
@@ -57,7 +59,13 @@ def seed_merchant() -> tuple[int, str]:
         ahead = timezone.now() + timedelta(days=1)
         ChainCursor.objects.update_or_create(
             chain=chain,
-            defaults={"height": 100, "head": 100, "head_at": ahead, "head_time": ahead, "factory_ok": True},
+            defaults={
+                "height": 100,
+                "head": 100,
+                "head_at": ahead,
+                "head_time": ahead,
+                "factory_ok": True,
+            },
         )
     _, key = make_key(merchant)
     return merchant.pk, key
@@ -72,12 +80,26 @@ def free_port() -> int:
 
 
 @contextmanager
-def server(target: str, *, interface: str = "wsgi", settings: str = "gateway.settings") -> Iterator[int]:
+def server(
+    target: str, *, interface: str = "wsgi", settings: str = "gateway.settings"
+) -> Iterator[int]:
     """Run `target` under granian as production does (two workers of eight threads); yield its port."""
     command = [
         str(Path(sys.executable).with_name("granian")),
-        *("--interface", interface, "--workers", str(WORKERS), "--no-ws", "--log-level", "warning"),
-        *(("--blocking-threads", str(THREADS)) if interface == "wsgi" else ("--loop", "uvloop")),
+        *(
+            "--interface",
+            interface,
+            "--workers",
+            str(WORKERS),
+            "--no-ws",
+            "--log-level",
+            "warning",
+        ),
+        *(
+            ("--blocking-threads", str(THREADS))
+            if interface == "wsgi"
+            else ("--loop", "uvloop")
+        ),
     ]
     with _serving(command, target, {"DJANGO_SETTINGS_MODULE": settings}) as port:
         yield port
@@ -87,7 +109,9 @@ def server(target: str, *, interface: str = "wsgi", settings: str = "gateway.set
 def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator[int]:
     port = free_port()
     process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", str(port), target], cwd=ROOT, env=os.environ | extra
+        [*command, "--host", "127.0.0.1", "--port", str(port), target],
+        cwd=ROOT,
+        env=os.environ | extra,
     )
     try:
         _wait_for(port, process)
@@ -100,7 +124,15 @@ def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator
 @contextmanager
 def uvicorn(target: str) -> Iterator[int]:
     """Run an ASGI control under uvicorn with uvloop and httptools, the fastest way measured for it."""
-    command = [sys.executable, "-m", "uvicorn", "--workers", str(WORKERS), "--log-level", "warning"]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--workers",
+        str(WORKERS),
+        "--log-level",
+        "warning",
+    ]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
     with _serving(command, target, {}) as port:
         yield port

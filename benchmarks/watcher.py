@@ -51,7 +51,10 @@ def address(number: int) -> str:
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure all three. Rounds count; their length follows from the work."""
     del seconds
-    with Anvil(8453, extra=["--gas-limit", "60000000"]) as node, stack.engines(**_chain_settings(node)):
+    with (
+        Anvil(8453, extra=["--gas-limit", "60000000"]) as node,
+        stack.engines(**_chain_settings(node)),
+    ):
         usdc = prepare_chain(node)["USDC"]
         merchant, _ = stack.seed_merchant()
         return [
@@ -62,7 +65,10 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
 
 
 def _chain_settings(node: Anvil) -> dict[str, str]:
-    return {"CHAIN_BASE_RPC_URLS": node.url, "CHAIN_BASE_TOKEN_USDC": token_address("USDC")}
+    return {
+        "CHAIN_BASE_RPC_URLS": node.url,
+        "CHAIN_BASE_TOKEN_USDC": token_address("USDC"),
+    }
 
 
 def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
@@ -73,8 +79,9 @@ def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
 
 
 def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
-    from wallets.chains import evm_decode
     from web3 import Web3
+
+    from wallets.chains import evm_decode
 
     first = node.block_number() + 1
     _pay(node, usdc, [address(number) for number in range(1, DECODED + 1)])
@@ -86,12 +93,20 @@ def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
     }
     web3 = Web3(Web3.HTTPProvider(node.url))
     contract = web3.eth.contract(usdc, abi=_TRANSFER_ABI)
-    raw, library = Series("raw decode", "logs/s"), Series("web3 get_logs + process_log", "logs/s")
+    raw, library = (
+        Series("raw decode", "logs/s"),
+        Series("web3 get_logs + process_log", "logs/s"),
+    )
     with _raw_logs(node) as ask:
         for _ in range(rounds):
             raw.rounds.append(_rate(lambda: _decode_raw(ask(question), usdc)))
             library.rounds.append(
-                _rate(lambda: [contract.events.Transfer().process_log(log) for log in web3.eth.get_logs(question)])
+                _rate(
+                    lambda: [
+                        contract.events.Transfer().process_log(log)
+                        for log in web3.eth.get_logs(question)
+                    ]
+                )
             )
     claims = [Claim("raw / web3 on 1,000 logs", ratio(raw, library), 50)]
     return Report("watcher decoding", [raw, library], claims)
@@ -125,7 +140,9 @@ def _decode_raw(logs: list[dict], usdc: str) -> int:
     from wallets.chains.registry import TokenSpec
 
     token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
-    found = evm_decode.transfer_logs(evm_decode.by_recipient(logs), tokens={usdc.lower(): token})
+    found = evm_decode.transfer_logs(
+        evm_decode.by_recipient(logs), tokens={usdc.lower(): token}
+    )
     if len(found) != DECODED:
         raise RuntimeError(f"{len(found)} logs decoded")
     return len(found)
@@ -148,7 +165,14 @@ def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
         _fill(merchant, 1, MANY)
         watcher = _watcher(node)
         _read_to_head(watcher)
-        _pay(node, usdc, [address(n) for n in range(number * CREDITS + 1, (number + 1) * CREDITS + 1)])
+        _pay(
+            node,
+            usdc,
+            [
+                address(n)
+                for n in range(number * CREDITS + 1, (number + 1) * CREDITS + 1)
+            ],
+        )
         node.mine(12)
         started = time.perf_counter()
         _read_to_head(watcher)
@@ -159,8 +183,16 @@ def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
         completed = Checkout.objects.filter(status="completed").count()
         if completed != CREDITS or Payment.objects.count() != CREDITS:
             raise RuntimeError(f"{completed} completed")
-        notes.append(f"round {number + 1}: reading {read_at - started:.2f} s, crediting {ended - read_at:.2f} s")
-    claims = [Claim("credits a second, 10,000 logs, 100,000 open checkouts", series.median, 3_000)]
+        notes.append(
+            f"round {number + 1}: reading {read_at - started:.2f} s, crediting {ended - read_at:.2f} s"
+        )
+    claims = [
+        Claim(
+            "credits a second, 10,000 logs, 100,000 open checkouts",
+            series.median,
+            3_000,
+        )
+    ]
     return Report("watcher crediting", [series], claims, notes)
 
 
@@ -174,8 +206,13 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
         _read_to_head(watcher)
         costs[present] = Series(f"a block at {present:,} open checkouts", "ms")
         for block in range(BLOCKS):
-            ours = [address(block * PAID_PER_BLOCK + n + 1) for n in range(PAID_PER_BLOCK)]
-            strangers = [f"0x{block * LOGS_PER_BLOCK + n + 1:040x}" for n in range(LOGS_PER_BLOCK - PAID_PER_BLOCK)]
+            ours = [
+                address(block * PAID_PER_BLOCK + n + 1) for n in range(PAID_PER_BLOCK)
+            ]
+            strangers = [
+                f"0x{block * LOGS_PER_BLOCK + n + 1:040x}"
+                for n in range(LOGS_PER_BLOCK - PAID_PER_BLOCK)
+            ]
             _pay(node, usdc, ours + strangers)
             started = time.perf_counter()
             _read_to_head(watcher)
@@ -196,7 +233,9 @@ def _watcher(node: Anvil):
     ChainCursor.objects.filter(chain="base").delete()
     head = node.block_number()
     block = node.rpc("eth_getBlockByNumber", hex(head), False)
-    ChainCursor.objects.create(chain="base", height=head, block_hash=block["hash"], factory_ok=True)
+    ChainCursor.objects.create(
+        chain="base", height=head, block_hash=block["hash"], factory_ok=True
+    )
     spec = chain_spec("base")
     pool = open_pool(spec)
     return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner="bench")

@@ -73,7 +73,9 @@ class _Endpoint:
 @contextmanager
 def _receiver() -> Iterator[_Endpoint]:
     port = stack.free_port()
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.receiver", str(port)], cwd=stack.ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.receiver", str(port)], cwd=stack.ROOT
+    )
     time.sleep(0.5)
     try:
         yield _Endpoint(port)
@@ -85,7 +87,10 @@ def _receiver() -> Iterator[_Endpoint]:
 @contextmanager
 def _sender() -> Iterator[None]:
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "run_sender"], cwd=stack.ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        [sys.executable, "manage.py", "run_sender"],
+        cwd=stack.ROOT,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
     )
     try:
         yield
@@ -137,14 +142,19 @@ def _latency(receiver: _Endpoint, merchant: int) -> Report:
 
 
 def _backlog(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
-    sender, bare, celery = (Series(n, "POST/s") for n in ("sender", "bare urllib3, 16 threads", "Celery, a task per delivery"))
+    sender, bare, celery = (
+        Series(n, "POST/s")
+        for n in ("sender", "bare urllib3, 16 threads", "Celery, a task per delivery")
+    )
     for _ in range(rounds):
         bare.rounds.append(_drain(receiver, lambda: _bare(receiver), BACKLOG))
         _publish_backlog(receiver, merchant, BACKLOG)
         with _sender():
             sender.rounds.append(_rate_of(receiver.await_all("backlog", BACKLOG)))
         _publish_backlog(receiver, merchant, CELERY_BACKLOG)
-        celery.rounds.append(_drain(receiver, lambda: _celery(receiver), CELERY_BACKLOG))
+        celery.rounds.append(
+            _drain(receiver, lambda: _celery(receiver), CELERY_BACKLOG)
+        )
         _empty()
     claims = [
         Claim("sender / bare urllib3", ratio(sender, bare), 1.5),
@@ -155,7 +165,10 @@ def _backlog(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
 
 def _publish_backlog(receiver: _Endpoint, merchant: int, size: int) -> None:
     for start in range(0, size, 500):
-        _publish(merchant, [receiver.url("backlog", n % ENDPOINTS) for n in range(start, start + 500)])
+        _publish(
+            merchant,
+            [receiver.url("backlog", n % ENDPOINTS) for n in range(start, start + 500)],
+        )
 
 
 def _rate_of(times: list[float]) -> float:
@@ -172,7 +185,12 @@ def _bare(receiver: _Endpoint) -> None:
 
     def post(number: int) -> None:
         signature = hmac.new(b"whsec_control", BODY, hashlib.sha256).hexdigest()
-        pool.request("POST", f"/backlog/{number % ENDPOINTS}", body=BODY, headers={"X-Service-Signature": signature})
+        pool.request(
+            "POST",
+            f"/backlog/{number % ENDPOINTS}",
+            body=BODY,
+            headers={"X-Service-Signature": signature},
+        )
 
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(post, range(BACKLOG)))
@@ -187,8 +205,23 @@ def _celery(receiver: _Endpoint) -> None:
         ids = [pk for (pk,) in cursor]
     for pk in ids:
         deliver.apply_async([pk], queue="control")
-    command = [sys.executable, "-m", "celery", "-A", "benchmarks.controls.celery_task", "worker", "-P", "threads", "-c", "16"]
-    worker = subprocess.Popen([*command, "-l", "error", "-Q", "control-start"], cwd=stack.ROOT, env=os.environ | {"C_FORCE_ROOT": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "benchmarks.controls.celery_task",
+        "worker",
+        "-P",
+        "threads",
+        "-c",
+        "16",
+    ]
+    worker = subprocess.Popen(
+        [*command, "-l", "error", "-Q", "control-start"],
+        cwd=stack.ROOT,
+        env=os.environ | {"C_FORCE_ROOT": "1"},
+    )
     try:
         _until_ready(app)
         app.control.add_consumer("control", reply=True)
@@ -209,7 +242,9 @@ def _until_drained(wanted: int, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM webhooks_delivery WHERE status = 'pending'")
+            cursor.execute(
+                "SELECT count(*) FROM webhooks_delivery WHERE status = 'pending'"
+            )
             if not cursor.fetchone()[0]:
                 return
         time.sleep(0.2)
@@ -218,20 +253,32 @@ def _until_drained(wanted: int, seconds: float = 120) -> None:
 
 def _fairness(receiver: _Endpoint, merchant: int, rounds: int) -> Report:
     """1,000 healthy deliveries alone, and behind 200 to an endpoint that never answers."""
-    alone, behind = Series("1,000 healthy alone", "s"), Series("behind 200 to a dead endpoint", "s")
+    alone, behind = (
+        Series("1,000 healthy alone", "s"),
+        Series("behind 200 to a dead endpoint", "s"),
+    )
     for _ in range(rounds):
         for series, dead in ((alone, 0), (behind, DEAD)):
             _empty()
             if dead:
                 _publish(merchant, [receiver.url("dead", 0)] * dead)
-            _publish(merchant, [receiver.url("healthy", n % ENDPOINTS) for n in range(HEALTHY)])
+            _publish(
+                merchant,
+                [receiver.url("healthy", n % ENDPOINTS) for n in range(HEALTHY)],
+            )
             with _sender():
                 times = receiver.await_all("healthy", HEALTHY)
             series.rounds.append(times[-1] - times[0])
     longer = statistics.median(behind.rounds) / statistics.median(alone.rounds)
-    return Report("webhook fairness", [alone, behind], [Claim("behind / alone", longer, 1.2, at_most=True)])
+    return Report(
+        "webhook fairness",
+        [alone, behind],
+        [Claim("behind / alone", longer, 1.2, at_most=True)],
+    )
 
 
 def _empty() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE webhooks_attempt, webhooks_delivery, webhooks_event, webhooks_endpoint CASCADE")
+        cursor.execute(
+            "TRUNCATE webhooks_attempt, webhooks_delivery, webhooks_event, webhooks_endpoint CASCADE"
+        )

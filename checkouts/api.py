@@ -28,6 +28,7 @@ from gateway.core.wire import json_body
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
 LIST = Limit("checkouts.list", 30)
+CHOOSE = Limit("checkouts.options", 60)
 
 
 class CheckoutCollection(ApiView):
@@ -104,7 +105,7 @@ class CheckoutItem(ApiView):
 class CheckoutOptions(ApiView):
     """`/api/v1/checkouts/{checkout_id}/options`."""
 
-    limits: ClassVar = {"POST": CREATE}
+    limits: ClassVar = {"POST": CHOOSE}
 
     @extend_schema(
         operation_id="chooseOption",

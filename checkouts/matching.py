@@ -24,6 +24,7 @@ class TransferFacts:
     accepted: bool
     units: int
     block_time: datetime
+    recipient: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,11 @@ def _not_what_was_offered(
         return ToInbox(
             InboxReason.WRONG_NETWORK,
             f"{transfer.token} on {transfer.chain} was not offered for this checkout",
+        )
+    if transfer.recipient != offer["address"]:
+        return ToInbox(
+            InboxReason.WRONG_NETWORK,
+            f"sent on {transfer.chain} to this checkout's address for another chain",
         )
     return None
 

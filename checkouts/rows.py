@@ -107,11 +107,12 @@ class TransferRow(NamedTuple):
     head: int | None
     detected_at: datetime
     confirmed_at: datetime | None
+    orphaned_at: datetime | None
 
 
 _TRANSFERS = """
     SELECT p.checkout_id, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
-           t.block_height, k.head, t.detected_at, t.confirmed_at
+           t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at
     FROM checkouts_payment p
     JOIN wallets_transfer t ON t.id = p.transfer_id
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain

@@ -47,6 +47,8 @@ def pytest_unconfigure() -> None:
 
 
 def _export_engines() -> None:
+    # Unless said otherwise settings are those of production, which wants secrets and collected static files.
+    os.environ.setdefault("FLORIN_ENV", "development")
     session = str(os.getpid())
     os.environ.setdefault("FLORIN_TEST_DB_SUFFIX", session)
     os.environ.setdefault("FLORIN_KEY_PREFIX", f"test{session}")

@@ -40,7 +40,11 @@ class KeyAuthentication(BaseAuthentication):
         """Return the key's row."""
         token = request.META.get("HTTP_AUTHORIZATION", "").removeprefix("Bearer ")
         digest = hashlib.sha256(token.encode()).digest()
-        key = ApiKey.objects.select_related("merchant").filter(digest=digest, revoked_at=None).first()
+        key = (
+            ApiKey.objects.select_related("merchant")
+            .filter(digest=digest, revoked_at=None)
+            .first()
+        )
         if key is None:
             raise exceptions.AuthenticationFailed
         return None, key
@@ -53,7 +57,16 @@ class CheckoutIn(serializers.ModelSerializer[Checkout]):
 
     class Meta:
         model = Checkout
-        fields = ["amount", "currency", "description", "metadata", "redirect_url", "customer_ref", "product_ref", "order_ref"]
+        fields = [
+            "amount",
+            "currency",
+            "description",
+            "metadata",
+            "redirect_url",
+            "customer_ref",
+            "product_ref",
+            "order_ref",
+        ]
 
 
 class CheckoutOut(serializers.ModelSerializer[Checkout]):
@@ -62,8 +75,25 @@ class CheckoutOut(serializers.ModelSerializer[Checkout]):
     class Meta:
         model = Checkout
         fields = [
-            *("public_id", "status", "amount", "currency", "description", "metadata", "code", "offers"),
-            *("customer_ref", "product_ref", "order_ref", "amount_received", "exception", "expires_at", "created_at"),
+            *(
+                "public_id",
+                "status",
+                "amount",
+                "currency",
+                "description",
+                "metadata",
+                "code",
+                "offers",
+            ),
+            *(
+                "customer_ref",
+                "product_ref",
+                "order_ref",
+                "amount_received",
+                "exception",
+                "expires_at",
+                "created_at",
+            ),
         ]
 
 
@@ -82,13 +112,18 @@ class Create(APIView):
         pipeline.execute()
         form = CheckoutIn(data=request.data)
         form.is_valid(raise_exception=True)
-        return Response(CheckoutOut(_create(request.auth.merchant, form.validated_data)).data, status=201)  # type: ignore[union-attr]
+        return Response(
+            CheckoutOut(_create(request.auth.merchant, form.validated_data)).data,
+            status=201,
+        )  # type: ignore[union-attr]
 
 
 @transaction.atomic
 def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     order_ref = values.get("order_ref", "")
-    same = Checkout.objects.filter(merchant=merchant, mode="live", creation_ref=order_ref, amount=values["amount"])
+    same = Checkout.objects.filter(
+        merchant=merchant, mode="live", creation_ref=order_ref, amount=values["amount"]
+    )
     if order_ref and (known := same.first()):
         return known
     wallets = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
@@ -97,7 +132,10 @@ def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     for wallet in wallets:
         destination = bytes.fromhex(wallet.address[2:])
         keys[destination] = deposit_key(destination, nonce)
-        offers[wallet.chain] = {"tokens": ["USDC"], "address": checksum(keys[destination])}
+        offers[wallet.chain] = {
+            "tokens": ["USDC"],
+            "address": checksum(keys[destination]),
+        }
     checkout = Checkout.objects.create(
         public_id=new_id("chk_live"),
         merchant=merchant,
@@ -110,7 +148,12 @@ def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
     )
     for destination, key in keys.items():
         DepositAddress.objects.create(
-            key=key, destination=destination, nonce=nonce, merchant=merchant, mode="live", watched_until=now
+            key=key,
+            destination=destination,
+            nonce=nonce,
+            merchant=merchant,
+            mode="live",
+            watched_until=now,
         )
     count, _ = CheckoutCount.objects.get_or_create(
         merchant=merchant, mode="live", status="pending", slot=secrets.randbelow(16)

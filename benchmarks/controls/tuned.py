@@ -30,7 +30,9 @@ _wallets: dict[int, tuple[float, bytes]] = {}
 @asynccontextmanager
 async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
     """Open the pools."""
-    _state["pool"] = await asyncpg.create_pool(os.environ["DATABASE_URL"], min_size=8, max_size=8)
+    _state["pool"] = await asyncpg.create_pool(
+        os.environ["DATABASE_URL"], min_size=8, max_size=8
+    )
     _state["redis"] = redis.Redis.from_url(os.environ["REDIS_URL"])
     yield
     await _state["pool"].close()
@@ -45,7 +47,8 @@ async def _merchant_of(header: str) -> int:
     if known and known[0] > time.monotonic():
         return known[1]
     merchant = await _state["pool"].fetchval(
-        "SELECT merchant_id FROM accounts_apikey WHERE digest = $1 AND revoked_at IS NULL", digest
+        "SELECT merchant_id FROM accounts_apikey WHERE digest = $1 AND revoked_at IS NULL",
+        digest,
     )
     _keys[digest] = (time.monotonic() + 3, merchant)
     return int(merchant)
@@ -56,7 +59,8 @@ async def _wallet_of(merchant: int) -> bytes:
     if known and known[0] > time.monotonic():
         return known[1]
     address = await _state["pool"].fetchval(
-        "SELECT address FROM wallets_receivingwallet WHERE merchant_id = $1 AND retired_at IS NULL LIMIT 1", merchant
+        "SELECT address FROM wallets_receivingwallet WHERE merchant_id = $1 AND retired_at IS NULL LIMIT 1",
+        merchant,
     )
     _wallets[merchant] = (time.monotonic() + 3, bytes.fromhex(address[2:]))
     return _wallets[merchant][1]
@@ -75,13 +79,37 @@ async def create(request: Request) -> Response:
     nonce, now = secrets.token_bytes(32), datetime.now(UTC)
     key = deposit_key(destination, nonce)
     address = checksum(key)
-    offers = {"base": {"tokens": ["USDC"], "address": address}, "polygon": {"tokens": ["USDC", "USDT"], "address": address}}
-    public_id, code, expires_at = new_id("chk_live"), new_code(), now + timedelta(minutes=30)
+    offers = {
+        "base": {"tokens": ["USDC"], "address": address},
+        "polygon": {"tokens": ["USDC", "USDT"], "address": address},
+    }
+    public_id, code, expires_at = (
+        new_id("chk_live"),
+        new_code(),
+        now + timedelta(minutes=30),
+    )
     await _state["pool"].execute(
         CREATE,
-        *(public_id, code, merchant, Decimal(body["amount"]), body.get("description", "")),
-        *(orjson.dumps(body.get("metadata", {})).decode(), body.get("redirect_url", ""), body.get("customer_ref", "")),
-        *(body.get("product_ref", ""), body.get("order_ref", ""), orjson.dumps(offers).decode(), nonce, expires_at, now),
+        *(
+            public_id,
+            code,
+            merchant,
+            Decimal(body["amount"]),
+            body.get("description", ""),
+        ),
+        *(
+            orjson.dumps(body.get("metadata", {})).decode(),
+            body.get("redirect_url", ""),
+            body.get("customer_ref", ""),
+        ),
+        *(
+            body.get("product_ref", ""),
+            body.get("order_ref", ""),
+            orjson.dumps(offers).decode(),
+            nonce,
+            expires_at,
+            now,
+        ),
         *(key, destination, secrets.randbelow(16)),
     )
     answer = {
@@ -96,11 +124,16 @@ async def create(request: Request) -> Response:
             {"chain": chain, **offer, "payAmount": body["amount"], "priority": number}
             for number, (chain, offer) in enumerate(offers.items())
         ],
-        "references": {name: body.get(name) for name in ("customer_ref", "product_ref", "order_ref")},
+        "references": {
+            name: body.get(name)
+            for name in ("customer_ref", "product_ref", "order_ref")
+        },
         "expires_at": expires_at.isoformat(),
         "created_at": now.isoformat(),
         "amount_received": "0.000000",
         "amount_remaining": body["amount"],
         "transfers": [],
     }
-    return Response(orjson.dumps(answer), status_code=201, media_type="application/json")
+    return Response(
+        orjson.dumps(answer), status_code=201, media_type="application/json"
+    )

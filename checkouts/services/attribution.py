@@ -64,6 +64,7 @@ class _Queued(NamedTuple):
     token: str
     units: Decimal
     block_time: datetime
+    recipient: str
     state: str
     decided_at: datetime | None
     merchant_id: int
@@ -138,6 +139,7 @@ def _facts(transfer: _Queued) -> TransferFacts:
         accepted=is_accepted(transfer.chain, transfer.token),
         units=int(transfer.units),
         block_time=transfer.block_time,
+        recipient=transfer.recipient,
     )
 
 

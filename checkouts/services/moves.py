@@ -80,7 +80,7 @@ class _Movement:
     def __init__(self) -> None:
         self.changed: dict[int, Checkout] = {}
         self.told: list[_Told] = []
-        self.reversals: list[Checkout] = []
+        self.reversals: list[tuple[Checkout, TransferRow]] = []
         self.counts: Counter[tuple[int, str, str]] = Counter()
 
     def follow(
@@ -100,7 +100,7 @@ class _Movement:
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
         self._note_shortfall(checkout, sums)
-        self._note_exception(checkout, sums)
+        self._note_exception(checkout, sums, _lost(checkout, transfers))
 
     def move(
         self,
@@ -137,11 +137,12 @@ class _Movement:
         if reported:
             self._tell(checkout)
 
-    def _note_exception(self, checkout: Checkout, sums: Received) -> None:
-        exception = _exception(checkout, sums)
-        if exception == CheckoutException.REVERSED:
-            # Asked each time: a second transfer may go when the first has its alert already.
-            self.reversals.append(checkout)
+    def _note_exception(
+        self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]
+    ) -> None:
+        # Noted each time: a second transfer may go when the first has its alert already.
+        self.reversals += [(checkout, transfer) for transfer in lost]
+        exception = _exception(checkout, sums, is_reversed=bool(lost))
         if exception == checkout.exception:
             return
         checkout.exception = exception
@@ -158,7 +159,7 @@ class _Movement:
         if self.changed:
             _update(list(self.changed.values()))
             _count(self.counts)
-        _alert(self.reversals, transfers, now)
+        _alert(self.reversals, now)
         publish(events, now=now)
 
     def _event(self, told: _Told, transfers: Sequence[TransferRow]) -> NewEvent:
@@ -177,7 +178,22 @@ class _Movement:
         )
 
 
-def _exception(checkout: Checkout, sums: Received) -> CheckoutException:
+def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
+    """Return what a reorganisation took from a checkout after it had completed, or after we had called it final."""
+    paid_at = checkout.paid_at
+    if paid_at is None:
+        return []
+    return [
+        transfer
+        for transfer in transfers
+        if transfer.orphaned_at is not None
+        and (transfer.confirmed_at is not None or transfer.orphaned_at >= paid_at)
+    ]
+
+
+def _exception(
+    checkout: Checkout, sums: Received, *, is_reversed: bool
+) -> CheckoutException:
     if checkout.status == CheckoutStatus.UNDERPAID:
         return CheckoutException.UNDERPAID
     if checkout.status == CheckoutStatus.EXPIRED:
@@ -185,7 +201,8 @@ def _exception(checkout: Checkout, sums: Received) -> CheckoutException:
         return CheckoutException.UNDERPAID if is_short else CheckoutException.NONE
     if checkout.status != CheckoutStatus.COMPLETED:
         return CheckoutException.NONE
-    if sums.confirmed < needed_units(checkout.amount):
+    # A transfer that came back is trusted again once it is final again.
+    if is_reversed or sums.confirmed < needed_units(checkout.amount):
         return CheckoutException.REVERSED
     if sums.seen > overpaid_above_units(checkout.amount):
         return CheckoutException.OVERPAID
@@ -245,14 +262,8 @@ def _count(counts: Counter[tuple[int, str, str]]) -> None:
         )
 
 
-def _alert(checkouts: Sequence[Checkout], transfers: Transfers, now: datetime) -> None:
+def _alert(reversals: Sequence[tuple[Checkout, TransferRow]], now: datetime) -> None:
     """Tell the merchant's team of completed checkouts whose money a reorganisation took back."""
-    lost = [
-        (checkout, transfer)
-        for checkout in checkouts
-        for transfer in transfers[checkout.pk]
-        if transfer.state == TransferState.ORPHANED
-    ]
     InboxItem.objects.bulk_create(
         [
             InboxItem(
@@ -264,7 +275,7 @@ def _alert(checkouts: Sequence[Checkout], transfers: Transfers, now: datetime) -
                 explanation="a reorganisation removed this transfer after the checkout completed",
                 created_at=now,
             )
-            for checkout, transfer in lost
+            for checkout, transfer in reversals
         ],
         ignore_conflicts=True,
     )

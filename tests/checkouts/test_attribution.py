@@ -312,7 +312,7 @@ def reopen(checkout: Checkout) -> Checkout:
     """A second checkout that takes over the address of a paid one."""
     nonce = bytes(checkout.deposit_nonce)
     Checkout.objects.filter(pk=checkout.pk).update(deposit_nonce=b"given away")
-    other = make_checkout(checkout.merchant)
+    other = make_checkout(checkout.merchant, offers=checkout.offers)
     Checkout.objects.filter(pk=other.pk).update(deposit_nonce=nonce)
     return other
 

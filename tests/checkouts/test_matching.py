@@ -19,7 +19,12 @@ OFFERS = {
     "polygon": {"tokens": ["USDC", "USDT"], "address": "0xA"},
 }
 TRANSFER = TransferFacts(
-    chain="base", token="USDC", accepted=True, units=25_000_000, block_time=NOON
+    chain="base",
+    token="USDC",
+    accepted=True,
+    units=25_000_000,
+    block_time=NOON,
+    recipient="0xA",
 )
 CHECKOUT = CheckoutFacts(
     status=CheckoutStatus.PENDING,
@@ -127,3 +132,17 @@ def test_what_was_never_offered_is_never_credited(status):
 
 def test_the_largest_amount_a_token_can_carry_is_credited_like_any_other():
     assert reason_of(units=2**256 - 1) is None
+
+
+def test_the_address_of_another_chains_wallet_pays_a_wallet_not_set_for_this_chain():
+    """Where the receiving wallets differ, so do the deposit addresses, and each is right on its own chain alone."""
+    offers = {**OFFERS, "polygon": {"tokens": ["USDC"], "address": "0xB"}}
+    checkout = replace(CHECKOUT, offers=offers)
+    to_base, to_polygon = (
+        replace(TRANSFER, recipient="0xA"),
+        replace(TRANSFER, recipient="0xB"),
+    )
+    assert isinstance(decide_deposit(to_base, checkout), Credit)
+    wrong = decide_deposit(to_polygon, checkout)
+    assert isinstance(wrong, ToInbox)
+    assert wrong.reason == InboxReason.WRONG_NETWORK

@@ -332,7 +332,7 @@ def test_every_transfer_taken_after_completion_has_an_alert():
     assert received(checkout) == 0
 
 
-def test_losing_what_was_too_much_leaves_a_checkout_paid():
+def test_losing_what_was_too_much_leaves_a_checkout_paid_and_is_told():
     checkout = make_checkout()
     base, polygon = Watcher("base"), Watcher("polygon")
     base.sees(checkout)
@@ -343,7 +343,9 @@ def test_losing_what_was_too_much_leaves_a_checkout_paid():
     assert fresh(checkout).exception == CheckoutException.OVERPAID
     polygon.loses(second)
     attribute()
-    assert fresh(checkout).exception == CheckoutException.NONE
+    assert fresh(checkout).status == CheckoutStatus.COMPLETED
+    assert fresh(checkout).exception == CheckoutException.REVERSED
+    assert inbox_of(checkout) == [InboxReason.REVERSED]
     assert received(checkout) == 25 * DOLLAR
 
 

@@ -55,6 +55,7 @@ def a_transfer(
         head=HEAD,
         detected_at=NOON,
         confirmed_at=NOON if is_final else None,
+        orphaned_at=None,
     )
     return row._replace(**overrides)
 

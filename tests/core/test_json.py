@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from gateway.core import json
@@ -35,3 +37,24 @@ def test_what_is_not_json_is_a_value_error(body):
 def test_a_lone_surrogate_cannot_be_written():
     with pytest.raises(json.NotJsonError):
         json.dumps(json.loads(b'{"a":"\\ud800"}'))
+
+
+def test_nesting_is_measured_before_anything_recurses():
+    """py_ecc raises the recursion limit to 100,000, where the standard decoder overruns the stack and dies."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        with pytest.raises(json.NotJsonError, match="deeply"):
+            json.loads(b'{"a":' * 50_000)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_brackets_inside_strings_are_no_nesting():
+    text = b'{"a":"' + b'[{\\"' * 300 + b'"}'
+    assert json.loads(text) == {"a": '[{"' * 300}
+
+
+def test_as_deep_as_allowed_is_read():
+    deep = b"[" * json.MAX_DEPTH + b"]" * json.MAX_DEPTH
+    assert json.dumps(json.loads(deep)) == deep
