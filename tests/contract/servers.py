@@ -1,0 +1,125 @@
+"""Real web processes on the test database, spoken to over HTTP."""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import connection
+from django.http import HttpResponse
+
+from tests.contract.client import Answer, check
+from tests.tree import ROOT
+from tests.waiting import wait_until
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Server:
+    """One web process with one worker."""
+
+    port: int
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Iterator[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a request over a connection of its own, and check the answer like any other."""
+        peer = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        try:
+            peer.request(method, "/api/v1" + path, body, dict(headers or {}))
+            got = peer.getresponse()
+            content = got.read()
+        finally:
+            peer.close()
+        return check(
+            HttpResponse(content, status=got.status, headers=dict(got.getheaders()))
+        )
+
+    def say(self, text: bytes) -> bytes:
+        """Send bytes that need not be HTTP; return what comes back until the server hangs up."""
+        with socket.create_connection((HOST, self.port), timeout=30) as peer:
+            peer.sendall(text)
+            peer.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: peer.recv(65536), b""))
+
+    def answers(self) -> bool:
+        """Whether it serves yet."""
+        with suppress(OSError):
+            peer = http.client.HTTPConnection(HOST, self.port, timeout=5)
+            try:
+                peer.request("GET", "/healthz")
+                return peer.getresponse().status == 200
+            finally:
+                peer.close()
+        return False
+
+
+@contextmanager
+def running_servers(count: int, folder: Path) -> Iterator[list[Server]]:
+    """Run web processes until the block ends."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(_process(folder / f"web-{n}.log")) for n in range(count)
+        ]
+        for server in servers:
+            wait_until(server.answers, seconds=90)
+        yield servers
+
+
+@contextmanager
+def _process(log_file: Path) -> Iterator[Server]:
+    server = Server(_free_port())
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws"),
+                *("--host", HOST, "--port", str(server.port)),
+                *(
+                    "--workers",
+                    "1",
+                    "--blocking-threads",
+                    "4",
+                    "gateway.wsgi:application",
+                ),
+            ],
+            cwd=ROOT,
+            env=os.environ | _environment(),
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield server
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _environment() -> dict[str, str]:
+    """This test's database and counters."""
+    name = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+    return {
+        "DATABASE_URL": url,
+        "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,
+        "FLORIN_ENV": "development",
+        "TRUSTED_PROXIES": HOST,
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port

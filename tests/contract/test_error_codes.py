@@ -1,0 +1,179 @@
+"""Every code of the contract's table: provoked here, or listed with the reason why nothing can provoke it yet."""
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accounts.services import revoke_api_key
+from accounts.states import Mode
+from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.payments import pay
+from tests.factories import NOON, make_key
+from tests.tree import ROOT
+
+pytestmark = pytest.mark.django_db
+
+# The contract's table. 429 has no code.
+TABLE: dict[int, tuple[str, set[str]]] = {
+    400: (
+        "invalid_request",
+        {
+            "json_invalid",
+            "parameter_missing",
+            "parameter_invalid",
+            "parameter_too_long",
+            "amount_not_string",
+            "amount_invalid",
+            "amount_out_of_range",
+            "currency_unsupported",
+            "metadata_too_large",
+            "expires_in_out_of_range",
+            "url_invalid",
+            "url_forbidden",
+            "chain_unsupported",
+            "token_unsupported",
+            "address_invalid",
+            "status_invalid",
+        },
+    ),
+    401: ("authentication", {"key_missing", "key_invalid", "key_revoked"}),
+    403: ("permission", {"role_insufficient"}),
+    404: ("not_found", {"resource_missing", "route_missing"}),
+    405: ("invalid_request", {"method_not_allowed"}),
+    409: (
+        "conflict",
+        {
+            "state_conflict",
+            "receiving_wallet_missing",
+            "capacity_exhausted",
+            "duplicate",
+        },
+    ),
+    413: ("invalid_request", {"body_too_large"}),
+    415: ("invalid_request", {"media_type_unsupported"}),
+    500: ("api_error", {"internal"}),
+    503: ("api_error", {"chain_unavailable"}),
+}
+NOT_YET = {
+    "address_invalid": "no route takes an address before watched wallets do",
+    "status_invalid": "no route takes a status in its body before payment links do",
+    "role_insufficient": "roles belong to people, and people have no routes yet",
+    "capacity_exhausted": "no exact amounts are handed out yet",
+    "duplicate": "nothing but checkouts is created by the API yet",
+    "chain_unavailable": "no API request asks a node before x402 does",
+}
+
+
+def _pay_twice(seller: ApiClient) -> Answer:
+    checkout_id = seller.created()["id"]
+    pay(checkout_id)
+    return _choose(seller, "base", "USDC", checkout_id)
+
+
+def _choose(
+    client: ApiClient, chain: str, token: str, checkout_id: str | None = None
+) -> Answer:
+    checkout_id = checkout_id or client.created()["id"]
+    return client.post(
+        f"/checkouts/{checkout_id}/options", {"chain": chain, "token": token}
+    )
+
+
+def _revoked(seller: ApiClient) -> Answer:
+    assert seller.merchant is not None
+    key, secret = make_key(seller.merchant, Mode.LIVE)
+    revoke_api_key(key, now=NOON)
+    return ApiClient(key=secret).get("/checkouts")
+
+
+def _bug(seller: ApiClient) -> Answer:
+    return seller.get("/broken/bug")
+
+
+PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
+    "json_invalid": lambda client: client.post("/checkouts", b"{"),
+    "parameter_missing": lambda client: client.post("/checkouts", {"currency": "USD"}),
+    "parameter_invalid": lambda client: client.create(description=5),
+    "parameter_too_long": lambda client: client.create(order_ref="x" * 129),
+    "amount_not_string": lambda client: client.create(amount=25.0),
+    "amount_invalid": lambda client: client.create(amount="25.001"),
+    "amount_out_of_range": lambda client: client.create(amount="0.09"),
+    "currency_unsupported": lambda client: client.create(currency="EUR"),
+    "metadata_too_large": lambda client: client.create(metadata={"a": "x" * 4096}),
+    "expires_in_out_of_range": lambda client: client.create(expires_in=299),
+    "url_invalid": lambda client: client.create(redirect_url="shop.example.test"),
+    "url_forbidden": lambda client: client.create(webhook_url="https://10.0.0.1/"),
+    "chain_unsupported": lambda client: _choose(client, "bitcoin", "USDC"),
+    "token_unsupported": lambda client: _choose(client, "base", "USDT"),
+    "key_missing": lambda client: ApiClient().get("/checkouts"),
+    "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
+    "key_revoked": _revoked,
+    "resource_missing": lambda client: client.get("/checkouts/nobody"),
+    "route_missing": lambda client: client.get("/nowhere"),
+    "method_not_allowed": lambda client: client.send("PUT", "/checkouts", b"{}"),
+    "state_conflict": _pay_twice,
+    "receiving_wallet_missing": lambda client: client_of(mode=Mode.LIVE).create(),
+    "body_too_large": lambda client: client.post("/checkouts", b" " * (256 * 1024 + 1)),
+    "media_type_unsupported": lambda client: client.send(
+        "POST", "/checkouts", b"{}", content_type="text/plain"
+    ),
+    "internal": _bug,
+}
+STATUS_OF = {code: status for status, (_, codes) in TABLE.items() for code in codes}
+
+
+def test_every_code_of_the_table_is_provoked_or_has_a_reason_not_to_be() -> None:
+    assert set(PROVOKED) | set(NOT_YET) == set(STATUS_OF)
+    assert not set(PROVOKED) & set(NOT_YET)
+    assert all(NOT_YET.values())
+
+
+@pytest.mark.urls("tests.contract.broken_urls")
+@pytest.mark.parametrize("code", sorted(PROVOKED))
+def test_each_code_comes_with_its_status_and_type(seller: ApiClient, code: str) -> None:
+    answer = PROVOKED[code](seller)
+    assert answer.code == code
+    assert answer.status == STATUS_OF[code]
+    assert answer.error["type"] == TABLE[answer.status][0]
+
+
+def codes_in(source: str) -> Iterator[str]:
+    """Codes that a module's errors carry: `code="..."`, class attributes, and what `_refuse` is given."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            given = [k.value for k in node.keywords if k.arg == "code"]
+            given += node.args[2:3] if name == "_refuse" else []
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            is_code = any(isinstance(t, ast.Name) and t.id == "code" for t in targets)
+            given = [node.value] if is_code and node.value is not None else []
+        else:
+            continue
+        for value in given:
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value.value
+
+
+def api_sources() -> list[Path]:
+    return [
+        path
+        for package in ("gateway/core", "accounts", "checkouts", "wallets", "webhooks")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "migrations" not in path.parts
+    ]
+
+
+def test_no_code_leaves_the_house_that_the_table_does_not_have() -> None:
+    used = {code for path in api_sources() for code in codes_in(path.read_text())}
+    assert used - set(STATUS_OF) == set()
+    assert used >= set(PROVOKED)
+
+
+def test_the_search_for_codes_sees_all_three_ways_of_giving_one() -> None:
+    source = (
+        'class E:\n    code: str = "a"\n_refuse("p", "m", "b")\nraise E(code="c")\n'
+    )
+    assert sorted(codes_in(source)) == ["a", "b", "c"]

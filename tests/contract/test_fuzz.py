@@ -1,0 +1,203 @@
+"""Whatever arrives, the answer is one the contract knows: never a 500. `ApiClient` checks headers and envelope."""
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.client import Answer, ApiClient
+from tests.contract.routes import operations
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+
+POSTS = [route for method, route in operations() if method == "POST"]
+READS = [route for method, route in operations() if method == "GET"]
+FIELDS = [
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "customer_email",
+    "redirect_url",
+    "webhook_url",
+    "expires_in",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    "test_scenario",
+]
+PARAMETERS = [
+    "status",
+    "limit",
+    "offset",
+    "created_after",
+    "created_before",
+    "starting_after",
+    "include_total",
+    "after",
+    "type",
+    "checkout_id",
+    "format",
+]
+KNOWN = {200, 201, 400, 401, 404, 405, 409, 413, 415}
+
+
+def fuzzed(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+
+
+numbers = st.one_of(
+    st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.integers(10**18)
+)
+texts = st.text(st.characters(), max_size=300)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+Send = Callable[..., Answer]
+
+
+@pytest.fixture
+def send(tester: ApiClient, settings: Any) -> Send:
+    """Send a request that no limit stops, and check that the answer is a known one."""
+    prefix = settings.KEY_PREFIX
+    checkout_id = tester.created()["id"]
+
+    def fill(method: str, route: str, body: bytes = b"", **extra: Any) -> Answer:
+        settings.KEY_PREFIX = f"{prefix}:{secrets.token_hex(8)}"
+        path = "/" + route.replace("<str:checkout_id>", checkout_id)
+        answer = tester.send(method, path, body, **extra)
+        assert answer.status in KNOWN, answer.body
+        return answer
+
+    return fill
+
+
+@pytest.mark.parametrize("route", POSTS)
+@fuzzed(200)
+@given(body=st.binary(min_size=1, max_size=400))
+@example(body=b"{" * 200)
+@example(body=b'{"amount":' + b"9" * 5000 + b"}")
+@example(body=b'{"\\ud800":1}')
+def test_random_bytes_are_refused_politely(send: Send, route: str, body: bytes) -> None:
+    assert send("POST", route, body).status >= 400
+
+
+@pytest.mark.parametrize("route", POSTS)
+@fuzzed(40)
+@given(
+    body=st.dictionaries(
+        st.sampled_from([*FIELDS, "chain", "token"]) | texts, json_values
+    )
+)
+def test_random_objects_are_answered(send: Send, route: str, body: Any) -> None:
+    send("POST", route, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@fuzzed(40)
+@given(value=json_values)
+@example(value="\x00")
+@example(value="\ud800")
+@example(value=-0.0)
+@example(value=1e308)
+@example(value=10**4000)
+def test_any_value_in_any_field_is_taken_or_named(
+    send: Send, field: str, value: Any
+) -> None:
+    body = {"amount": "25", "currency": "USD"} | {field: value}
+    answer = send("POST", "checkouts", json.dumps(body).encode())
+    if answer.status >= 400:
+        assert answer.error["param"] == field
+    elif field == "metadata" and value is not None:
+        assert answer.body["metadata"] == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("field", ["chain", "token"])
+@fuzzed(40)
+@given(value=json_values)
+def test_any_choice_is_answered(send: Send, field: str, value: Any) -> None:
+    body = {"chain": "base", "token": "USDC"} | {field: value}
+    route = "checkouts/<str:checkout_id>/options"
+    answer = send("POST", route, json.dumps(body).encode())
+    assert answer.status == 200 or answer.error["param"] == field
+
+
+@pytest.mark.parametrize("key", ["user_id", "package_code", "order_id"])
+@fuzzed(40)
+@given(value=json_values)
+def test_no_reference_in_metadata_is_ever_a_reason_to_refuse(
+    send: Send, key: str, value: Any
+) -> None:
+    body = {"amount": "25", "currency": "USD", "metadata": {key: value}}
+    encoded = json.dumps(body).encode()
+    answer = send("POST", "checkouts", encoded)
+    if answer.status == 400:
+        # Only what could not be stored at all: lone surrogates, or more than 4,096 bytes.
+        assert answer.error["param"] == "metadata"
+
+
+@pytest.mark.parametrize("route", READS)
+@fuzzed(40)
+@given(
+    query=st.dictionaries(
+        st.sampled_from(PARAMETERS), texts.map(str) | st.binary(max_size=60), max_size=4
+    )
+)
+@example(query={"limit": b"\x00"})
+@example(query={"created_after": "0001-01-01T00:00:00+23:59"})
+@example(query={"created_before": "9999-12-31T23:59:59-23:59"})
+def test_random_parameters_are_answered(send: Send, route: str, query: Any) -> None:
+    pairs = (
+        f"{name}={quote_from_bytes(v.encode(errors='replace') if isinstance(v, str) else v)}"
+        for name, v in query.items()
+    )
+    send("GET", route, QUERY_STRING="&".join(pairs))
+
+
+@pytest.mark.parametrize("route", READS)
+@fuzzed(40)
+@given(query=st.text(st.characters(max_codepoint=255), max_size=200))
+@example(query="&" * 200)
+@example(query="=%zz&%&limit=%")
+def test_random_query_strings_are_answered(send: Send, route: str, query: str) -> None:
+    send("GET", route, QUERY_STRING=query)
+
+
+@fuzzed(40)
+@given(identifier=st.binary(min_size=1, max_size=60))
+@example(identifier=b"\x00")
+@example(identifier=b"..")
+@example(identifier=b"/")
+def test_random_paths_are_answered(send: Send, identifier: bytes) -> None:
+    for method, rest in (("GET", ""), ("POST", "/options"), ("GET", "/options")):
+        path = f"checkouts/{quote_from_bytes(identifier, safe='')}{rest}"
+        assert send(method, path, b"{}").status >= 400
+
+
+@fuzzed(40)
+@given(value=st.text(st.characters(max_codepoint=255), max_size=100))
+@example(value="Bearer ")
+@example(value="Bearer sk_")
+@example(value="bearer sk_live_\x00")
+@example(value="Bearer sk_live_" + "x" * 5000)
+def test_random_authorization_is_401(send: Send, value: str) -> None:
+    assert send("GET", "checkouts", HTTP_AUTHORIZATION=value).status == 401
+
+
+def test_the_fuzzer_reaches_every_route_there_is() -> None:
+    assert set(POSTS) == {"checkouts", "checkouts/<str:checkout_id>/options"}
+    assert {"checkouts", "chains", "events"} < set(READS)

@@ -1,0 +1,219 @@
+"""The OpenAPI document is valid, complete, and true: every response it promises is provoked and fits its schema."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from jsonschema import Draft202012Validator, FormatChecker
+
+from accounts.states import Mode
+from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.payments import pay
+from tests.contract.routes import api_views, operations
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
+
+Document = dict[str, Any]
+Case = tuple[str, str, int]
+ITEM = "/checkouts/{checkout_id}"
+OPTIONS = "/checkouts/{checkout_id}/options"
+CHOICE = {"chain": "base", "token": "USDC"}
+
+
+@pytest.fixture(scope="module")
+def document(django_db_blocker: Any) -> Document:
+    """The document as a client downloads it."""
+    with django_db_blocker.unblock():
+        body: Document = ApiClient().get("/openapi.json").body
+    return body
+
+
+def test_the_document_passes_its_own_validation_without_a_warning() -> None:
+    call_command("spectacular", validate=True, fail_on_warn=True, file="/dev/null")
+
+
+def test_every_route_is_described(document: Document) -> None:
+    described = {
+        (method.upper(), path)
+        for path, methods in document["paths"].items()
+        for method in methods
+    }
+    routes = {
+        (method, "/api/v1/" + route.replace("<str:", "{").replace(">", "}"))
+        for method, route in operations()
+        if route != "openapi.json"
+    }
+    assert described == routes
+
+
+def test_it_says_which_routes_need_a_key(document: Document) -> None:
+    [(name, scheme)] = document["components"]["securitySchemes"].items()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            needed = path != "/api/v1/chains"
+            assert operation.get("security", []) == [{name: []}] * needed, path
+
+
+def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]:
+    def send(client: ApiClient) -> Answer:
+        for _ in range(times):
+            client.send(method, path, b"")
+        return client.send(method, path, b"")
+
+    return send
+
+
+def choose(client: ApiClient, **extra: Any) -> Answer:
+    path = f"/checkouts/{client.created()['id']}/options"
+    return client.send("POST", path, extra.pop("body", CHOICE), **extra)
+
+
+def choose_after_payment(client: ApiClient) -> Answer:
+    checkout_id = client.created()["id"]
+    pay(checkout_id)
+    return client.post(f"/checkouts/{checkout_id}/options", CHOICE)
+
+
+def read_paid(client: ApiClient) -> Answer:
+    checkout_id = client.created(description="Tea", metadata={"a": 1})["id"]
+    pay(checkout_id)
+    return client.get(f"/checkouts/{checkout_id}")
+
+
+def list_paid(client: ApiClient) -> Answer:
+    read_paid(client)
+    return client.get("/checkouts")
+
+
+def events_of_a_payment(client: ApiClient) -> Answer:
+    read_paid(client)
+    answer = client.get("/events")
+    assert answer.body["data"]
+    return answer
+
+
+def repeat(client: ApiClient) -> Answer:
+    client.created(order_ref="o")
+    return client.create(order_ref="o")
+
+
+def nobody(method: str, path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: ApiClient().send(method, path, b"{}")
+
+
+def big(path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: client.post(path, b" " * (256 * 1024 + 1))
+
+
+def plain(path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: client.send("POST", path, b"x", content_type="text/plain")
+
+
+PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
+    ("post", "/checkouts", 201): lambda client: client.create(),
+    ("post", "/checkouts", 200): repeat,
+    ("post", "/checkouts", 400): lambda client: client.create(amount="x"),
+    ("post", "/checkouts", 401): nobody("POST", "/checkouts"),
+    ("post", "/checkouts", 409): lambda client: client_of(mode=Mode.LIVE).create(),
+    ("post", "/checkouts", 413): big("/checkouts"),
+    ("post", "/checkouts", 415): plain("/checkouts"),
+    ("post", "/checkouts", 429): limited("POST", "/checkouts", 60),
+    ("get", "/checkouts", 200): list_paid,
+    ("get", "/checkouts", 400): lambda client: client.get("/checkouts", {"limit": 0}),
+    ("get", "/checkouts", 401): nobody("GET", "/checkouts"),
+    ("get", "/checkouts", 429): limited("GET", "/checkouts", 30),
+    ("get", ITEM, 200): read_paid,
+    ("get", ITEM, 401): nobody("GET", "/checkouts/x"),
+    ("get", ITEM, 404): lambda client: client.get("/checkouts/x"),
+    ("get", ITEM, 429): limited("GET", "/checkouts/x", 120),
+    ("post", OPTIONS, 200): choose,
+    ("post", OPTIONS, 400): lambda client: choose(client, body={}),
+    ("post", OPTIONS, 401): nobody("POST", "/checkouts/x/options"),
+    ("post", OPTIONS, 404): lambda client: client.post("/checkouts/x/options", CHOICE),
+    ("post", OPTIONS, 409): choose_after_payment,
+    ("post", OPTIONS, 413): lambda client: choose(client, body=b" " * (256 * 1024 + 1)),
+    ("post", OPTIONS, 415): lambda client: choose(client, content_type="text/plain"),
+    ("post", OPTIONS, 429): limited("POST", "/checkouts/x/options", 60),
+    ("get", "/chains", 200): lambda client: client.get("/chains"),
+    ("get", "/chains", 429): limited("GET", "/chains", 60),
+    ("get", "/events", 200): events_of_a_payment,
+    ("get", "/events", 400): lambda client: client.get("/events", {"after": "x"}),
+    ("get", "/events", 401): nobody("GET", "/events"),
+    ("get", "/events", 429): limited("GET", "/events", 60),
+}
+
+
+def test_every_response_of_the_document_is_provoked(document: Document) -> None:
+    promised = {
+        (method, path.removeprefix("/api/v1"), int(status))
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for status in operation["responses"]
+    }
+    assert promised == set(PROVOKED)
+
+
+@pytest.mark.parametrize("case", PROVOKED, ids=lambda case: "-".join(map(str, case)))
+def test_what_comes_back_is_what_the_document_says(
+    seller: ApiClient, document: Document, case: Case
+) -> None:
+    method, path, status = case
+    answer = PROVOKED[case](seller)
+    assert answer.status == status
+    operation = document["paths"]["/api/v1" + path][method]
+    content = operation["responses"][str(status)]["content"]
+    validator_of(document, content["application/json"]["schema"]).validate(answer.body)
+
+
+def validator_of(document: Document, schema: Document) -> Draft202012Validator:
+    """A validator that also refuses fields the document does not name."""
+    components = {
+        name: closed(component)
+        for name, component in document["components"]["schemas"].items()
+    }
+    root = {"components": {"schemas": components}} | schema
+    return Draft202012Validator(root, format_checker=FormatChecker())
+
+
+def closed(component: Document) -> Document:
+    if component.get("type") == "object":
+        return component | {"additionalProperties": False}
+    return component
+
+
+def test_the_validation_sees_a_missing_and_an_unknown_field(
+    seller: ApiClient, document: Document
+) -> None:
+    schema = {"$ref": "#/components/schemas/CreatedCheckout"}
+    validator = validator_of(document, schema)
+    body = seller.created()
+    assert validator.is_valid(body)
+    assert not validator.is_valid(body | {"surprise": 1})
+    assert not validator.is_valid({k: v for k, v in body.items() if k != "references"})
+    assert not validator.is_valid(body | {"amount": 25})
+
+
+def test_the_described_request_has_the_fields_that_are_read(document: Document) -> None:
+    fields = document["components"]["schemas"]["NewCheckout"]
+    assert set(fields["properties"]) == {
+        "amount",
+        "currency",
+        "description",
+        "metadata",
+        "customer_email",
+        "redirect_url",
+        "webhook_url",
+        "expires_in",
+        "customer_ref",
+        "product_ref",
+        "order_ref",
+        "test_scenario",
+    }
+    assert set(fields["required"]) == {"amount", "currency"}
+
+
+def test_the_document_needs_no_key_and_names_the_release(document: Document) -> None:
+    assert document["info"]["version"] == "0.25.0"
+    assert "openapi.json" in api_views()

@@ -1,0 +1,230 @@
+"""Limits are exact, per key, and give way where the counter store is away."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from accounts.authentication import key_cache
+from accounts.services import revoke_api_key
+from accounts.states import Mode
+from gateway.core import valkey
+from tests.contract.client import ApiClient, client_of, some_address
+from tests.factories import NOON
+
+THREADS = 8
+pytestmark = pytest.mark.usefixtures("still_clock")
+
+
+def admitted(answers: list[Any]) -> int:
+    return sum(answer.status != 429 for answer in answers)
+
+
+def hammer(send: Any, times: int) -> list[Any]:
+    """Call `send` at once from eight threads, `times` times in all, each with its own connection."""
+    start = Barrier(THREADS)
+
+    def work(share: int) -> list[Any]:
+        start.wait()
+        try:
+            return [send() for _ in range(share)]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        shares = [times // THREADS] * THREADS
+        return [answer for answers in pool.map(work, shares) for answer in answers]
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("method", "path", "limit"),
+    [
+        ("POST", "/checkouts", 60),
+        ("GET", "/checkouts", 30),
+        ("GET", "/checkouts/x", 120),
+    ],
+)
+def test_eight_clients_at_once_get_exactly_the_limit_through(
+    tester: ApiClient, method: str, path: str, limit: int
+) -> None:
+    answers = hammer(lambda: tester.send(method, path, b"{}"), limit + 40)
+    assert admitted(answers) == limit
+    passed = [answer for answer in answers if answer.status != 429]
+    left = sorted(int(answer.headers["X-RateLimit-Remaining"]) for answer in passed)
+    assert left == list(range(limit))
+
+
+@pytest.mark.concurrency
+@pytest.mark.django_db(transaction=True)
+def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
+    tester: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: DRF's own throttle counts like this."""
+    both_have_read = Barrier(THREADS)
+
+    def racy(client: Any, key: str) -> int:
+        used = int(client.get(key) or 0)
+        both_have_read.wait()
+        client.set(key, used + 1)
+        return used + 1
+
+    monkeypatch.setattr("gateway.core.ratelimit._count", racy)
+    answers = hammer(lambda: tester.send("GET", "/checkouts", b""), 30 + 50)
+    assert admitted(answers) > 30
+
+
+@pytest.mark.django_db
+def test_the_request_over_the_limit_says_when_to_come_back(
+    tester: ApiClient, still_clock: Any
+) -> None:
+    for left in range(29, -1, -1):
+        answer = tester.get("/checkouts")
+        assert answer.headers["X-RateLimit-Remaining"] == str(left)
+    refused = tester.get("/checkouts")
+    assert refused.status == 429
+    assert refused.body == {
+        "error": {
+            "type": "rate_limit",
+            "message": "Too many requests. Retry in 30 seconds.",
+        }
+    }
+    assert refused.headers["Retry-After"] == "30"
+    reset = int(NOON.timestamp()) + 60
+    assert refused.headers["X-RateLimit-Reset"] == str(reset)
+    still_clock.move_to(NOON + timedelta(seconds=59, milliseconds=900))
+    assert tester.get("/checkouts").headers["Retry-After"] == "1"
+    still_clock.move_to(NOON + timedelta(seconds=60))
+    answer = tester.get("/checkouts")
+    assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (200, "29")
+
+
+@pytest.mark.django_db
+def test_a_refused_post_creates_nothing(tester: ApiClient) -> None:
+    for _ in range(60):
+        tester.create(amount="nothing")
+    assert tester.create().status == 429
+    assert tester.get("/checkouts").body["total"] == 0
+
+
+@pytest.mark.django_db
+def test_limits_are_per_key_and_not_per_address(tester: ApiClient) -> None:
+    for _ in range(30):
+        tester.get("/checkouts")
+    moved = ApiClient(key=tester.key, address=some_address())
+    assert moved.get("/checkouts").status == 429
+    other_key = client_of(tester.merchant, Mode.TEST)
+    other_key.address = tester.address
+    assert other_key.get("/checkouts").status == 200
+
+
+@pytest.mark.django_db
+def test_each_operation_is_counted_by_itself(tester: ApiClient) -> None:
+    for _ in range(31):
+        tester.get("/checkouts")
+    assert tester.get("/checkouts").status == 429
+    assert tester.get("/checkouts/x").status == 404
+    for _ in range(61):
+        tester.post("/checkouts/x/options", {})
+    assert tester.post("/checkouts/x/options", {}).status == 429
+    assert tester.create().status == 201
+    assert tester.get("/events").status == 200
+
+
+@pytest.mark.django_db
+def test_head_counts_as_get(tester: ApiClient) -> None:
+    for _ in range(30):
+        tester.send("HEAD", "/checkouts")
+    assert tester.get("/checkouts").status == 429
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", [None, "sk_live_nobody", "nonsense"])
+def test_requests_without_a_valid_key_are_counted_by_address(key: str | None) -> None:
+    stranger = ApiClient(key=key)
+    paths = ["/checkouts", "/checkouts/x", "/events"] * 20
+    assert [stranger.get(path).status for path in paths] == [401] * 60
+    assert stranger.get("/checkouts").status == 429
+    assert ApiClient(key=key).get("/checkouts").status == 401
+
+
+@pytest.mark.django_db
+def test_a_revoked_key_is_counted_by_address(tester: ApiClient) -> None:
+    assert tester.merchant is not None
+    revoke_api_key(tester.merchant.api_keys.get(), now=NOON)
+    key_cache.clear()
+    for _ in range(60):
+        assert tester.get("/checkouts").status == 401
+    assert tester.get("/checkouts").status == 429
+
+
+@pytest.mark.django_db
+def test_strangers_at_an_address_do_not_use_up_a_keys_requests(
+    tester: ApiClient,
+) -> None:
+    stranger = ApiClient(address=tester.address)
+    for _ in range(61):
+        stranger.get("/checkouts")
+    assert stranger.get("/checkouts").status == 429
+    assert tester.get("/checkouts").status == 200
+
+
+@pytest.mark.django_db
+def test_the_public_route_is_counted_by_address_whatever_key_comes_along(
+    tester: ApiClient,
+) -> None:
+    for _ in range(60):
+        assert tester.get("/chains").status == 200
+    assert tester.get("/chains").status == 429
+    assert ApiClient(key="nonsense").get("/chains").status == 200
+
+
+@pytest.mark.django_db
+def test_unknown_routes_and_documents_are_counted_too() -> None:
+    stranger = ApiClient()
+    for path in ["/nowhere", "/openapi.json"] * 30:
+        assert stranger.get(path).status in {200, 404}
+    for path in ("/nowhere", "/openapi.json"):
+        assert stranger.get(path).status == 429
+
+
+@pytest.mark.django_db
+def test_only_a_trusted_proxy_may_name_the_client(settings: Any) -> None:
+    stranger = ApiClient()
+    for number in range(61):
+        stranger.send("GET", "/chains", HTTP_X_FORWARDED_FOR=f"203.0.113.{number}")
+    liar = stranger.send("GET", "/chains", HTTP_X_FORWARDED_FOR="203.0.113.200")
+    assert liar.status == 429
+    settings.TRUSTED_PROXIES = [f"{stranger.address}/32"]
+    behind = stranger.send("GET", "/chains", HTTP_X_FORWARDED_FOR="203.0.113.201")
+    assert behind.status == 200
+
+
+@pytest.mark.django_db
+def test_without_the_counter_store_requests_pass_and_a_metric_counts_them(
+    tester: ApiClient, settings: Any
+) -> None:
+    before = valkey.UNAVAILABLE._value.get()
+    settings.REDIS_URL = ""
+    answers = [tester.get("/checkouts") for _ in range(31)]
+    assert {answer.status for answer in answers} == {200}
+    assert {answer.headers["X-RateLimit-Remaining"] for answer in answers} == {"30"}
+    assert valkey.UNAVAILABLE._value.get() == before + 31
+
+
+@pytest.mark.django_db
+def test_a_store_that_refuses_connections_stops_no_payment(
+    tester: ApiClient, settings: Any
+) -> None:
+    before = valkey.UNAVAILABLE._value.get()
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    valkey.client.cache_clear()
+    try:
+        assert {tester.create().status for _ in range(61)} == {201}
+    finally:
+        valkey.client.cache_clear()
+    assert valkey.UNAVAILABLE._value.get() == before + 61

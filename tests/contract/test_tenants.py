@@ -1,0 +1,174 @@
+"""Nobody sees another merchant's objects, nor the other mode's: over every route the URL conf has.
+
+A new route fails here until somebody decides what strangers get there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from accounts.states import Mode
+from gateway.core.api import RouteMissing
+from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.payments import pay
+from tests.contract.routes import api_views, operations
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass
+class Owned:
+    """What the owner of a live checkout has, for strangers to look for."""
+
+    checkout_id: str
+    secrets: list[str]
+
+
+def not_found(answer: Answer, owned: Owned) -> None:
+    """It looks like nothing is there."""
+    assert (answer.status, answer.code) == (404, "resource_missing")
+
+
+def none_of_theirs(answer: Answer, owned: Owned) -> None:
+    """A list without the owner's."""
+    assert answer.status == 200
+    assert (answer.body["data"], answer.body["total"]) == ([], 0)
+
+
+def own_new_one(answer: Answer, owned: Owned) -> None:
+    """The stranger's own, new object, though the owner used the same order reference."""
+    assert answer.status in {201, 409}
+
+
+def public(answer: Answer, owned: Owned) -> None:
+    """Nobody's in particular."""
+    assert answer.status == 200
+
+
+Decision = Callable[[Answer, Owned], None]
+# Operation to what a stranger gets, and the body it sends.
+DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
+    ("POST", "checkouts"): (
+        own_new_one,
+        {"amount": "25.00", "currency": "USD", "order_ref": "order-1"},
+    ),
+    ("GET", "checkouts"): (none_of_theirs, None),
+    ("GET", "checkouts/<str:checkout_id>"): (not_found, None),
+    ("POST", "checkouts/<str:checkout_id>/options"): (
+        not_found,
+        {"chain": "base", "token": "USDC"},
+    ),
+    ("GET", "events"): (none_of_theirs, None),
+    ("GET", "chains"): (public, None),
+    ("GET", "openapi.json"): (public, None),
+}
+
+
+def test_somebody_decided_what_strangers_get_on_every_route() -> None:
+    assert set(operations()) == set(DECISIONS)
+
+
+def test_the_walk_over_the_url_conf_sees_the_routes_there_are() -> None:
+    views = api_views()
+    assert "checkouts/<str:checkout_id>" in views
+    assert RouteMissing not in views.values()
+
+
+def test_every_route_but_the_public_ones_needs_a_key() -> None:
+    public_routes = {"chains", "openapi.json"}
+    for method, route in operations():
+        path = "/" + route.replace("<str:checkout_id>", "x")
+        answer = ApiClient().send(method, path, b"{}")
+        if route in public_routes:
+            assert answer.status == 200
+        else:
+            assert (answer.status, answer.code) == (401, "key_missing"), route
+
+
+@pytest.fixture
+def owned(seller: ApiClient) -> Owned:
+    """A completed live checkout with everything on it that could leak."""
+    fields = {
+        "order_ref": "order-1",
+        "customer_ref": "customer-of-the-owner",
+        "description": "words-of-the-owner",
+        "metadata": {"note": "note-of-the-owner"},
+        "webhook_url": "https://hook-of-the-owner.example.test/",
+    }
+    checkout = seller.created(**fields)
+    transfer = pay(checkout["id"])
+    code = checkout["checkout_url"].rpartition("/")[2]
+    return Owned(
+        checkout["id"],
+        [checkout["id"], code, transfer.tx_hash, transfer.sender, "of-the-owner"],
+    )
+
+
+@pytest.fixture(
+    params=["another merchant", "another merchant's test key", "own test key"]
+)
+def stranger(request: pytest.FixtureRequest, seller: ApiClient) -> ApiClient:
+    """Whoever must not see the live checkout."""
+    if request.param == "own test key":
+        return client_of(seller.merchant, Mode.TEST)
+    mode = Mode.LIVE if request.param == "another merchant" else Mode.TEST
+    return client_of(mode=mode)
+
+
+@pytest.mark.parametrize(("method", "route"), list(DECISIONS))
+def test_strangers_see_nothing_of_it_on_any_route(
+    owned: Owned, stranger: ApiClient, method: str, route: str
+) -> None:
+    decision, body = DECISIONS[method, route]
+    path = "/" + route.replace("<str:checkout_id>", owned.checkout_id)
+    answer = stranger.send(method, path, body)
+    decision(answer, owned)
+    leaked = [secret for secret in owned.secrets if secret.encode() in answer.raw]
+    # A 404 may repeat the id that was asked for, and nothing else.
+    assert leaked in ([], [owned.checkout_id] if answer.status == 404 else [])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"status": "completed"},
+        {"created_after": "2000-01-01T00:00:00Z"},
+        {"limit": 100, "offset": 0, "include_total": "true"},
+        {"type": "checkout.completed"},
+        {"after": 0},
+    ],
+)
+def test_no_filter_opens_anothers_lists(
+    owned: Owned, stranger: ApiClient, query: dict[str, Any]
+) -> None:
+    for path in ("/checkouts", "/events"):
+        none_of_theirs(stranger.get(path, query), owned)
+    none_of_theirs(stranger.get("/events", {"checkout_id": owned.checkout_id}), owned)
+
+
+def test_an_unknown_id_and_anothers_read_the_same(
+    owned: Owned, stranger: ApiClient
+) -> None:
+    theirs = stranger.get(f"/checkouts/{owned.checkout_id}")
+    unknown_id = owned.checkout_id[:-6] + "zzzzzz"
+    nobodys = stranger.get(f"/checkouts/{unknown_id}")
+    assert theirs.raw.replace(owned.checkout_id.encode(), b"ID") == nobodys.raw.replace(
+        unknown_id.encode(), b"ID"
+    )
+
+
+def test_the_owner_does_see_it(owned: Owned, seller: ApiClient) -> None:
+    assert seller.get(f"/checkouts/{owned.checkout_id}").body["status"] == "completed"
+    assert seller.get("/checkouts").body["total"] == 1
+    events = seller.get("/events", {"checkout_id": owned.checkout_id}).body
+    assert [event["type"] for event in events["data"]] == ["checkout.completed"]
+
+
+def test_a_live_key_never_sees_test_objects(seller: ApiClient) -> None:
+    tested = client_of(seller.merchant, Mode.TEST).created()["id"]
+    assert seller.get(f"/checkouts/{tested}").code == "resource_missing"
+    assert seller.get("/checkouts").body["total"] == 0
+    path = f"/checkouts/{tested}/options"
+    assert seller.post(path, {"chain": "base", "token": "USDC"}).status == 404
