@@ -4,8 +4,9 @@ of open checkouts grows."""
 import hashlib
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 from django.utils import timezone
@@ -15,6 +16,9 @@ from benchmarks.report import Claim, Report, Series, ratio
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.tokens import token_address, transfer_many
+
+if TYPE_CHECKING:
+    from wallets.watcher import Watcher
 
 FEW, MANY = 1_000, 100_000
 BATCH = 500
@@ -85,13 +89,13 @@ def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
 
     first = node.block_number() + 1
     _pay(node, usdc, [address(number) for number in range(1, DECODED + 1)])
-    question = {
+    question: dict[str, Any] = {
         "fromBlock": hex(first),
         "toBlock": hex(node.block_number()),
         "address": usdc,
         "topics": [evm_decode.TRANSFER],
     }
-    web3 = Web3(Web3.HTTPProvider(node.url))
+    web3: Any = Web3(Web3.HTTPProvider(node.url))
     contract = web3.eth.contract(usdc, abi=_TRANSFER_ABI)
     raw, library = (
         Series("raw decode", "logs/s"),
@@ -127,7 +131,7 @@ _TRANSFER_ABI = [
 
 
 @contextmanager
-def _raw_logs(node: Anvil) -> Iterator:
+def _raw_logs(node: Anvil) -> Iterator[Callable[[dict[str, Any]], list[Any]]]:
     from wallets.chains.rpc import Node
 
     rpc = Node(node.url)
@@ -135,7 +139,7 @@ def _raw_logs(node: Anvil) -> Iterator:
     rpc.close()
 
 
-def _decode_raw(logs: list[dict], usdc: str) -> int:
+def _decode_raw(logs: list[Any], usdc: str) -> int:
     from wallets.chains import evm_decode
     from wallets.chains.registry import TokenSpec
 
@@ -148,7 +152,7 @@ def _decode_raw(logs: list[dict], usdc: str) -> int:
     return len(found)
 
 
-def _rate(work) -> float:
+def _rate(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return DECODED / (time.perf_counter() - started)
@@ -223,7 +227,7 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
     return Report("watcher cost of a block", list(costs.values()), claims)
 
 
-def _watcher(node: Anvil):
+def _watcher(node: Anvil) -> "Watcher":
     from wallets.chains.adapters import open_adapter, open_pool
     from wallets.models import Block, ChainCursor
     from wallets.networks import chain_spec
@@ -241,7 +245,7 @@ def _watcher(node: Anvil):
     return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner="bench")
 
 
-def _read_to_head(watcher) -> None:
+def _read_to_head(watcher: "Watcher") -> None:
     from wallets.watcher import Outcome
 
     while watcher.tick(now=timezone.now()) is not Outcome.IDLE:

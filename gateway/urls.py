@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from gateway import health
 from gateway.core.api import RouteMissing
+from gateway.home import home
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
@@ -13,6 +14,7 @@ urlpatterns = [
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view()),
     # Last, so that every other path of the API gets its envelope and its headers.
     re_path(r"^api/", RouteMissing.as_view()),
+    path("", home),
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("", include("checkouts.page_urls")),

@@ -28,7 +28,7 @@ def _pool() -> ConnectionPool:
     )
 
 
-@app.task(name="control.deliver")
+@app.task(name="control.deliver")  # type: ignore[untyped-decorator]
 def deliver(delivery: int) -> None:
     """Deliver one."""
     with _pool().connection() as connection:

@@ -106,16 +106,15 @@ class Create(APIView):
 
     def post(self, request: Request) -> Response:
         """Create a checkout."""
+        key: Any = request.auth
         pipeline = _counters.pipeline()
-        pipeline.incr(f"control:{request.auth.pk}")  # type: ignore[union-attr]
-        pipeline.expire(f"control:{request.auth.pk}", 60)  # type: ignore[union-attr]
+        pipeline.incr(f"control:{key.pk}")
+        pipeline.expire(f"control:{key.pk}", 60)
         pipeline.execute()
         form = CheckoutIn(data=request.data)
         form.is_valid(raise_exception=True)
-        return Response(
-            CheckoutOut(_create(request.auth.merchant, form.validated_data)).data,
-            status=201,
-        )  # type: ignore[union-attr]
+        checkout = _create(key.merchant, form.validated_data)
+        return Response(CheckoutOut(checkout).data, status=201)
 
 
 @transaction.atomic

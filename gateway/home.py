@@ -1,0 +1,21 @@
+"""The page at the root: that this is a Florin, and where its parts are."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from wallets.networks import chains
+from wallets.selectors import chain_statuses
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """Show which chains are read and where the API is described."""
+    statuses = chain_statuses(now=timezone.now())
+    shown = [
+        {"title": spec.title, "status": statuses[name]}
+        for name, spec in chains().items()
+        if spec.rpc_urls
+    ]
+    context = {"version": settings.SERVICE_VERSION, "chains": shown}
+    return render(request, "home.html", context)

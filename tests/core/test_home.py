@@ -1,0 +1,26 @@
+import pytest
+
+from tests.factories import LOCAL_NODES, make_live_chain
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_root_says_what_this_is_and_which_chains_are_read(client, settings):
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_live_chain("base")
+    response = client.get("/")
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert "Florin is running" in text
+    assert "Base" in text
+    assert "/api/v1/openapi.json" in text
+
+
+def test_without_chains_it_says_what_works(client, settings):
+    settings.CHAIN_SETTINGS = {}
+    assert "test keys work" in client.get("/").content.decode()
+
+
+def test_health_is_plain_and_readiness_asks_the_database(client):
+    assert client.get("/healthz").content == b"ok"
+    assert client.get("/readyz").json() == {"database": True, "valkey": True}
