@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], object], *, seconds: float = 10.0) -> None:
-    """Return once `condition()` is true; fail the test after `seconds`."""
+def wait_until(
+    condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.01
+) -> None:
+    """Return once `condition()` is true, asking every `pause` seconds; fail the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
-        time.sleep(0.01)
+        time.sleep(pause)

@@ -201,6 +201,10 @@ class Watcher:
         """Go back to where the chain forked, or stop it where that is deeper than what we called final."""
         if not self._is_same_chain(lease, now):
             return Outcome.AHEAD
+        [told] = self._adapter.blocks([head.block.height])
+        if told.hash != head.block.hash:
+            # The head may be that of a node which has just turned out to belong to another chain.
+            raise ReorgDuringReadError("the head is not there any more")
         below = min(height, head.block.height)
         fork = find_fork(self._adapter, self.spec.name, below=below)
         if fork is None or fork.height <= height - self.spec.confirmations:

@@ -66,60 +66,58 @@ async def _wallet_of(merchant: int) -> bytes:
     return _wallets[merchant][1]
 
 
-@app.post("/api/v1/checkouts")
-async def create(request: Request) -> Response:
-    """Create a checkout."""
-    merchant = await _merchant_of(request.headers["authorization"])
+async def _count(merchant: int) -> None:
     pipeline = _state["redis"].pipeline(transaction=False)
     pipeline.incr(f"tuned:{merchant}")
     pipeline.expire(f"tuned:{merchant}", 60)
     await pipeline.execute()
+
+
+def _offers(address: str) -> dict[str, Any]:
+    return {
+        "base": {"tokens": ["USDC"], "address": address},
+        "polygon": {"tokens": ["USDC", "USDT"], "address": address},
+    }
+
+
+@app.post("/api/v1/checkouts")
+async def create(request: Request) -> Response:
+    """Create a checkout."""
+    merchant = await _merchant_of(request.headers["authorization"])
+    await _count(merchant)
     body = orjson.loads(await request.body())
     destination = await _wallet_of(merchant)
     nonce, now = secrets.token_bytes(32), datetime.now(UTC)
     key = deposit_key(destination, nonce)
-    address = checksum(key)
-    offers = {
-        "base": {"tokens": ["USDC"], "address": address},
-        "polygon": {"tokens": ["USDC", "USDT"], "address": address},
-    }
-    public_id, code, expires_at = (
-        new_id("chk_live"),
-        new_code(),
-        now + timedelta(minutes=30),
-    )
+    offers = _offers(checksum(key))
+    public_id, code = new_id("chk_live"), new_code()
+    expires_at = now + timedelta(minutes=30)
+    texts = ("redirect_url", "customer_ref", "product_ref", "order_ref")
     await _state["pool"].execute(
         CREATE,
-        *(
-            public_id,
-            code,
-            merchant,
-            Decimal(body["amount"]),
-            body.get("description", ""),
-        ),
-        *(
-            orjson.dumps(body.get("metadata", {})).decode(),
-            body.get("redirect_url", ""),
-            body.get("customer_ref", ""),
-        ),
-        *(
-            body.get("product_ref", ""),
-            body.get("order_ref", ""),
-            orjson.dumps(offers).decode(),
-            nonce,
-            expires_at,
-            now,
-        ),
+        *(public_id, code, merchant, Decimal(body["amount"])),
+        *(body.get("description", ""), orjson.dumps(body.get("metadata", {})).decode()),
+        *(body.get(name, "") for name in texts),
+        *(orjson.dumps(offers).decode(), nonce, expires_at, now),
         *(key, destination, secrets.randbelow(16)),
     )
-    answer = {
-        "id": public_id,
+    answer = _answer(body, offers) | {"id": public_id, "created_at": now.isoformat()}
+    answer |= {
+        "checkout_url": f"http://127.0.0.1/c/{code}",
+        "expires_at": expires_at.isoformat(),
+    }
+    return Response(
+        orjson.dumps(answer), status_code=201, media_type="application/json"
+    )
+
+
+def _answer(body: dict[str, Any], offers: dict[str, Any]) -> dict[str, Any]:
+    return {
         "status": "pending",
         "amount": body["amount"],
         "currency": "USD",
         "description": body.get("description"),
         "metadata": body.get("metadata", {}),
-        "checkout_url": f"http://127.0.0.1/c/{code}",
         "available_chains": [
             {"chain": chain, **offer, "payAmount": body["amount"], "priority": number}
             for number, (chain, offer) in enumerate(offers.items())
@@ -128,12 +126,7 @@ async def create(request: Request) -> Response:
             name: body.get(name)
             for name in ("customer_ref", "product_ref", "order_ref")
         },
-        "expires_at": expires_at.isoformat(),
-        "created_at": now.isoformat(),
         "amount_received": "0.000000",
         "amount_remaining": body["amount"],
         "transfers": [],
     }
-    return Response(
-        orjson.dumps(answer), status_code=201, media_type="application/json"
-    )

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 _SAFE_INTEGER_DIGITS = 18
-MAX_DEPTH = 200
+MAX_DEPTH = 240  # orjson writes 254 levels
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 

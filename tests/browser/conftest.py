@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -138,9 +141,13 @@ def complaints() -> list[str]:
 
 @pytest.fixture
 def open_context(
-    browser: Browser, complaints: list[str]
+    request: pytest.FixtureRequest, browser: Browser, complaints: list[str]
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Open a browser profile with Playwright's options; any complaint in it fails the test at its end."""
+    # Asked for here, the server outlives the pages: emptying the tables under a page that polls is a deadlock.
+    served = "live_server" in request.fixturenames
+    if served:
+        request.getfixturevalue("live_server")
     contexts: list[BrowserContext] = []
 
     def open_one(**options: Any) -> BrowserContext:
@@ -154,7 +161,19 @@ def open_context(
     yield open_one
     for context in contexts:
         context.close()
+    if served:
+        wait_until(nobody_else_asks)
     assert complaints == []
+
+
+def nobody_else_asks() -> bool:
+    """Whether the live server's threads are done with what the closed pages had asked for."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND state <> 'idle'"
+        )
+        return bool(cursor.fetchone()[0] == 0)
 
 
 @pytest.fixture

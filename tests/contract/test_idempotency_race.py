@@ -25,7 +25,11 @@ _HOLD = f"""
     CREATE TRIGGER gate BEFORE INSERT ON checkouts_checkout
     FOR EACH ROW EXECUTE FUNCTION hold_at_gate()
 """
-_WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted"
+# Other test processes share the server, and may stand at gates of their own.
+_WAITING = """
+    SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
+    WHERE locktype = 'advisory' AND objid = %s AND NOT granted AND d.datname = current_database()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -110,9 +114,9 @@ def test_without_the_constraint_the_same_posts_make_several(
     [constraint] = [
         c for c in Checkout._meta.constraints if c.name == "checkout_once_per_order_ref"
     ]
-    unguarded = creation._CREATE.replace(_ON_CONFLICT, "")
-    assert unguarded != creation._CREATE
-    monkeypatch.setattr(creation, "_CREATE", unguarded)
+    unguarded = creation._CREATE_WITH_STEPS.replace(_ON_CONFLICT, "")
+    assert unguarded != creation._CREATE_WITH_STEPS
+    monkeypatch.setattr(creation, "_CREATE_WITH_STEPS", unguarded)
     with connection.schema_editor() as editor:
         editor.remove_constraint(Checkout, constraint)
     try:

@@ -97,14 +97,19 @@ class RpcPool:
         """Prefer the other nodes for a while."""
         self._current.rests_until = self._clock() + seconds
 
+    def doubt(self) -> None:
+        """Ask each node for its chain id before it is used again: what stands behind an address may change."""
+        for member in self._members:
+            member.verified = False
+
     def mismatches(self) -> list[str]:
         """Ask every node for its chain id; return an explanation for each that belongs to another chain.
 
         A node that does not answer may be right.
         """
         found = []
+        self.doubt()
         for member in self._members:
-            member.verified = False
             try:
                 self._verify(member)
             except ChainMismatchError as error:
