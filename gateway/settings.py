@@ -49,7 +49,7 @@ MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "gateway.core.middleware.PagePolicyMiddleware",
 ]
 
 ROOT_URLCONF = "gateway.urls"
@@ -150,8 +150,6 @@ FRAME_ANCESTORS = env.list(
     ],
 )
 CONTENT_SECURITY_POLICY = {
-    # JSON is never rendered; the API answers with nosniff instead.
-    "EXCLUDE_URL_PREFIXES": ["/api/"],
     "DIRECTIVES": {
         "default-src": ["'none'"],
         "script-src": ["'self'"],
