@@ -20,7 +20,7 @@ from django.utils import timezone
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series, ratio
 
-BACKLOG = 4_000
+BACKLOG = 12_000
 CELERY_BACKLOG = 1_000
 ENDPOINTS = 16
 HEALTHY, DEAD = 1_000, 200

@@ -85,7 +85,7 @@ def chosen_option(
             code="token_unsupported",
         )
     if checkout.status not in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID) or (
-        now > checkout.expires_at
+        now >= checkout.expires_at
     ):
         raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
     return option(checkout, choice.chain, offer, choice.token)

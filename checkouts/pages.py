@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from accounts.states import Mode
 from checkouts.models import Checkout
@@ -95,9 +95,10 @@ def return_url(checkout: Checkout) -> str:
     # Checked at creation; a link on a page that handles money is worth a second look.
     if parts.scheme not in {"http", "https"}:
         return ""
-    ours = [("checkout_id", checkout.public_id), ("status", checkout.status)]
-    query = parse_qsl(parts.query, keep_blank_values=True) + ours
-    return urlunsplit(parts._replace(query=urlencode(query)))
+    ours = urlencode({"checkout_id": checkout.public_id, "status": checkout.status})
+    # The merchant's own part stays as it is spelled: it may be signed, or no list of pairs at all.
+    query = f"{parts.query}&{ours}" if parts.query else ours
+    return urlunsplit(parts._replace(query=query))
 
 
 def _stage(checkout: Checkout, now: datetime) -> Stage:

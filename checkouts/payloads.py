@@ -1,6 +1,7 @@
 """A checkout as the API and the webhooks show it. One function writes it, so that both always agree."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -96,10 +97,10 @@ def _representative(
     )
     if checkout.status != CheckoutStatus.COMPLETED:
         return standing[-1] if standing else None
-    final = [t for t in standing if t.confirmed_at is not None]
-    final.sort(key=lambda t: t.confirmed_at)  # type: ignore[arg-type, return-value]
+    final = [(t.confirmed_at, t) for t in standing if t.confirmed_at is not None]
+    final.sort(key=itemgetter(0))
     paid = 0
-    for transfer in final:
+    for _, transfer in final:
         paid += transfer.units
         if paid >= needed_units(checkout.amount):
             return transfer

@@ -1,7 +1,7 @@
 """The demo's wallet: pays with a real transfer, for people without a browser wallet."""
 
 import threading
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,7 +48,7 @@ def _recipient(text: str) -> str:
 def _units(text: str) -> int:
     try:
         units = Decimal(text.strip()) * 10**DECIMALS
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         units = Decimal(0)
     is_sound = units.is_finite() and 0 < units < 10**18
     if not is_sound or units != units.to_integral_value():

@@ -12,9 +12,10 @@ from gateway.core.logging import logging_config
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
-# "production" unless said otherwise: the careful choice is the one nobody has to make.
+# Production unless "development" is spelled out: the careful choice is the one nobody has to make, and no typing error
+# undoes it.
 FLORIN_ENV = env.str("FLORIN_ENV", default="production")
-PRODUCTION = FLORIN_ENV == "production"
+PRODUCTION = FLORIN_ENV != "development"
 SERVICE_VERSION = "0.25.0"
 VAR_DIR = Path(env.str("FLORIN_VAR", default=str(BASE_DIR / "var")))
 
@@ -77,7 +78,6 @@ REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "
 KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
 _test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
 
-_database = env.db_url_config(DATABASE_URL) if DATABASE_URL else {"NAME": "florin"}
 # libpq reads the address, so that every form it knows (sockets, several hosts, TLS options) works here too.
 _server = conninfo_to_dict(DATABASE_URL) if DATABASE_URL else {}
 DATABASES = {
@@ -195,6 +195,17 @@ WEBHOOK_SIGNATURE_HEADER = env.str(
 )
 # For development alone: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
+
+# Without a server, mail to owners is written to the output of the process that would send it.
+EMAIL_HOST = env.str("EMAIL_HOST", default="")
+_mailer = "smtp" if EMAIL_HOST else "console"
+EMAIL_BACKEND = f"django.core.mail.backends.{_mailer}.EmailBackend"
+EMAIL_PORT = env.int("EMAIL_PORT", default=587)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", default="")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", default="")
+EMAIL_USE_TLS = env.bool("EMAIL_USE_TLS", default=True)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.
 CHAIN_NETWORK = env.str("CHAIN_NETWORK", default="mainnet")

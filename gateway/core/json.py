@@ -12,7 +12,9 @@ import orjson
 
 _SAFE_INTEGER_DIGITS = 18
 MAX_DEPTH = 240  # orjson writes 254 levels
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# One that never ends goes on to the end of the body: were it no match, each quote escaped in it would begin a search of
+# its own, and a body of 256 KB would keep the process busy for minutes.
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 
 

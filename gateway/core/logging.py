@@ -2,7 +2,6 @@
 
 import logging.config
 import re
-from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -18,13 +17,9 @@ def redact(text: str) -> str:
     return _SECRET.sub(lambda match: f"{match.group(1) or ''}[redacted]", text)
 
 
-def _redact_values(
-    _logger: Any, _method: str, event: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
-    return {
-        key: redact(value) if isinstance(value, str) else value
-        for key, value in event.items()
-    }
+def _redact_line(_logger: Any, _method: str, line: str) -> str:
+    """Redact what is about to be written, so that no list, exception or object hides a secret."""
+    return redact(line)
 
 
 def logging_config(*, json_lines: bool) -> dict[str, Any]:
@@ -55,8 +50,8 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
                 "foreign_pre_chain": shared,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    _redact_values,
                     renderer,
+                    _redact_line,
                 ],
             }
         },

@@ -15,7 +15,7 @@ class SecretUnreadableError(Exception):
 def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     if not keys:
         raise ImproperlyConfigured(
-            "ENCRYPTION_KEYS is empty; `manage.py generate_key` makes one."
+            "ENCRYPTION_KEYS is empty; docs/guide/configuration.md says how to make one."
         )
     return MultiFernet([Fernet(key) for key in keys])
 

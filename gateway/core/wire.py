@@ -40,7 +40,7 @@ class JsonParser(BaseParser):
     def parse(
         self, stream: Any, media_type: str | None = None, parser_context: Any = None
     ) -> dict[str, Any]:
-        """Return the body's object. Raises InvalidRequestError, BodyTooLargeError."""
+        """Return the body's object. Raises InvalidRequestError, and RequestDataTooBig as Django does."""
         body = stream.body if isinstance(stream, HttpRequest) else stream.read()
         try:
             value = json.loads(body)

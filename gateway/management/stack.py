@@ -166,11 +166,25 @@ class Stack:
         return self.command("web", *granian, *where, *size, *end, application)
 
     def _await_web(self) -> None:
-        if not comes_true(lambda: self.chain_statuses() is not None, WEB_SECONDS):
+        if not comes_true(self.is_ready, WEB_SECONDS):
             log = self.log("web")
             tail = log.read_text(errors="replace")[-LOG_TAIL:]
             message = f"The web service does not answer; the end of {log}:\n{tail}"
             raise StackError(message)
+
+    def is_ready(self) -> bool:
+        """Whether the web service answers and reaches its database.
+
+        Asked where no redirect to https stands in the way: we speak to it directly.
+        """
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def await_chains(self, names: Collection[str]) -> bool:
         """Wait until payments on these chains can be seen; says whether they can."""

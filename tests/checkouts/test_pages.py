@@ -313,6 +313,10 @@ def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
             "https://shop.example/a?b=c%26d&e=#part",
             "https://shop.example/a?b=c%26d&e=&checkout_id=chk_live_1&status=completed#part",
         ),
+        (
+            "https://shop.example/?flag&name=%ff&sign=a%20b",
+            "https://shop.example/?flag&name=%ff&sign=a%20b&checkout_id=chk_live_1&status=completed",
+        ),
         ("javascript:alert(1)", ""),
         ("ftp://shop.example/", ""),
     ],

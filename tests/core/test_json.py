@@ -34,6 +34,15 @@ def test_what_is_not_json_is_a_value_error(body):
         json.loads(body)
 
 
+def test_a_string_without_an_end_is_read_once():
+    """Two hundred thousand escaped quotes took minutes when each of them was tried as the beginning of a string."""
+    body = b"[" * (json.MAX_DEPTH + 1) + b'"' + b'\\"' * 100_000
+    with pytest.raises(json.NotJsonError):
+        json.loads(body)
+    with pytest.raises(json.NotJsonError):
+        json.loads(body + b"\\")
+
+
 def test_a_lone_surrogate_cannot_be_written():
     with pytest.raises(json.NotJsonError):
         json.dumps(json.loads(b'{"a":"\\ud800"}'))

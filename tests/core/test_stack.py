@@ -5,10 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from demo.chains import LocalChain
 from gateway.management.commands.demo import (
@@ -65,6 +69,31 @@ def test_a_step_that_fails_is_reported_with_its_complaint(tmp_path: Path) -> Non
         fails = [sys.executable, "-c", "raise SystemExit('no room left')"]
         with pytest.raises(StackError, match=r"migrate failed:\nno room left"):
             made.run("migrate", fails)
+
+
+@pytest.mark.django_db
+def test_the_service_is_found_ready_where_everybody_else_is_sent_to_https(
+    tmp_path: Path, client: Client, settings: Any
+) -> None:
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get("/api/v1/chains").status_code == 301
+
+    class Behind(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(client.get(self.path).status_code)
+            self.end_headers()
+
+    with HTTPServer((HOST, 0), Behind) as server:
+        made = Stack(var=tmp_path, port=server.server_port, say=print)
+        assert ask_once(server, made)
+    assert not made.is_ready()
+
+
+def ask_once(server: HTTPServer, stack: Stack) -> bool:
+    with ThreadPoolExecutor(1) as other:
+        answer = other.submit(stack.is_ready)
+        server.handle_request()
+        return answer.result()
 
 
 def test_servers_named_by_the_environment_are_used_and_none_started(

@@ -182,6 +182,7 @@ def test_the_wallet_sends_a_real_transfer(
         ({"amount": "NaN"}, "positive number"),
         ({"amount": "Infinity"}, "positive number"),
         ({"amount": "1e99"}, "positive number"),
+        ({"amount": "1e999999"}, "positive number"),
         ({"amount": "much"}, "positive number"),
         ({"amount": "999999999999"}, "did not take"),
     ],

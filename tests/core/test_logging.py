@@ -1,0 +1,59 @@
+"""What is logged carries no secret, wherever in a line it hides."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from django.conf import settings
+
+from gateway.core.logging import logging_config, redact
+
+SECRETS = [
+    "sk_live_4f9cQ2xLwZ",
+    "sk_test_4f9cQ2xLwZ",
+    "whsec_4f9cQ2xLwZ",
+    "Bearer 4f9cQ2xLwZ",
+    "postgresql://florin:4f9cQ2xLwZ@db.example/florin",
+    "redis://:4f9cQ2xLwZ@cache.example:6379/0",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_is_taken_out_and_the_words_around_it_stay(secret: str) -> None:
+    told = redact(f"before {secret} after")
+    assert "4f9cQ2xLwZ" not in told
+    assert told.startswith("before ")
+    assert told.endswith(" after")
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example"],
+)
+def test_what_is_no_secret_stays(harmless: str) -> None:
+    assert redact(harmless) == harmless
+
+
+@pytest.fixture
+def _configured_again() -> Iterator[None]:
+    """Configuring is global; what the other tests log with comes back afterwards."""
+    yield
+    logging_config(json_lines=settings.PRODUCTION)
+
+
+@pytest.mark.usefixtures("_configured_again")
+@pytest.mark.parametrize("json_lines", [True, False])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_secret_is_written_whatever_holds_it(
+    secret: str, json_lines: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging_config(json_lines=json_lines)
+    error = ValueError(f"not taken: {secret}")
+    log = structlog.get_logger("tests")
+    log.error("ours", exc_info=error, text=secret, error=error, many=[{"a": secret}])
+    logging.getLogger("tests").error("theirs %s", [secret], exc_info=error)
+    written = capsys.readouterr().err
+    assert written.count("not taken") == 3
+    assert "theirs" in written
+    assert "4f9cQ2xLwZ" not in written
