@@ -53,11 +53,12 @@ class CheckoutCollection(ApiView):
         """Create a payment session and return the hosted page's address."""
         wanted = parse_create(json_body(request), url_policy())
         principal = principal_of_request(request)
+        now = timezone.now()
         created = create_checkout(
-            principal.merchant_id, principal.mode, wanted, now=timezone.now()
+            principal.merchant_id, principal.mode, wanted, now=now
         )
         body = checkout_object(created.row)
-        body["available_chains"] = available_chains(created.row)
+        body["available_chains"] = available_chains(created.row, now=now)
         return Response(body, status=201 if created.is_new else 200)
 
     @extend_schema(

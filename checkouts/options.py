@@ -10,32 +10,45 @@ from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_token, from_units
+from wallets.chains.registry import ChainSpec
 from wallets.networks import chain_spec
 
 
-def available_chains(checkout: CheckoutFacts) -> list[dict[str, Any]]:
-    """Return every option offered, sorted by priority; each shows its first token's payment."""
+def available_chains(checkout: CheckoutFacts, *, now: datetime) -> list[dict[str, Any]]:
+    """Return every option offered, sorted by priority; each shows its first token's payment.
+
+    Once the checkout takes no more money nobody is shown where to send it.
+    """
     specs = sorted(
         (chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority
     )
-    return [option(checkout, spec.name, checkout.offers[spec.name]) for spec in specs]
+    shown = takes_money(checkout, now=now)
+    return [
+        option(checkout, spec, checkout.offers[spec.name], is_payable=shown)
+        for spec in specs
+    ]
+
+
+def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
+    """Whether a payment begun now can still complete the checkout."""
+    is_unpaid = checkout.status in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID)
+    return is_unpaid and now < checkout.expires_at
 
 
 def option(
     checkout: CheckoutFacts,
-    chain: str,
+    spec: ChainSpec,
     offer: Mapping[str, Any],
+    *,
+    is_payable: bool,
     token: str | None = None,
 ) -> dict[str, Any]:
     """Return one chain option; on exact-amount chains address, amount and URI stay null until it is chosen."""
-    spec = chain_spec(chain)
-    address = offer["address"]
-    pay_amount = (
-        format_token(from_units(remaining_units(checkout))) if address else None
-    )
+    address = offer["address"] if is_payable else None
+    units = remaining_units(checkout)
     chosen = token or offer["tokens"][0]
     return {
-        "chain": chain,
+        "chain": spec.name,
         "name": spec.title,
         "tokens": offer["tokens"],
         "estimatedConfirmSec": spec.estimated_confirm_seconds,
@@ -44,23 +57,22 @@ def option(
         "badge": spec.badge,
         "exactAmountRequired": spec.exact_amount_required,
         "address": address,
-        "payAmount": pay_amount,
-        "paymentUri": (
-            payment_uri(chain, chosen, address, remaining_units(checkout))
-            if address
-            else None
-        ),
+        "payAmount": format_token(from_units(units)) if address else None,
+        "paymentUri": payment_uri(spec, chosen, address, units) if address else None,
     }
 
 
-def payment_uri(chain: str, token: str, address: str, units: int) -> str:
+def payment_uri(spec: ChainSpec, token: str, address: str, units: int) -> str | None:
     """Return an ERC-681 link: `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>`.
 
-    For an "open wallet" button only: wallets have sent money to the token contract after scanning such a link.
+    For an "open wallet" button only: wallets have sent money to the token contract after scanning such a link. None
+    where the settings no longer name the token.
     """
-    spec = chain_spec(chain)
-    contract = spec.tokens[token].address
-    return f"ethereum:{contract}@{spec.chain_id}/transfer?address={address}&uint256={units}"
+    known = spec.tokens.get(token)
+    if known is None:
+        return None
+    target = f"ethereum:{known.address}@{spec.chain_id}/transfer"
+    return f"{target}?address={address}&uint256={units}"
 
 
 def chosen_option(
@@ -84,8 +96,7 @@ def chosen_option(
             param="token",
             code="token_unsupported",
         )
-    if checkout.status not in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID) or (
-        now >= checkout.expires_at
-    ):
+    if not takes_money(checkout, now=now):
         raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
-    return option(checkout, choice.chain, offer, choice.token)
+    spec = chain_spec(choice.chain)
+    return option(checkout, spec, offer, is_payable=True, token=choice.token)

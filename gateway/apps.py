@@ -10,4 +10,4 @@ class GatewayConfig(AppConfig):
 
     def ready(self) -> None:
         """Configure Celery, so that tasks can be sent from any process."""
-        from gateway import celery  # noqa: F401 - apps must be loaded first
+        from gateway import celery, checks  # noqa: F401 - apps must be loaded first

@@ -1,9 +1,15 @@
 """Whether this process lives, and whether it can serve."""
 
+import hmac
+
+from django.conf import settings
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from gateway.core import valkey
+from gateway.metrics import measure
 
 
 def alive(_request: HttpRequest) -> HttpResponse:
@@ -19,6 +25,17 @@ def ready(_request: HttpRequest) -> HttpResponse:
         "valkey": valkey.attempt(lambda client: client.ping()) is True,
     }
     return JsonResponse(body, status=200 if database else 503)
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What a monitor should watch, in Prometheus' text format; only for who knows METRICS_TOKEN."""
+    wanted = f"Bearer {settings.METRICS_TOKEN}"
+    given = request.headers.get("Authorization", "")
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(
+        given.encode(), wanted.encode()
+    ):
+        raise Http404
+    return HttpResponse(measure(now=timezone.now()), content_type=CONTENT_TYPE_LATEST)
 
 
 def _database_answers() -> bool:

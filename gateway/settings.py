@@ -90,7 +90,13 @@ DATABASES = {
         "PORT": _server.pop("port", ""),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": _server | {"server_side_binding": True, "prepare_threshold": 2},
+        "OPTIONS": {
+            # A silent host must not hang every thread, health checks included.
+            "connect_timeout": 5,
+            **_server,
+            "server_side_binding": True,
+            "prepare_threshold": 2,
+        },
         "TEST": {"NAME": f"test_florin{_test_suffix}"},
     }
 }
@@ -186,6 +192,9 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+
+# Whoever reads the metrics sends this as a bearer token; without it there is no /metrics.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
 # Seconds an API key may be trusted from a worker's memory; revocation takes effect within it.
 API_KEY_CACHE_SECONDS = env.float("API_KEY_CACHE_SECONDS", default=3.0)

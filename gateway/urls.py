@@ -17,5 +17,6 @@ urlpatterns = [
     path("", home),
     path("healthz", health.alive),
     path("readyz", health.ready),
+    path("metrics", health.metrics),
     path("", include("checkouts.page_urls")),
 ]

@@ -9,7 +9,6 @@ from typing import Final
 from wallets.chains.specs import Family
 from wallets.forwarder import checksum
 
-MOST_CHARACTERS: Final = 80
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _TRON: Final = re.compile(r"T[1-9A-HJ-NP-Za-km-z]{33}", re.ASCII)
 _SOLANA: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)

@@ -14,7 +14,8 @@ from django.db import connection, transaction
 
 from wallets.models import ChainCursor
 
-LEASE_SECONDS = 10
+LEASE_SECONDS = 10.0
+LONGEST_LEASE_SECONDS = 60.0
 
 
 class LeaseLostError(Exception):
@@ -57,20 +58,22 @@ _FAIL = """
 """
 
 
-def take_lease(chain: str, owner: str) -> Lease | None:
-    """Take or renew the lease for ten seconds; None while another watcher has it."""
-    row = _take(chain, owner)
+def take_lease(
+    chain: str, owner: str, *, seconds: float = LEASE_SECONDS
+) -> Lease | None:
+    """Take or renew the lease; None while another watcher has it."""
+    row = _take(chain, owner, seconds)
     if row is None and not ChainCursor.objects.filter(chain=chain).exists():
         ChainCursor.objects.get_or_create(chain=chain)
-        row = _take(chain, owner)
+        row = _take(chain, owner, seconds)
     return Lease(*row) if row else None
 
 
-def _take(chain: str, owner: str) -> tuple[Any, ...] | None:
-    parameters: dict[str, str | int] = {
+def _take(chain: str, owner: str, seconds: float) -> tuple[Any, ...] | None:
+    parameters: dict[str, str | float] = {
         "chain": chain,
         "owner": owner,
-        "seconds": LEASE_SECONDS,
+        "seconds": seconds,
     }
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, parameters)

@@ -135,7 +135,7 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
 
     def queued(self) -> "TransferQuerySet":
         """Transfers whose facts changed since a consumer last looked, oldest first."""
-        return self.filter(queued_at__isnull=False).order_by("pk")
+        return self.filter(queued_at__isnull=False).order_by("queued_at", "pk")
 
 
 class Transfer(models.Model):
@@ -177,9 +177,11 @@ class Transfer(models.Model):
 
     class Meta:
         constraints = [
-            # What makes "credited at most once" true whatever crashes, repeats or races.
+            # What makes "credited at most once" true whatever crashes, repeats or races. Mined again after a
+            # reorganisation, a transaction may pay another address or token: that is another transfer.
             models.UniqueConstraint(
-                fields=["chain", "tx_hash", "position"], name="transfer_recorded_once"
+                fields=["chain", "tx_hash", "position", "recipient", "token"],
+                name="transfer_recorded_once",
             ),
             models.CheckConstraint(
                 condition=Q(units__gt=0), name="transfer_units_positive"
@@ -195,7 +197,7 @@ class Transfer(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["id"],
+                fields=["queued_at", "id"],
                 condition=Q(queued_at__isnull=False),
                 name="transfer_queue",
             ),

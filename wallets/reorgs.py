@@ -23,6 +23,11 @@ def find_fork(adapter: ChainAdapter, chain: str, *, below: int) -> Block | None:
     return None
 
 
+def reaches_down_to(chain: str, height: int) -> bool:
+    """Return whether any block at or below a height is remembered."""
+    return Block.objects.filter(chain=chain, height__lte=height).exists()
+
+
 def stored_hash(chain: str, height: int) -> str | None:
     """Return the hash of a block as we read it, None if we did not or forgot it."""
     return (

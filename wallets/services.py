@@ -51,8 +51,8 @@ class NewTransfer:
 
 
 # A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
-# What a transaction does may differ when it is mined again, so its facts are taken anew; but never for another address:
-# a consumer may have credited the first one.
+# What a transaction does may differ when it is mined again, so its facts are taken anew. Recipient and token are part of
+# its key: a consumer may have credited the first one, so what goes elsewhere is another transfer, and is queued as such.
 _RECORD = """
     INSERT INTO wallets_transfer (
         chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
@@ -63,15 +63,12 @@ _RECORD = """
         %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
         %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
         %(block_time)s::timestamptz[]) AS n
-    ON CONFLICT (chain, tx_hash, position) DO UPDATE SET
-        token = EXCLUDED.token, token_address = EXCLUDED.token_address, units = EXCLUDED.units,
-        sender = EXCLUDED.sender, block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash,
-        block_time = EXCLUDED.block_time, state = 'detected', orphaned_at = NULL, confirmed_at = NULL,
-        queued_at = EXCLUDED.queued_at
-    WHERE wallets_transfer.deposit_id = EXCLUDED.deposit_id
-      AND wallets_transfer.mode = EXCLUDED.mode
-      AND (wallets_transfer.state = 'orphaned'
-           OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash)
+    ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
+        token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
+        block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
+        state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = EXCLUDED.queued_at
+    WHERE wallets_transfer.state = 'orphaned'
+       OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash
     RETURNING id
 """
 
@@ -197,7 +194,7 @@ def set_receiving_wallet(
     the chain tells payments apart by their amount.
     """
     canonical = _canonical_wallet(chain, address)
-    Merchant.objects.select_for_update().get(pk=merchant.pk)
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     current = ReceivingWallet.objects.filter(
         merchant=merchant, chain=chain, retired_at=None
     ).first()

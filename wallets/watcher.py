@@ -12,6 +12,7 @@ from wallets import ingest
 from wallets.chains.base import (
     ChainAdapter,
     ChainError,
+    ChainUnavailableError,
     Head,
     RangeTooLargeError,
     Reading,
@@ -21,9 +22,16 @@ from wallets.chains.evm import NEAR_TIP
 from wallets.chains.registry import ChainSpec
 from wallets.factory import FactoryError, Rpc, check_factory
 from wallets.ingest import Owners
-from wallets.leases import Lease, record_failure, release_lease, take_lease
+from wallets.leases import (
+    LEASE_SECONDS,
+    LONGEST_LEASE_SECONDS,
+    Lease,
+    record_failure,
+    release_lease,
+    take_lease,
+)
 from wallets.models import Block
-from wallets.reorgs import find_fork, stored_hash
+from wallets.reorgs import find_fork, reaches_down_to, stored_hash
 from wallets.selectors import watched_keys
 
 log = structlog.get_logger(__name__)
@@ -65,14 +73,16 @@ class Watcher:
         self._factory_due = 0.0
         self._ceiling = LARGEST_WINDOW
         self._windows_since = 0
+        self._lease_seconds = LEASE_SECONDS
 
     def tick(self, *, now: datetime) -> Outcome:
         """Do one pass, begun at `now`. Raises ChainError, after writing it down, and LeaseLostError."""
-        lease = take_lease(self.spec.name, self._owner)
+        lease = take_lease(self.spec.name, self._owner, seconds=self._lease_seconds)
         if lease is None:
             return Outcome.STANDBY
         if lease.halted_reason:
             return Outcome.HALTED
+        begun = self._clock()
         try:
             return self._pass(lease, now)
         except ChainError as error:
@@ -80,6 +90,14 @@ class Watcher:
             self._identified_fence = None
             record_failure(lease, str(error), now=now)
             raise
+        finally:
+            self._allow_for(self._clock() - begun)
+
+    def _allow_for(self, seconds: float) -> None:
+        """Ask for a lease that outlasts such passes, or watchers on slow nodes would take it from each other for ever."""
+        self._lease_seconds = min(
+            max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS
+        )
 
     def stop(self) -> None:
         """Give the lease back."""
@@ -131,6 +149,11 @@ class Watcher:
         if known == head.block.hash:
             # It will grow past us again; until then nothing is known to be read to the end.
             return Outcome.IDLE
+        if known is None and not reaches_down_to(self.spec.name, head.block.height):
+            # A spare node that is far behind, most likely: nothing says that the chain forked.
+            raise ChainUnavailableError(
+                f"the nodes know no block above {head.block.height}"
+            )
         return self._follow_fork(lease, height, head, now)
 
     def _adopt(self, lease: Lease, height: int, head: Head) -> Outcome:

@@ -1,15 +1,18 @@
 """Crediting transfers: the queue of changed facts, taken in batches, each batch one transaction.
 
-Locks are taken in the order every writer keeps: transfers by id, checkouts by id, then counters and events.
+Locks are taken in the order every writer keeps: transfers, checkouts by id, then counters and events. Nobody waits for
+a transfer's lock here: what another worker deals with is passed over.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db import connection, transaction
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import QuerySet
 
 from checkouts.matching import (
     CheckoutFacts,
@@ -25,20 +28,53 @@ from wallets.models import Transfer
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind, TransferState
 
+log = structlog.get_logger(__name__)
+
 BATCH = 500
+# Behind everything queued by then; each sweep tries again.
+_SET_ASIDE = timedelta(minutes=1)
 
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
     """Deal with every queued transfer; return how many there were. Safe to run many times at once."""
     total = 0
-    while dealt_with := _attribute_batch(now=now, batch=batch):
+    while dealt_with := _attribute_some(now=now, batch=batch):
         total += dealt_with
     return total
 
 
-@transaction.atomic
+def _attribute_some(*, now: datetime, batch: int) -> int:
+    """Deal with a batch; where one of its transfers cannot be dealt with, with each of the others."""
+    try:
+        return _attribute_batch(now=now, batch=batch)
+    except (OperationalError, InterfaceError):
+        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+    except Exception:
+        log.exception("a batch of transfers failed; taking them one by one")
+        return _attribute_one_by_one(now=now, batch=batch)
+
+
+def _attribute_one_by_one(*, now: datetime, batch: int) -> int:
+    """Deal with each transfer by itself, so that one nobody foresaw holds up no merchant but its own."""
+    dealt_with = 0
+    for pk in list(Transfer.objects.queued().values_list("pk", flat=True)[:batch]):
+        try:
+            dealt_with += _attribute(Transfer.objects.queued().filter(pk=pk), now=now)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("transfer set aside", transfer=pk)
+            Transfer.objects.filter(pk=pk).update(queued_at=now + _SET_ASIDE)
+    return dealt_with
+
+
 def _attribute_batch(*, now: datetime, batch: int) -> int:
-    transfers = _take(batch)
+    return _attribute(Transfer.objects.queued()[:batch], now=now)
+
+
+@transaction.atomic
+def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
+    transfers = _take(queued)
     if not transfers:
         return 0
     checkouts = _lock_checkouts(transfers)
@@ -72,17 +108,15 @@ class _Queued(NamedTuple):
     nonce: bytes | None
 
 
-def _take(batch: int) -> list[_Queued]:
-    """Lock the oldest queued transfers that nobody else is dealing with."""
+def _take(queued: QuerySet[Transfer]) -> list[_Queued]:
+    """Lock those of the queued transfers that nobody else is dealing with."""
     columns = [
         name if name != "nonce" else "deposit__nonce" for name in _Queued._fields
     ]
     # `no_key`: an alert about one of these, written by somebody who holds the checkout's lock, must not wait for us.
-    rows = (
-        Transfer.objects.queued()
-        .select_for_update(skip_locked=True, of=("self",), no_key=True)
-        .values_list(*columns)[:batch]
-    )
+    rows = queued.select_for_update(
+        skip_locked=True, of=("self",), no_key=True
+    ).values_list(*columns)
     return [_Queued._make(row) for row in rows]
 
 

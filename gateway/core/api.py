@@ -59,9 +59,10 @@ class ApiView(APIView):
                     "Send your API key as 'Authorization: Bearer <key>'.",
                     code="key_missing",
                 )
-            return
-        limit = self.limits.get(request.method or "", self.other_limit)
-        _count(request._request, limit, principal.key_id)  # noqa: SLF001
+        else:
+            limit = self.limits.get(request.method or "", self.other_limit)
+            _count(request._request, limit, principal.key_id)  # noqa: SLF001
+        self.check_permissions(request)
 
 
 def count_address(request: HttpRequest) -> None:

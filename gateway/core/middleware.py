@@ -45,7 +45,8 @@ class ApiMiddleware:
         response["X-Service-Version"] = settings.SERVICE_VERSION
         response["Cache-Control"] = "no-store"
         # Without it the server would answer in chunks, which costs both sides.
-        response["Content-Length"] = str(len(response.content))
+        if not response.streaming:
+            response["Content-Length"] = str(len(response.content))
         return response
 
 

@@ -1,6 +1,10 @@
-import pytest
+from datetime import timedelta
 
-from tests.factories import LOCAL_NODES, make_live_chain
+import pytest
+from django.utils import timezone
+
+from gateway.checks import revocation_is_prompt
+from tests.factories import LOCAL_NODES, make_checkout, make_live_chain, make_transfer
 
 pytestmark = pytest.mark.django_db
 
@@ -24,3 +28,33 @@ def test_without_chains_it_says_what_works(client, settings):
 def test_health_is_plain_and_readiness_asks_the_database(client):
     assert client.get("/healthz").content == b"ok"
     assert client.get("/readyz").json() == {"database": True, "valkey": True}
+
+
+def test_metrics_exist_only_for_who_knows_the_token(client, settings):
+    settings.METRICS_TOKEN = ""
+    assert client.get("/metrics").status_code == 404
+    settings.METRICS_TOKEN = "open sesame"
+    assert (
+        client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
+    )
+    make_live_chain("base", head=12, height=10)
+    checkout = make_checkout()
+    make_transfer(checkout, queued_at=timezone.now() - timedelta(seconds=90))
+    text = client.get(
+        "/metrics", headers={"authorization": "Bearer open sesame"}
+    ).content.decode()
+    assert 'florin_chain_blocks_behind{chain="base"} 2.0' in text
+    [age] = [
+        line
+        for line in text.splitlines()
+        if line.startswith("florin_transfer_queue_seconds ")
+    ]
+    assert 90 <= float(age.split()[1]) < 120
+    assert "florin_valkey_unavailable_total" in text
+
+
+def test_a_key_may_not_be_remembered_longer_than_promised(settings):
+    settings.API_KEY_CACHE_SECONDS = 6.0
+    assert [problem.id for problem in revocation_is_prompt()] == ["gateway.E001"]
+    settings.API_KEY_CACHE_SECONDS = 5.0
+    assert revocation_is_prompt() == []

@@ -231,6 +231,9 @@ def claims_newer_head(height: int) -> Fault:
     return fault
 
 
+_SHOWN = {"eth_getBlockByNumber", "eth_getBlockByHash", "eth_getTransactionReceipt"}
+
+
 def _lagging(request: dict[str, Any], ask: Ask, height: int) -> Any:
     method, params = request["method"], request["params"]
     if method == "eth_getBlockByNumber" and params[0] == "latest":
@@ -239,7 +242,7 @@ def _lagging(request: dict[str, Any], ask: Ask, height: int) -> Any:
     result = answer.get("result")
     if method == "eth_blockNumber":
         answer["result"] = hex(height)
-    elif method in {"eth_getBlockByNumber", "eth_getTransactionReceipt"} and result:
+    elif method in _SHOWN and result:
         number = result.get("number") or result.get("blockNumber")
         answer["result"] = result if int(number, 16) <= height else None
     elif method == "eth_getLogs" and "blockHash" in params[0]:

@@ -1,5 +1,6 @@
 """Reading EVM chains through nodes that are wrong in one way at a time: never a part, never a stranger's word."""
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -239,11 +240,28 @@ def test_a_node_that_claims_a_newer_head_than_it_can_show_hides_no_payment(
     assert Transfer.objects.get().units == 25
 
 
-def test_a_backend_that_lacks_a_block_says_so_instead_of_finding_no_payment(
-    base_node: Anvil, proxy: RpcProxy, watcher: Watcher
+def finds_nothing(behind: faults.Fault) -> faults.Fault:
+    """A node that takes a block it does not have for one without logs."""
+
+    def fault(proxy: RpcProxy, request: Any, ask: faults.Ask) -> faults.Answer:
+        answers = json.loads(behind(proxy, request, ask).body)
+        for answer in answers:
+            if answer.get("error", {}).get("message") == "unknown block":
+                del answer["error"]
+                answer["result"] = []
+        return faults.Answer(json.dumps(answers).encode())
+
+    return fault
+
+
+@pytest.mark.parametrize("admits_it", [True, False])
+def test_a_backend_that_lacks_a_block_is_not_believed_that_nobody_paid(
+    base_node: Anvil, proxy: RpcProxy, watcher: Watcher, admits_it: bool
 ) -> None:
     read_all(watcher)
     behind = faults.lags(base_node.block_number())
+    if not admits_it:
+        behind = finds_nothing(behind)
     transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
 
     def balanced(proxy: RpcProxy, request: Any, ask: faults.Ask) -> faults.Answer:

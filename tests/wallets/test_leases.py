@@ -128,6 +128,25 @@ def test_without_the_fence_it_would_write_what_is_no_longer_true(
     assert base_node.block(stale.height)["hash"] != stale.hash
 
 
+def test_after_a_long_pass_the_lease_is_long_enough_for_the_next(
+    base_node: Anvil, paused: PausedWatcher
+) -> None:
+    seconds = 0.0
+
+    def take_long() -> None:
+        nonlocal seconds
+        seconds += 15
+
+    read_all(paused.watcher)
+    paused.watcher._clock = lambda: seconds
+    paused.while_paused = take_long
+    base_node.mine()
+    paused.watcher.tick(now=timezone.now())
+    paused.watcher.tick(now=timezone.now())
+    left = ChainCursor.objects.get().lease_until - timezone.now()
+    assert 20 < left.total_seconds() <= 30
+
+
 @pytest.mark.concurrency
 @pytest.mark.django_db(transaction=True)
 def test_many_watchers_at_once_record_each_transfer_once(base_node: Anvil) -> None:

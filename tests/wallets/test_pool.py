@@ -12,8 +12,10 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
     RangeTooLargeError,
+    ReorgDuringReadError,
 )
 from wallets.chains.pool import RpcPool
+from wallets.chains.rpc import Node
 
 
 class Clock:
@@ -133,6 +135,18 @@ def test_too_large_a_range_is_told_at_once(pair: Pair) -> None:
     with pytest.raises(RangeTooLargeError):
         pair.pool.call("eth_getLogs", [{}])
     assert pair.second.requests == 0
+
+
+def test_a_node_that_contradicts_itself_is_left_for_a_while(pair: Pair) -> None:
+    def contradict(_: Node) -> None:
+        raise ReorgDuringReadError("logs are of another block")
+
+    pair.ask()
+    with pytest.raises(ReorgDuringReadError):
+        pair.pool.run(contradict)
+    assert pair.ask() == (0, 2)
+    pair.clock.seconds += 10
+    assert pair.ask() == (1, 0)
 
 
 def test_when_all_fail_the_preferred_nodes_error_is_told(pair: Pair) -> None:

@@ -150,7 +150,8 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(
     ChainCursor.objects.update(lease_until=EPOCH)
     base_node.reorg(1)
     transfer(base_node, payer(base_node), USDC, to, 25)
-    wait_until(lambda: units_seen() == [25])
+    # If it was frozen inside a transaction, the database ends that after ten seconds.
+    wait_until(lambda: units_seen() == [25], seconds=30)
     first.process.send_signal(signal.SIGCONT)
     transfer(base_node, payer(base_node), USDC, to, 26)
     wait_until(lambda: units_seen() == [25, 26])

@@ -94,15 +94,32 @@ def test_an_orphaned_transfer_comes_back_with_what_its_transaction_does_now() ->
     assert (row.orphaned_at, row.queued_at) == (None, LATER)
 
 
-def test_a_transaction_that_pays_another_address_after_a_fork_is_not_taken_for_the_first() -> (
-    None
-):
-    first = new_transfer(make_deposit())
-    record_transfers([first], now=NOON)
-    Transfer.objects.update(state=TransferState.ORPHANED)
-    other = new_transfer(make_deposit(), tx_hash=first.tx_hash)
+@pytest.mark.parametrize("changed", ["recipient", "token"])
+def test_a_transaction_that_pays_something_else_after_a_fork_is_another_transfer(
+    changed: str,
+) -> None:
+    deposit = make_deposit()
+    first = new_transfer(deposit)
+    [old] = record_transfers([first], now=NOON)
+    Transfer.objects.update(
+        state=TransferState.ORPHANED, orphaned_at=NOON, queued_at=None
+    )
+    paid = make_deposit() if changed == "recipient" else deposit
+    token = "USDC" if changed == "recipient" else "USDbC"
+    other = new_transfer(paid, tx_hash=first.tx_hash, token=token)
+    [new] = record_transfers([other], now=LATER)
     assert record_transfers([other], now=LATER) == []
-    assert Transfer.objects.get().state == TransferState.ORPHANED
+    rows = {row.pk: row for row in Transfer.objects.all()}
+    assert (rows[old].state, rows[old].deposit_id, rows[old].queued_at) == (
+        "orphaned",
+        deposit.pk,
+        None,
+    )
+    assert (rows[new].state, rows[new].deposit_id, rows[new].queued_at) == (
+        "detected",
+        paid.pk,
+        LATER,
+    )
 
 
 def test_a_confirmed_transfer_is_never_moved_by_recording_it_again() -> None:

@@ -1,9 +1,11 @@
 """The watcher against a real node: what is paid is recorded once, confirmed by depth, and followed through forks."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from tests.nodes import proxy as faults
@@ -16,7 +18,6 @@ from tests.wallets.factories import address_of, make_deposit, make_watcher, read
 from tests.wallets.paying import mint, transfer, transfer_many
 from wallets.chains.base import (
     ChainUnavailableError,
-    RangeTooLargeError,
     ReorgDuringReadError,
 )
 from wallets.models import Block, ChainCursor, Transfer
@@ -259,20 +260,72 @@ def test_reading_can_begin_at_a_block_that_is_not_there_yet(base_node: Anvil) ->
     watcher.close()
 
 
+REFUSES_ANY_RANGE = faults.refuses(
+    -32005, "block range too large", method="eth_getLogs"
+)
+
+
 def test_a_block_that_no_window_is_small_enough_for_is_told(base_node: Anvil) -> None:
     with RpcProxy(base_node.url) as proxy:
         watcher = make_watcher(proxy.url)
         make_deposit()
         base_node.mine(100)
-        proxy.fault = faults.refuses(
-            -32005, "block range too large", method="eth_getLogs"
-        )
-        with pytest.raises(RangeTooLargeError):
+        proxy.fault = REFUSES_ANY_RANGE
+        with pytest.raises(ChainUnavailableError):
             read_all(watcher)
         cursor = ChainCursor.objects.get()
         assert (cursor.window, cursor.height) == (1, -1)
         assert "range" in cursor.last_error
         watcher.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        REFUSES_ANY_RANGE,
+        faults.results(
+            lambda method, result: (
+                None if method == "eth_getTransactionReceipt" else result
+            )
+        ),
+        faults.results(
+            lambda method, result: (
+                [log | {"blockHash": "0x" + "ab" * 32} for log in result]
+                if method == "eth_getLogs"
+                else result
+            )
+        ),
+    ],
+    ids=["takes no block", "has no receipts", "contradicts itself"],
+)
+def test_a_node_that_always_fails_to_read_leaves_the_reading_to_the_next(
+    base_node: Anvil, fault: faults.Fault
+) -> None:
+    with RpcProxy(base_node.url) as proxy:
+        watcher = make_watcher(proxy.url, base_node.url)
+        transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
+        proxy.fault = fault
+        for _ in range(3):
+            with suppress(ReorgDuringReadError):
+                read_all(watcher)
+        assert states() == [DETECTED]
+        assert ChainCursor.objects.get().height == base_node.block_number()
+        watcher.close()
+
+
+def test_a_node_far_behind_does_not_pass_for_a_deep_fork(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    base_node.mine(3)
+    read_all(watcher)
+    # As if another node had led us on, by more blocks than are remembered.
+    ChainCursor.objects.update(height=F("height") + 1_000, block_hash="0x" + "ab" * 32)
+    Block.objects.all().delete()
+    with pytest.raises(ChainUnavailableError):
+        read_all(watcher)
+    cursor = ChainCursor.objects.get()
+    assert not cursor.halted_reason
+    assert cursor.last_error
 
 
 def test_two_nodes_on_different_forks_are_told_and_nothing_is_taken_back(

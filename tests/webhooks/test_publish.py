@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from accounts.states import Mode
 from gateway.core.bell import Listener
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import BELL, make_endpoint, new_event
-from webhooks.models import Delivery, Event, EventCounter
-from webhooks.services import disable_endpoint, events, publish
+from webhooks.models import Delivery, Endpoint, Event, EventCounter
+from webhooks.services import disable_endpoint, enable_endpoint, events, publish
 
 THREADS = 20
 ROUNDS = 5
@@ -85,13 +86,29 @@ def test_an_event_goes_to_its_url_else_to_the_default_endpoint_else_nowhere() ->
 
 
 @pytest.mark.django_db
-def test_a_disabled_endpoint_gets_no_delivery_but_the_event_is_written() -> None:
+def test_what_happens_while_an_endpoint_is_disabled_is_held_until_it_is_enabled() -> (
+    None
+):
     merchant = make_merchant()
     endpoint = make_endpoint(merchant)
     disable_endpoint(endpoint, reason="test", now=NOON)
     batch = [new_event(merchant), new_event(merchant, url=endpoint.url)]
     assert len(publish(batch, now=NOON)) == 2
-    assert not Delivery.objects.exists()
+    statuses = Delivery.objects.values_list("status", flat=True)
+    assert list(statuses) == ["held", "held"]
+    enable_endpoint(endpoint, now=NOON)
+    assert list(statuses.all()) == ["pending", "pending"]
+
+
+@pytest.mark.django_db
+def test_no_address_is_too_long_to_be_told() -> None:
+    merchant, random = make_merchant(), Random(1)
+    tail = "".join(chr(random.randrange(0x4E00, 0x9FA5)) for _ in range(2_000))
+    url = f"https://shop.example/{tail}"
+    for _ in range(2):
+        publish([new_event(merchant, url=url)], now=NOON)
+    assert Delivery.objects.filter(endpoint__url=url).count() == 2
+    assert Endpoint.objects.count() == 1
 
 
 @pytest.mark.django_db

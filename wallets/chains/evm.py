@@ -8,6 +8,7 @@ from typing import Any, Final
 from wallets.chains import evm_decode as decode
 from wallets.chains.base import (
     BlockRef,
+    ChainUnavailableError,
     Head,
     MalformedAnswerError,
     OursAsker,
@@ -97,11 +98,17 @@ class EvmAdapter:
             if head.block.height - last < NEAR_TIP
             else self._read_range
         )
-        return self._pool.run(
-            lambda node: read(
-                node, first, last, head=head, question=question, ours=ours
-            )
-        )
+
+        def ask(node: Node) -> Reading:
+            try:
+                return read(node, first, last, head=head, question=question, ours=ours)
+            except RangeTooLargeError as error:
+                if first < last:
+                    raise
+                # There is no smaller window; another node may take it.
+                raise ChainUnavailableError(str(error)) from error
+
+        return self._pool.run(ask)
 
     def call(self, method: str, params: list[Any]) -> Any:
         """Ask any node something else."""
@@ -130,11 +137,7 @@ class EvmAdapter:
     ) -> Reading:
         blocks = self._linked_headers(node, first, last, head)
         asked = blocks if question.can_match else []
-        answers = _batched(
-            node,
-            [question.by_hash(block.hash) for block in asked],
-            size=question.batch_size,
-        )
+        answers = _logs_by_block(node, asked, question)
         sorted_logs = [
             decode.by_recipient(logs, block_hash=block.hash)
             for logs, block in zip(answers, asked, strict=True)
@@ -256,8 +259,9 @@ class _LogsQuestion:
         self._filter: dict[str, Any] = {"address": list(tokens), "topics": topics}
         # Without an address to watch there is nothing to ask; an empty list of alternatives would mean any.
         self.can_match = hint is None or bool(hint)
+        # One place of a batch is for a block.
         self.batch_size = max(
-            1, min(_BATCH, _MOST_TOPICS_IN_A_BATCH // (len(named) or 1))
+            1, min(_BATCH - 1, _MOST_TOPICS_IN_A_BATCH // (len(named) or 1))
         )
 
     def by_hash(self, block_hash: str) -> Call:
@@ -280,10 +284,30 @@ def _headers(node: Node, heights: Sequence[int]) -> list[BlockRef]:
     ]
 
 
-def _batched(node: Node, calls: Sequence[Call], *, size: int = _BATCH) -> list[Any]:
+def _logs_by_block(
+    node: Node, blocks: Sequence[BlockRef], question: _LogsQuestion
+) -> list[Any]:
+    """Ask for each block's logs, and in the same request for the newest block.
+
+    Behind one address may stand many backends, and one that lacks the block may say "no logs".
+    """
+    found: list[Any] = []
+    for start in range(0, len(blocks), question.batch_size):
+        part = blocks[start : start + question.batch_size]
+        newest = part[-1]
+        calls = [question.by_hash(block.hash) for block in part]
+        calls.append(("eth_getBlockByHash", [newest.hash, False]))
+        *logs, header = _ask_in_parts(node, calls)
+        if decode.block_ref(header, height=newest.height).hash != newest.hash:
+            raise MalformedAnswerError("another block came than was asked for")
+        found += logs
+    return found
+
+
+def _batched(node: Node, calls: Sequence[Call]) -> list[Any]:
     answers: list[Any] = []
-    for start in range(0, len(calls), size):
-        answers += _ask_in_parts(node, calls[start : start + size])
+    for start in range(0, len(calls), _BATCH):
+        answers += _ask_in_parts(node, calls[start : start + _BATCH])
     return answers
 
 

@@ -175,9 +175,10 @@ class ReceiptPositions:
 
 
 def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
-    """Read a receipt. Raises ReorgDuringReadError if there is none any more, MalformedAnswerError."""
+    """Read a receipt. Raises ChainUnavailableError if the node has none, MalformedAnswerError."""
     if receipt is None:
-        raise ReorgDuringReadError("a transaction left its block while it was read")
+        # It left its block just now, or this node does not keep it and another one does.
+        raise ChainUnavailableError("the node lacks the receipt of a log it told")
     try:
         if word(receipt["transactionHash"]) != tx_hash:
             _refuse("another receipt came than was asked for")

@@ -11,6 +11,7 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
     MalformedAnswerError,
+    ReorgDuringReadError,
 )
 from wallets.chains.rpc import Node
 
@@ -23,6 +24,8 @@ SURVEY_SECONDS: Final = 2.0
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
 _MISMATCH_REST: Final = 30.0
+# Longer than a pass and the pause before the next one.
+_CONTRADICTION_REST: Final = 10.0
 _FAILURES: Final = (ChainUnavailableError, MalformedAnswerError, ChainMismatchError)
 
 
@@ -59,13 +62,16 @@ class RpcPool:
     def run(self, operation: Callable[[Node], T]) -> T:
         """Return what `operation` makes of one node, all of it on the same node.
 
-        Raises the preferred node's error when every node fails; RangeTooLargeError and ReorgDuringReadError at once,
-        because another node would say the same.
+        Raises the preferred node's error when every node fails; RangeTooLargeError at once, because another node would
+        say the same; ReorgDuringReadError at once, and prefers the other nodes for a while: it may be this one's fault.
         """
         failures: list[ChainError] = []
         for member in self._in_order():
             try:
                 answer = self._ask(member, operation)
+            except ReorgDuringReadError:
+                member.rests_until = self._clock() + _CONTRADICTION_REST
+                raise
             except _FAILURES as error:
                 failures.append(error)
             else:

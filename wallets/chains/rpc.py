@@ -1,7 +1,6 @@
 """JSON-RPC over HTTP to one node, every answer of which may be wrong, late, huge or meant to hurt."""
 
 import re
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 import orjson
 import urllib3
 
+from wallets.chains import deadlines
 from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
@@ -17,7 +17,6 @@ from wallets.chains.base import (
 )
 
 CONNECT_SECONDS: Final = 2.0
-READ_SECONDS: Final = 5.0
 TOTAL_SECONDS: Final = 10.0
 MOST_BYTES: Final = 16 * 1024 * 1024
 _PIECE_BYTES: Final = 256 * 1024
@@ -62,6 +61,7 @@ class Node:
         self._http = urllib3.PoolManager(
             num_pools=1, maxsize=1, retries=False, headers=headers
         )
+        self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
     def call(
         self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS
@@ -98,9 +98,8 @@ class Node:
         self._http.clear()
 
     def _post(self, request: Any, seconds: float) -> Any:
-        deadline = time.monotonic() + seconds
         try:
-            status, retry_after, body = self._exchange(orjson.dumps(request), deadline)
+            status, retry_after, body = self._exchange(orjson.dumps(request), seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             self.close()
             raise ChainUnavailableError(
@@ -112,10 +111,7 @@ class Node:
             )
         return self._parse(status, body)
 
-    def _exchange(
-        self, body: bytes, deadline: float
-    ) -> tuple[int, float | None, bytes]:
-        patience = max(deadline - time.monotonic(), 0.001)
+    def _exchange(self, body: bytes, seconds: float) -> tuple[int, float | None, bytes]:
         response = self._http.urlopen(
             "POST",
             self._target,
@@ -123,26 +119,22 @@ class Node:
             redirect=False,
             preload_content=False,
             decode_content=False,
-            timeout=urllib3.Timeout(
-                connect=min(CONNECT_SECONDS, patience), read=min(READ_SECONDS, patience)
-            ),
+            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, total=seconds),
         )
         try:
-            read = self._read(response, deadline)
+            read = self._read(response)
         except BaseException:
             response.close()
             raise
         response.release_conn()
         return response.status, _seconds(response.headers.get("Retry-After")), read
 
-    def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    def _read(self, response: urllib3.BaseHTTPResponse) -> bytes:
         pieces, size = [], 0
         while piece := response.read1(_PIECE_BYTES):
             size += len(piece)
             if size > MOST_BYTES:
                 raise RangeTooLargeError(f"{self.label} sends more than 16 MB at once")
-            if time.monotonic() > deadline:
-                raise ChainUnavailableError(f"{self.label} does not come to an end")
             pieces.append(piece)
         return b"".join(pieces)
 

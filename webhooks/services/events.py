@@ -52,22 +52,26 @@ FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(values)s::bigint[])
 WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
 """
 
+# What happens while an endpoint is disabled is held for it, like what waited when it was disabled.
 _INSERT_DELIVERIES = """
 INSERT INTO webhooks_delivery (public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due)
-SELECT public_id, event_id, endpoint_id, 'pending', 0, %(now)s::timestamptz, true
+SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
+    CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true
 FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[])
     AS delivery (public_id, event_id, endpoint_id)
+JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
 """
 
 # No endpoint has an empty URL: it stands for the default one.
 _FIND_ENDPOINTS = """
-SELECT address.merchant_id, address.mode, address.url, found.id, found.disabled_at IS NULL
+SELECT address.merchant_id, address.mode, address.url, found.id
 FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(urls)s::text[]) AS address (merchant_id, mode, url)
 CROSS JOIN LATERAL (
-    SELECT id, disabled_at FROM webhooks_endpoint
-    WHERE merchant_id = address.merchant_id AND mode = address.mode AND url = address.url
+    SELECT id FROM webhooks_endpoint
+    WHERE merchant_id = address.merchant_id AND mode = address.mode
+        AND md5(url) = md5(address.url) AND url = address.url
     UNION ALL
-    SELECT id, disabled_at FROM webhooks_endpoint
+    SELECT id FROM webhooks_endpoint
     WHERE merchant_id = address.merchant_id AND mode = address.mode AND address.url = '' AND is_default
 ) AS found
 """
@@ -223,7 +227,7 @@ def _address(event: NewEvent) -> Address:
 
 
 def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
-    """Return the enabled endpoint of each address that has one; URLs never seen before get one."""
+    """Return the endpoint of each address that has one; URLs never seen before get one."""
     addresses = {_address(event) for event in events}
     known = _known_endpoints(addresses)
     missing = [key for key in sorted(addresses - known.keys()) if key[2]]
@@ -236,16 +240,12 @@ def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
             ignore_conflicts=True,
         )
         known |= _known_endpoints(missing)
-    return {key: pk for key, pk in known.items() if pk is not None}
+    return known
 
 
-def _known_endpoints(addresses: Iterable[Address]) -> dict[Address, int | None]:
-    # None stands for an endpoint that is disabled.
+def _known_endpoints(addresses: Iterable[Address]) -> dict[Address, int]:
     keys = list(addresses)
     columns = _stream_columns((merchant, mode) for merchant, mode, _ in keys)
     with connection.cursor() as cursor:
         cursor.execute(_FIND_ENDPOINTS, columns | {"urls": [url for *_, url in keys]})
-        return {
-            (merchant, mode, url): pk if enabled else None
-            for merchant, mode, url, pk, enabled in cursor
-        }
+        return {(merchant, mode, url): pk for merchant, mode, url, pk in cursor}

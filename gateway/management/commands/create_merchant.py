@@ -1,0 +1,93 @@
+"""`manage.py create_merchant`: a merchant that can take payments, until the dashboard can do it."""
+
+import getpass
+import sys
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import services as accounts
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from gateway.core.errors import GatewayError
+from wallets.services import set_receiving_wallet
+from webhooks.services import ensure_secret, set_default_url
+
+
+class Command(BaseCommand):
+    """Creates a merchant, its owner, its wallets, its webhook URL and a key of each mode; shows the keys once."""
+
+    help = (
+        "Create a merchant with an owner, receiving wallets, a webhook URL and API keys."
+        " The owner's password is asked for, or read from standard input."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take who, and where the money and the events go."""
+        parser.add_argument("name", help="the business, as buyers see it")
+        parser.add_argument("owner", help="the owner's e-mail address")
+        parser.add_argument(
+            "--wallet",
+            action="append",
+            default=[],
+            metavar="CHAIN=ADDRESS",
+            help="where money on a chain ends up, e.g. base=0x…; may be given several times",
+        )
+        parser.add_argument("--webhook-url", default="", help="where events go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create everything, or nothing."""
+        password = _password()
+        try:
+            with transaction.atomic():
+                merchant = self._create(options, password, timezone.now())
+        except GatewayError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(f"Created {merchant.public_id} ({merchant.name}).")
+
+    def _create(
+        self, options: dict[str, Any], password: str, now: datetime
+    ) -> Merchant:
+        if User.objects.filter(email__iexact=options["owner"]).exists():
+            raise CommandError(
+                f"There is somebody with the address {options['owner']}."
+            )
+        owner = User.objects.create_user(options["owner"], password)
+        merchant = accounts.create_merchant(name=options["name"], owner=owner, now=now)
+        for wallet in options["wallet"]:
+            chain, _, address = wallet.partition("=")
+            set_receiving_wallet(
+                merchant, chain=chain, address=address, now=now, actor=owner
+            )
+        if options["webhook_url"]:
+            for mode in Mode:
+                set_default_url(
+                    merchant,
+                    mode=mode,
+                    url=options["webhook_url"],
+                    now=now,
+                    actor=owner,
+                )
+        self._show_keys(merchant, owner, now)
+        return merchant
+
+    def _show_keys(self, merchant: Merchant, owner: User, now: datetime) -> None:
+        for mode in Mode:
+            _, key = accounts.create_api_key(
+                merchant, mode=mode, name="first", now=now, actor=owner
+            )
+            self.stdout.write(f"{mode.label} key (shown once): {key}")
+        self.stdout.write(f"Webhook secret: {ensure_secret(merchant, now=now)}")
+
+
+def _password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass.getpass("Password of the owner: ")
+    if password != getpass.getpass("Again: "):
+        raise CommandError("The two passwords differ.")
+    return password

@@ -1,0 +1,77 @@
+"""An installation's database, as a test looks at it: rows, and what its processes are doing there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+
+class Database:
+    """The database at a URL. Processes are known by their name, which they give as `application_name`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """What a statement returns. Raises psycopg.OperationalError while the server is away."""
+        try:
+            cursor = self.connection.execute(sql, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.OperationalError:
+            self.close()
+            raise
+
+    def value(self, sql: str, *parameters: Any) -> Any:
+        """The first column of the first row, None without one."""
+        rows = self.rows(sql, *parameters)
+        return rows[0][0] if rows else None
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """The test's own connection, in autocommit."""
+        if self._connection is None:
+            self._connection = psycopg.connect(self.url, autocommit=True)
+        return self._connection
+
+    def close(self) -> None:
+        """Close the test's own connection; the next question opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def holding_up_writes(self, table: str) -> Iterator[None]:
+        """Let nobody write to a table, so that their transactions stay open in the middle."""
+        holder = psycopg.connect(self.url, application_name="holder")
+        try:
+            holder.execute(f"LOCK TABLE {table} IN SHARE MODE")
+            yield
+        finally:
+            # The server may be gone by now; closing ends the transaction all the same.
+            holder.close()
+
+    def is_held_up(self, name: str) -> bool:
+        """Whether a process waits for a lock in the database."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+        return bool(self.value(waiting, name))
+
+    def is_in_transaction(self, name: str) -> bool:
+        """Whether a transaction waits for what a process does next."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND state = 'idle in transaction'"
+        return bool(self.value(waiting, name))
+
+    def now(self) -> str:
+        """The database's time."""
+        now: str = self.value("SELECT clock_timestamp()::text")
+        return now
+
+    def has_asked_since(self, name: str, moment: str) -> bool:
+        """Whether every connection of a process asked the database something since then."""
+        [(last,)] = self.rows(
+            "SELECT min(query_start) > %s::timestamptz FROM pg_stat_activity WHERE application_name = %s",
+            moment,
+            name,
+        )
+        return bool(last)

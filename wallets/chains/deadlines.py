@@ -1,0 +1,72 @@
+"""HTTP answers that must be whole in time.
+
+urllib3's read time-out begins anew with every byte, so a server that sends one now and then, in the headers or between
+two chunks, could hold a thread for ever. Here what is left of the time-out when the answer begins bounds all of it.
+"""
+
+import http.client
+import io
+import socket
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+SILENT_SECONDS: Final = 5.0
+"""No server needs longer for its next byte."""
+
+
+class _Bounded(io.RawIOBase):
+    """What a socket receives until a deadline; TimeoutError after it."""
+
+    def __init__(self, received: io.RawIOBase, sock: socket.socket) -> None:
+        self._received = received
+        self._socket = sock
+        self._deadline = time.monotonic() + (sock.gettimeout() or 0.0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer does not come to an end")
+        self._socket.settimeout(min(left, SILENT_SECONDS))
+        count: int | None = self._received.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        # The socket stays open as long as this is: the connection may have let go of it already.
+        self._received.close()
+        super().close()
+
+
+class _BoundedAnswer(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_Bounded(self.fp.detach(), sock))
+
+
+class _Connection(HTTPConnection):
+    response_class = _BoundedAnswer
+
+
+class _TlsConnection(HTTPSConnection):
+    response_class = _BoundedAnswer
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+POOLS: Final[Mapping[str, type[HTTPConnectionPool]]] = MappingProxyType(
+    {"http": _Pool, "https": _TlsPool}
+)
+"""For `PoolManager.pool_classes_by_scheme`."""
