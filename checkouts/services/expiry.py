@@ -1,13 +1,17 @@
 """Expiring checkouts nobody paid, once the chains they were offered on were read far enough to be sure."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from checkouts.matching import GRACE
 from checkouts.models import Checkout
 from checkouts.services.moves import expire
+
+log = structlog.get_logger(__name__)
 
 BATCH = 500
 # An outage of ours is not the buyer's fault, but a merchant must know some day.
@@ -43,14 +47,37 @@ _DUE = """
 def expire_due_checkouts(*, now: datetime) -> int:
     """Expire what is due; return how many checkouts did."""
     total = 0
-    while expired := _expire_batch(now=now):
+    while expired := _expire_some(now=now):
         total += expired
     return total
 
 
-@transaction.atomic
-def _expire_batch(*, now: datetime) -> int:
+def _expire_some(*, now: datetime) -> int:
+    """Expire a batch; where one of its checkouts cannot be, each of the others."""
     due = _due_ids(now)
+    try:
+        return _expire(due, now=now)
+    except (OperationalError, InterfaceError):
+        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+    except Exception:
+        log.exception("a batch of checkouts failed to expire; taking them one by one")
+        return _expire_one_by_one(due, now=now)
+
+
+def _expire_one_by_one(due: Sequence[int], *, now: datetime) -> int:
+    expired = 0
+    for pk in due:
+        try:
+            expired += _expire([pk], now=now)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("checkout not expired", checkout=pk)
+    return expired
+
+
+@transaction.atomic
+def _expire(due: Sequence[int], *, now: datetime) -> int:
     # Whoever credits one of these right now holds its lock; the next sweep looks at it again.
     checkouts = list(
         Checkout.objects.live()

@@ -3,7 +3,8 @@
 import secrets
 from datetime import datetime, timedelta
 
-from django.db import transaction
+import structlog
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef
 
 from checkouts.models import Checkout, TestStep
@@ -21,6 +22,8 @@ from wallets.services import (
     record_transfers,
     revive_transfers,
 )
+
+log = structlog.get_logger(__name__)
 
 BATCH = 100
 _JUST_LATE = timedelta(seconds=120)
@@ -46,13 +49,25 @@ def _play_batch(*, now: datetime) -> int:
             .select_for_update(skip_locked=True, of=("self",))
             .select_related("checkout")[:BATCH]
         )
-        for step in steps:
-            _play(step, now)
-        TestStep.objects.filter(pk__in=[step.pk for step in steps]).update(done_at=now)
-    if steps:
+        played = [step.pk for step in steps if _plays(step, now)]
+        TestStep.objects.filter(pk__in=played).update(done_at=now)
+    if played:
         attribute_transfers(now=now)
         expire_due_checkouts(now=now)
-    return len(steps)
+    return len(played)
+
+
+def _plays(step: TestStep, now: datetime) -> bool:
+    """Play one step; one that nobody foresaw stays due and holds up no other checkout."""
+    try:
+        with transaction.atomic():
+            _play(step, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("test step not played", step=step.pk)
+        return False
+    return True
 
 
 def _play(step: TestStep, now: datetime) -> None:

@@ -225,3 +225,17 @@ def test_a_sweep_with_nothing_due_asks_once():
         assert expire_due_checkouts(now=END - SECOND) == 0
     asked = [query for query in queries if "SAVEPOINT" not in query["sql"]]
     assert len(asked) == 1
+
+
+def test_one_checkout_that_cannot_expire_holds_up_no_other(monkeypatch):
+    spoilt, fine = make_checkout(mode=Mode.TEST), make_checkout(mode=Mode.TEST)
+    real = expiry.expire
+
+    def fail_on_spoilt(checkouts, *, now):
+        if spoilt in checkouts:
+            raise ValueError("nobody foresaw this")
+        real(checkouts, now=now)
+
+    monkeypatch.setattr(expiry, "expire", fail_on_spoilt)
+    assert expiry.expire_due_checkouts(now=NOON + timedelta(hours=1)) == 1
+    assert [fresh(c).status for c in (spoilt, fine)] == ["pending", "expired"]

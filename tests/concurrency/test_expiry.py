@@ -80,7 +80,7 @@ def test_without_the_second_look_that_money_would_be_late(monkeypatch):
     """The negative control of the test above."""
     checkout = make_due()
     arrives_after_the_first_look(monkeypatch, checkout, looks_again=False)
-    assert expiry._expire_batch(now=LATER) == 1
+    assert expiry._expire_some(now=LATER) == 1
     attribute()
     assert fresh(checkout).status == CheckoutStatus.EXPIRED
     assert inbox_of(checkout) == [InboxReason.LATE_OUTAGE]
