@@ -1,0 +1,96 @@
+"""A process that works in an installation's database for a test, whose own Django is bound to another one.
+
+Reads one JSON command per line from standard input, and answers each with a line of JSON: see `tests.installation`.
+"""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import close_old_connections  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from accounts import services as accounts  # noqa: E402
+from accounts.models import Merchant, User  # noqa: E402
+from accounts.states import Mode  # noqa: E402
+from checkouts.inputs import NewCheckout  # noqa: E402
+from checkouts.services.creation import create_checkout  # noqa: E402
+from checkouts.states import TestScenario  # noqa: E402
+from wallets.selectors import forget  # noqa: E402
+from wallets.services import set_receiving_wallet  # noqa: E402
+from webhooks.services import ensure_secret, set_default_url  # noqa: E402
+
+LONGEST = 86_400
+
+
+def set_up(*, chains: list[str], wallet: str, webhook_url: str) -> dict[str, str]:
+    """Migrate, and make a merchant that can be paid on `chains` and is told at `webhook_url`."""
+    call_command("migrate", verbosity=0)
+    now = timezone.now()
+    owner = User.objects.create_user("owner@example.test", "a password")
+    merchant = accounts.create_merchant(name="Halden Roasters", owner=owner, now=now)
+    for chain in chains:
+        set_receiving_wallet(merchant, chain=chain, address=wallet, now=now)
+    set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)
+    _, key = accounts.create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
+    return {"live_key": key, "webhook_secret": ensure_secret(merchant, now=now)}
+
+
+def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
+    """Create live checkouts; answers their public ids and offers."""
+    forget()
+    merchant = Merchant.objects.get()
+    wanted = NewCheckout(
+        amount=Decimal(amount),
+        currency="USD",
+        description="",
+        metadata="{}",
+        customer_email="",
+        redirect_url="",
+        webhook_url="",
+        expires_in=LONGEST,
+        customer_ref="",
+        product_ref="",
+        order_ref="",
+        test_scenario=TestScenario.COMPLETED,
+    )
+    now = timezone.now()
+    created = [
+        create_checkout(merchant.pk, Mode.LIVE, wanted, now=now).row
+        for _ in range(count)
+    ]
+    return [{"id": row.public_id, "offers": row.offers} for row in created]
+
+
+def resume_chain(*, chain: str, height: int) -> None:
+    """Let a halted chain go on above `height`, as an operator would."""
+    call_command("resume_chain", chain, height, stdout=io.StringIO())
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "set_up": set_up,
+    "create_checkouts": create_checkouts,
+    "resume_chain": resume_chain,
+}
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    for line in sys.stdin:
+        close_old_connections()
+        order = json.loads(line)
+        answer = COMMANDS[order.pop("do")](**order)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

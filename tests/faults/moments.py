@@ -1,0 +1,63 @@
+"""Catching a process in the middle of its work, by what it asks of a node or of the database."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from tests.installation import Installation
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
+from tests.waiting import wait_until
+
+CAUGHT_SECONDS = 30.0
+
+Moment = Callable[[Installation, str], AbstractContextManager[Callable[[], None]]]
+"""Arms a trap for the watcher named. Inside, calling what it gives waits until the trap has it; leaving lets it go."""
+
+
+class HeldAnswer:
+    """Lets a node's first answer about `method` wait, and all others pass."""
+
+    def __init__(self, method: str) -> None:
+        self.caught = threading.Event()
+        self.released = threading.Event()
+        self._method = method
+        self._first = threading.Lock()
+
+    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        # Answered before it waits: what arrives late is what was true when it was asked.
+        answer = honest(proxy, request, ask)
+        wanted = self._method in methods_of(request)
+        if wanted and self._first.acquire(blocking=False):
+            self.caught.set()
+            self.released.wait(60)
+        return answer
+
+
+def answering(method: str) -> Moment:
+    """While a node of Base answers a question about `method`."""
+
+    @contextmanager
+    def trap(installation: Installation, watcher: str) -> Iterator[Callable[[], None]]:
+        held = HeldAnswer(method)
+        installation.misbehave(held, urls=2)
+        try:
+            yield lambda: wait_until(held.caught.is_set, seconds=CAUGHT_SECONDS)
+        finally:
+            installation.behave()
+            held.released.set()
+
+    return trap
+
+
+def writing(table: str) -> Moment:
+    """While its transaction waits to write to a table, with everything before that written and uncommitted."""
+
+    @contextmanager
+    def trap(installation: Installation, watcher: str) -> Iterator[Callable[[], None]]:
+        with installation.database.holding_up_writes(table):
+            yield lambda: wait_until(
+                lambda: installation.database.is_held_up(watcher),
+                seconds=CAUGHT_SECONDS,
+            )
+
+    return trap

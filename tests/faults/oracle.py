@@ -1,0 +1,216 @@
+"""What must be true of an installation once it is quiet, judged by what the nodes and the receiver themselves say."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import psycopg
+import standardwebhooks
+import stripe
+
+from tests.installation import Installation
+from tests.nodes.anvil import Anvil
+from tests.nodes.tokens import token_address
+from tests.waiting import wait_until
+from tests.webhooks.receiver import Got
+from wallets.chains.evm_decode import TRANSFER
+
+QUIET_SECONDS = 60.0
+SIGNATURE_HEADER = "X-Service-Signature"
+
+OnChain = tuple[str, str, str, str, int]
+"""Chain, transaction hash, token contract, recipient (both in lower case), base units."""
+
+
+def settle(installation: Installation, *, seconds: float = QUIET_SECONDS) -> None:
+    """Make everything final that is on the chains, and return once all is as it must be; else tell what is not."""
+    installation.finalize()
+    await_order(installation, seconds=seconds)
+
+
+def await_order(installation: Installation, *, seconds: float = QUIET_SECONDS) -> None:
+    """Return once the audit finds nothing; fail with what it finds after `seconds`."""
+    try:
+        wait_until(lambda: next(audit(installation), None) is None, seconds=seconds)
+    except AssertionError:
+        found = list(audit(installation)) or ["in order, but too late"]
+        raise AssertionError("\n".join([*found, *_last_words(installation)])) from None
+
+
+def _last_words(installation: Installation) -> Iterator[str]:
+    """What the processes said in the end, for whoever must find out why."""
+    for name in installation.names:
+        yield f"{name}: {installation.log(name).read_text()[-1_000:]}"
+
+
+def audit(installation: Installation) -> Iterator[str]:
+    """What is wrong, in words; nothing when every transfer is credited once and every event is delivered."""
+    try:
+        for part in _PARTS:
+            yield from part(installation)
+    except psycopg.OperationalError as error:
+        yield f"the database is away: {error}"
+
+
+def _transfers(installation: Installation) -> Iterator[str]:
+    """Compare what the nodes hold with what was recorded."""
+    keys = {
+        f"0x{bytes(key).hex()}"
+        for (key,) in installation.database.rows(
+            "SELECT key FROM wallets_depositaddress"
+        )
+    }
+    on_chain = Counter(
+        payment
+        for chain, node in installation.nodes.items()
+        for payment in _payments_on(chain, node)
+        if payment[3] in keys
+    )
+    recorded = Counter(
+        (chain, tx, token.lower(), recipient.lower(), int(units))
+        for chain, tx, token, recipient, units in installation.database.rows(
+            "SELECT chain, tx_hash, token_address, recipient, units FROM wallets_transfer"
+            " WHERE state <> 'orphaned'"
+        )
+    )
+    for payment, count in (on_chain - recorded).items():
+        yield f"on chain and not recorded ({count}): {payment}"
+    for payment, count in (recorded - on_chain).items():
+        yield f"recorded and not on chain ({count}): {payment}"
+
+
+def _payments_on(chain: str, node: Anvil) -> Iterator[OnChain]:
+    """Every transfer of our tokens from the first block to the last, asked of the node itself."""
+    wanted = {
+        "fromBlock": "0x0",
+        "toBlock": "latest",
+        "address": [token_address("USDC"), token_address("USDT")],
+        "topics": [TRANSFER],
+    }
+    for log in node.rpc("eth_getLogs", wanted):
+        recipient = "0x" + log["topics"][2][26:]
+        units = int(log["data"], 16)
+        yield chain, log["transactionHash"], log["address"].lower(), recipient, units
+
+
+def _credits(installation: Installation) -> Iterator[str]:
+    """Each standing transfer is dealt with: credited once, or in an inbox."""
+    rows = installation.database.rows("""
+        SELECT t.id, t.state, t.queued_at IS NOT NULL,
+            (SELECT count(*) FROM checkouts_payment p WHERE p.transfer_id = t.id),
+            (SELECT count(*) FROM wallets_transferclaim c WHERE c.transfer_id = t.id),
+            (SELECT count(*) FROM checkouts_inboxitem i WHERE i.transfer_id = t.id)
+        FROM wallets_transfer t
+    """)
+    for pk, state, is_queued, payments, claims, items in rows:
+        if is_queued:
+            yield f"transfer {pk} waits to be dealt with"
+        if payments > 1 or payments != claims:
+            yield f"transfer {pk} is credited {payments} times, claimed {claims} times"
+        if state == "orphaned":
+            continue
+        if state != "confirmed":
+            yield f"transfer {pk} is final on chain and {state} here"
+        if not payments and not items:
+            yield f"transfer {pk} is neither credited nor in an inbox"
+
+
+def _checkouts(installation: Installation) -> Iterator[str]:
+    """Sums and statuses follow from the credited transfers that stand."""
+    rows = installation.database.rows("""
+        SELECT c.public_id, c.status, c.exception, c.amount, c.amount_received,
+            coalesce(sum(t.units) FILTER (WHERE t.state <> 'orphaned'), 0),
+            coalesce(sum(t.units) FILTER (WHERE t.state = 'confirmed'), 0),
+            (SELECT count(*) FROM webhooks_event e
+             WHERE e.subject_id = c.public_id AND e.type = 'checkout.completed')
+        FROM checkouts_checkout c
+        LEFT JOIN checkouts_payment p ON p.checkout_id = c.id
+        LEFT JOIN wallets_transfer t ON t.id = p.transfer_id
+        GROUP BY c.id
+    """)
+    for public_id, status, exception, amount, received, seen, confirmed, told in rows:
+        if received * 10**6 != seen:
+            yield f"{public_id} says it received {received} and was credited {seen}"
+        wanted = _status(status, exception, amount, seen=seen, confirmed=confirmed)
+        if status != wanted:
+            yield f"{public_id} is {status} and should be {wanted}"
+        if told != (status == "completed"):
+            yield f"{public_id} is {status} and was told completed {told} times"
+
+
+def _status(
+    status: str, exception: str, amount: Decimal, *, seen: Decimal, confirmed: Decimal
+) -> str:
+    price = amount * 10**6
+    needed = price - max(price / 100, Decimal(50_000))
+    if confirmed >= needed or exception == "reversed":
+        return "completed"
+    if seen >= needed:
+        return "processing"
+    if not confirmed:
+        return "pending"
+    return "underpaid" if seen == confirmed else status
+
+
+def _counts(installation: Installation) -> Iterator[str]:
+    """The kept counts behind `total` are those of the rows."""
+    kept = installation.database.rows(
+        "SELECT status, sum(value) FROM checkouts_checkoutcount GROUP BY status"
+    )
+    counted = installation.database.rows(
+        "SELECT status, count(*) FROM checkouts_checkout GROUP BY status"
+    )
+    if {status: int(n) for status, n in kept if n} != dict(counted):
+        yield f"the kept counts are {kept}, the rows {counted}"
+
+
+def _events(installation: Installation) -> Iterator[str]:
+    """Numbers have no gap, and every event arrived, byte for byte, signed."""
+    rows = installation.database.rows(
+        "SELECT public_id, sequence, body FROM webhooks_event ORDER BY sequence"
+    )
+    numbers = [number for _, number, _ in rows]
+    if numbers != list(range(1, len(rows) + 1)):
+        yield f"the events are numbered {numbers}"
+    if (
+        last := installation.database.value("SELECT value FROM webhooks_eventcounter")
+    ) is None:
+        last = 0
+    if last != len(rows):
+        yield f"the event counter stands at {last}, there are {len(rows)} events"
+    bodies = {public_id: bytes(body) for public_id, _, body in rows}
+    arrived = {got.headers["webhook-id"] for got in installation.receiver.got}
+    for lost in bodies.keys() - arrived:
+        yield f"event {lost} never arrived"
+    for got in list(installation.receiver.got):
+        if got.body != bodies.get(got.headers["webhook-id"]):
+            yield f"a body arrived that is not event {got.headers['webhook-id']}"
+        if not is_signed(got, installation.webhook_secret):
+            yield f"event {got.headers['webhook-id']} arrived with a bad signature"
+
+
+def is_signed(got: Got, secret: str) -> bool:
+    """Whether the published verifiers of both header families accept a request."""
+    # A shared installation lives longer than a signature may be old.
+    at = datetime.fromtimestamp(int(got.headers["webhook-timestamp"]), UTC)
+    body, told = got.body.decode(), got.headers["webhook-signature"].split(" ")
+    try:
+        stripe.WebhookSignature.verify_header(
+            body, got.headers[SIGNATURE_HEADER], secret, tolerance=None
+        )
+    except stripe.SignatureVerificationError:
+        return False
+    webhook = standardwebhooks.Webhook(secret)
+    return webhook.sign(got.headers["webhook-id"], at, body) in told
+
+
+def _deliveries(installation: Installation) -> Iterator[str]:
+    rows = installation.database.rows(
+        "SELECT public_id, status, tries FROM webhooks_delivery WHERE status <> 'delivered'"
+    )
+    for public_id, status, tries in rows:
+        yield f"delivery {public_id} is {status} after {tries} tries"
+
+
+_PARTS = (_transfers, _credits, _checkouts, _counts, _events, _deliveries)

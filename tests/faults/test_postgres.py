@@ -1,0 +1,67 @@
+"""PostgreSQL stops in the middle of a transaction; once it is back, all goes on by itself."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.oracle import settle
+from tests.installation import Installation
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
+
+# Where each kind of process is in the middle of a transaction: some of it written, nothing committed.
+OPEN_AT = {
+    "watcher": "wallets_block",
+    "worker": "checkouts_payment",
+    "sender": "webhooks_attempt",
+}
+
+
+def kill_server(installation: Installation, name: str) -> None:
+    """Kill the server as a whole, as kill -9 does."""
+    os.kill(installation.engines.pids["postgres"], signal.SIGKILL)
+
+
+def kill_backend(installation: Installation, name: str) -> None:
+    """Kill what works for one process, upon which the server throws everybody out and recovers."""
+    pid = installation.database.value(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'",
+        name,
+    )
+    os.kill(pid, signal.SIGKILL)
+
+
+def shut_down(installation: Installation, name: str) -> None:
+    """Shut the server down as an operator does who does not wait for anybody."""
+    os.kill(installation.engines.pids["postgres"], signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stop"),
+    [
+        ("watcher", kill_server),
+        ("worker", kill_backend),
+        ("sender", shut_down),
+        ("worker", kill_server),
+        ("sender", kill_server),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_a_transaction_cut_off_by_the_server_loses_nothing(
+    installation: Installation,
+    kind: str,
+    stop: Callable[[Installation, str], None],
+) -> None:
+    name = installation.the(kind)
+    with installation.database.holding_up_writes(OPEN_AT[kind]):
+        installation.pay_all(installation.create_checkouts(3))
+        installation.finalize()
+        wait_until(lambda: installation.database.is_held_up(name), seconds=30)
+        stop(installation, name)
+    settle(installation)
+    installation.pay_all(installation.create_checkouts(1), chain="polygon")
+    settle(installation)
+    assert all(installation.exit_status(one) is None for one in installation.names)
