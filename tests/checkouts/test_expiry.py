@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.services import expiry
+from checkouts.services import expiry, moves
 from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.watcher import (
@@ -229,7 +229,7 @@ def test_a_sweep_with_nothing_due_asks_once():
 
 def test_one_checkout_that_cannot_expire_holds_up_no_other(monkeypatch):
     spoilt, fine = make_checkout(mode=Mode.TEST), make_checkout(mode=Mode.TEST)
-    real = expiry.expire
+    real = moves.expire
 
     def fail_on_spoilt(checkouts, *, now):
         if spoilt in checkouts:

@@ -157,6 +157,8 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
         web = [p for p, c in descendants(up.process.pid).items() if "granian" in c]
         os.kill(min(web), signal.SIGKILL)
         up.await_line("web ended (signal 9)")
+        # Its workers, too: they would go on serving an old start, beside the new one.
+        wait_until(lambda: not any(map(alive, web)), seconds=10)
 
         def answers() -> bool:
             try:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,13 @@ class Keeper:
             self._told(f"{child.command.name} cannot be started: {error}")
 
 
+def _end_group(pid: int) -> None:
+    """End what a child that is gone had started: a killed web server's workers go on serving, and hold its port."""
+    # Nothing left is the usual case; the session was the child's own, so nobody else is in the group.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
 class _Child:
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -191,6 +199,7 @@ class _Child:
         status = self.process.poll()
         if status is None:
             return ""
+        _end_group(self.process.pid)
         self.process = None
         self.exits += 1
         delay = self.postpone(now)
