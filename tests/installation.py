@@ -262,7 +262,8 @@ class Installation:
                 self.kill(name)
 
     def create_checkouts(self, count: int, amount: str = "10.00") -> list[OpenCheckout]:
-        """Create live checkouts through the product's own service."""
+        """Create live checkouts through the product's own service, once it offers every chain again."""
+        wait_until(self._is_offering, seconds=60)
         created = self.clerk.ask("create_checkouts", count=count, amount=amount)
         return [
             OpenCheckout(one["id"], one["offers"]["base"]["address"]) for one in created

@@ -69,7 +69,6 @@ class Watcher:
         self._owner = owner
         self._clock = clock
         self._identified_fence: int | None = None
-        self._factory_seen = False
         self._factory_due = 0.0
         self._ceiling = LARGEST_WINDOW
         self._windows_since = 0
@@ -265,7 +264,8 @@ class Watcher:
 
     def _look_for_factory(self, lease: Lease) -> None:
         """Tell whether deposit addresses work here, so that web processes never have to ask a node."""
-        if lease.factory_ok and self._factory_seen:
+        # Its code cannot be taken away again: a node that misses it later lags or lies.
+        if lease.factory_ok:
             return
         if self._clock() < self._factory_due:
             return
@@ -275,7 +275,6 @@ class Watcher:
         except FactoryError as error:
             is_there = False
             log.warning("no factory", chain=self.spec.name, error=str(error))
-        self._factory_seen = is_there
         self._factory_due = self._clock() + _FACTORY_RETRY_SECONDS
         if is_there != lease.factory_ok:
             ingest.note_factory(lease, is_there=is_there)
