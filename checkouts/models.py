@@ -42,7 +42,10 @@ class Checkout(models.Model):
     public_id = models.CharField(max_length=40, unique=True)
     # The page's address; never the id, so that neither can be told from the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
-    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="checkouts")
+    # No index of its own: those of the lists below begin with it.
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="checkouts", db_index=False
+    )
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(
         max_length=10, choices=CheckoutStatus, default=CheckoutStatus.PENDING
@@ -139,7 +142,9 @@ class CheckoutCount(models.Model):
 
     SLOTS = 16
 
-    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+")
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=CheckoutStatus)
     slot = models.PositiveSmallIntegerField()
