@@ -76,7 +76,7 @@ class Report:
     def save(self) -> None:
         """Keep the outcome in benchmarks/results, with the machine it was run on."""
         RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"{self.name.replace(' ', '-')}.json"
+        path = RESULTS / f"{self.name.replace(',', '').replace(' ', '-')}.json"
         path.write_text(json.dumps(self._as_json(), indent=1) + "\n")
 
     def _as_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
-    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view()),
+    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     # Last, so that every other path of the API gets its envelope and its headers.
     re_path(r"^api/", RouteMissing.as_view()),
     path("", home),

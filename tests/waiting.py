@@ -4,6 +4,16 @@ import time
 from collections.abc import Callable
 
 
+def comes_true(condition: Callable[[], object], *, seconds: float) -> bool:
+    """Whether `condition()` becomes true within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
 def wait_until(
     condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.01
 ) -> None:

@@ -52,9 +52,9 @@ def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
 
 
 def _split(text: str) -> SplitResult | None:
-    # A URL is ASCII (RFC 3986); what is not would be longer in bytes than it looks.
-    is_plain = text.isascii() and text.isprintable() and " " not in text
-    if len(text) > MAX_LENGTH or not is_plain:
+    # Counted in bytes: letters beyond ASCII are longer than they look.
+    is_plain = text.isprintable() and " " not in text
+    if len(text.encode()) > MAX_LENGTH or not is_plain:
         return None
     try:
         parts = urlsplit(text)

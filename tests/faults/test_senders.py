@@ -2,12 +2,13 @@
 
 import random
 import threading
+from functools import partial
 
 import pytest
 
 from tests.faults.oracle import await_order, settle
 from tests.installation import Installation
-from tests.waiting import wait_until
+from tests.waiting import comes_true, wait_until
 from tests.webhooks.receiver import Got, Reply
 from webhooks.serving import LANES
 
@@ -116,10 +117,7 @@ def test_what_a_killed_sender_sent_and_did_not_record_is_sent_again(
 def test_a_sender_frozen_while_it_records_keeps_nobody_waiting_for_its_locks(
     installation: Installation,
 ) -> None:
-    with installation.database.holding_up_writes("webhooks_attempt"):
-        sender = caught_recording(installation)
-        installation.freeze(sender)
-    wait_until(lambda: installation.database.is_in_transaction(sender))
+    sender = frozen_in_a_transaction(installation)
     settle(installation)
     woken_at = installation.database.now()
     installation.thaw(sender)
@@ -127,3 +125,20 @@ def test_a_sender_frozen_while_it_records_keeps_nobody_waiting_for_its_locks(
         lambda: installation.database.has_asked_since(sender, woken_at), seconds=30
     )
     await_order(installation, seconds=5)
+
+
+def frozen_in_a_transaction(installation: Installation) -> str:
+    """Freeze a sender so that a transaction of its own stays open; return its name.
+
+    Now and then it is caught right before its transaction begins or after it has ended, and is let go again.
+    """
+    for _ in range(5):
+        with installation.database.holding_up_writes("webhooks_attempt"):
+            sender = caught_recording(installation)
+            installation.freeze(sender)
+        is_open = partial(installation.database.is_in_transaction, sender)
+        if comes_true(is_open, seconds=3):
+            return sender
+        installation.thaw(sender)
+        settle(installation)
+    raise AssertionError("never caught with a transaction open")

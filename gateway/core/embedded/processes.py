@@ -26,6 +26,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.1, 30.0
 STABLE_SECONDS = 60.0
 """A child that ran this long starts again with the first delay."""
 CHECK_SECONDS = 0.05
+ASK_AGAIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
 """All children of one keeper together get this long to end well."""
 
@@ -226,13 +227,17 @@ class _Child:
         process, self.process = self.process, None
         if process is None:
             return True
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return False
-        return True
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                process.wait(min(left, ASK_AGAIN_SECONDS))
+            except subprocess.TimeoutExpired:
+                # A program that was still starting may not have heard the first time.
+                process.send_signal(self.command.stop_signal)
+            else:
+                return True
+        process.kill()
+        process.wait()
+        return False
 
 
 def _spoken(status: int) -> str:
