@@ -15,7 +15,7 @@ from benchmarks import stack
 from benchmarks.report import Claim, Report, Series, ratio
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer, prepare_chain
-from tests.nodes.tokens import token_address, transfer_many
+from tests.nodes.tokens import mint, token_address, transfer_many
 
 if TYPE_CHECKING:
     from wallets.watcher import Watcher
@@ -35,14 +35,14 @@ WITH made AS (
         redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers, deposit_nonce,
         amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
     SELECT 'chk_live_' || n, 'code' || n, %(merchant)s, 'live', 'pending', '', 49.00, 'USD', '', '{}', '', '', '', '', '', '',
-           NULL, '{"base": {"tokens": ["USDC"], "address": "0x00"}}'::jsonb, sha256(n::text::bytea), 0, 0, 0, '',
+           NULL, jsonb_build_object('base', jsonb_build_object('tokens', '["USDC"]'::jsonb, 'address', address)), sha256(n::text::bytea), 0, 0, 0, '',
            now() + interval '1 day', now()
-    FROM generate_series(%(first)s::int, %(last)s::int) n
+    FROM unnest(%(addresses)s::text[]) WITH ORDINALITY AS made(address, n)
 )
 INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
 SELECT substr(sha256(sha256(n::text::bytea)), 1, 20), '\\x70997970c51812dc3a010c7d01b50e0d17dc79c8'::bytea,
        sha256(n::text::bytea), %(merchant)s, 'live', now(), now() + interval '31 days'
-FROM generate_series(%(first)s::int, %(last)s::int) n
+FROM generate_series(1, %(last)s::int) n
 """
 
 
@@ -60,6 +60,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         stack.engines(**_chain_settings(node)),
     ):
         usdc = prepare_chain(node)["USDC"]
+        mint(node, usdc, payer(node).address, 10**14)
         merchant, _ = stack.seed_merchant()
         return [
             _decoding(node, usdc, rounds),
@@ -166,7 +167,7 @@ def _crediting(node: Anvil, usdc: str, merchant: int, rounds: int) -> Report:
     notes = []
     for number in range(rounds):
         _empty()
-        _fill(merchant, 1, MANY)
+        _fill(merchant, MANY)
         watcher = _watcher(node)
         _read_to_head(watcher)
         _pay(
@@ -205,7 +206,7 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
     costs = {}
     for present in (FEW, MANY):
         _empty()
-        _fill(merchant, 1, present)
+        _fill(merchant, present)
         watcher = _watcher(node)
         _read_to_head(watcher)
         costs[present] = Series(f"a block at {present:,} open checkouts", "ms")
@@ -258,9 +259,15 @@ def _attribute() -> None:
     attribute_transfers(now=timezone.now())
 
 
-def _fill(merchant: int, first: int, last: int) -> None:
+def _fill(merchant: int, last: int) -> None:
+    from wallets.forwarder import checksum
+
+    keys = (bytes.fromhex(address(number)[2:]) for number in range(1, last + 1))
+    addresses = [checksum(key) for key in keys]
     with connection.cursor() as cursor:
-        cursor.execute(_FILL, {"merchant": merchant, "first": first, "last": last})
+        cursor.execute(
+            _FILL, {"merchant": merchant, "last": last, "addresses": addresses}
+        )
         cursor.execute("ANALYZE")
 
 
