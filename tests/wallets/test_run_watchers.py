@@ -143,6 +143,8 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(
     start: Start, base_node: Anvil
 ) -> None:
     to = address_of(make_deposit())
+    # The fork below replaces an empty block, not one that deployed or funded what the test needs.
+    base_node.mine(2)
     first = start(BASE=base_node.url)
     wait_until(lambda: is_read(base_node))
     second = start(BASE=base_node.url)
