@@ -9,6 +9,7 @@ from accounts.states import Mode
 from checkouts.states import (
     FINAL,
     LIVE,
+    LIVE_IN_ORDER,
     CheckoutException,
     CheckoutStatus,
     InboxReason,
@@ -69,7 +70,8 @@ class Checkout(models.Model):
     order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     # The order_ref where it makes creation idempotent; null for successors and for checkouts made from links.
     creation_ref = models.CharField(max_length=REFERENCE_LENGTH, null=True)  # noqa: DJ001
-    # What was offered: {chain: {"tokens": [...], "address": "0x..." or null}}. Frozen, because attribution and expiry ask it.
+    # What was offered: {chain: {"tokens": [...], "address": "0x..."}}, on exact-amount chains {"tokens": [...],
+    # "address": null, "wallet": "..."}. Frozen, because attribution and expiry ask it.
     offers = models.JSONField()
     # 32 random bytes; the deposit addresses derived from it are this checkout's.
     deposit_nonce = models.BinaryField(max_length=32, unique=True)
@@ -126,6 +128,18 @@ class Checkout(models.Model):
                 ),
                 name="checkout_expirable",
             ),
+            # Whose payment an exact amount, a round price or a mistyped one may be.
+            models.Index(
+                fields=["merchant", "mode", "amount"],
+                condition=Q(status__in=[str(status) for status in LIVE_IN_ORDER]),
+                name="checkout_live_by_amount",
+            ),
+            # Those that expired lately may still be meant.
+            models.Index(
+                fields=["merchant", "mode", "expires_at"],
+                condition=Q(status=CheckoutStatus.EXPIRED),
+                name="checkout_expired_lately",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -162,6 +176,58 @@ class CheckoutCount(models.Model):
         return f"{self.merchant_id}/{self.mode}/{self.status}[{self.slot}]"
 
 
+class AmountReservation(models.Model):
+    """An exact amount that identifies a checkout on the chains where addresses cannot: `price` USD plus `suffix` units.
+
+    Held from the moment an exact-amount option is chosen until some days after the checkout ended. A top-up of an
+    underpaid checkout has a reservation of its own, at the price that was missing.
+    """
+
+    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="reservations")
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    # What was to be paid, rounded up to a cent.
+    price = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
+    # Base units below one cent: 1 .. 9999. Multiples of 100 survive a wallet that shows four decimals.
+    suffix = models.PositiveSmallIntegerField()
+    # 32 random bytes, the Solana Pay reference; and its short form for people, the TON comment.
+    reference = models.BinaryField(max_length=32, unique=True)
+    memo = models.CharField(max_length=16, unique=True)
+    reserved_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "price", "suffix"],
+                condition=Q(released_at=None),
+                name="exact_amount_of_one_checkout",
+            ),
+            models.UniqueConstraint(
+                fields=["checkout", "price"],
+                condition=Q(released_at=None),
+                name="one_reservation_per_price",
+            ),
+            models.CheckConstraint(
+                condition=Q(suffix__gte=1, suffix__lte=9_999),
+                name="suffix_below_one_cent",
+            ),
+        ]
+        indexes = [
+            # An exchange that takes a round fee leaves the digits below a cent.
+            models.Index(
+                fields=["merchant", "mode", "suffix"],
+                condition=Q(released_at=None),
+                name="reservation_by_suffix",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.price} + {self.suffix}: {self.checkout_id}"
+
+
 class Payment(models.Model):
     """A transfer credited to a checkout."""
 
@@ -187,6 +253,8 @@ class InboxItem(models.Model):
     )
     reason = models.CharField(max_length=13, choices=InboxReason)
     explanation = models.CharField(max_length=300)
+    # Whom it might have been meant for: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
+    candidates = models.JSONField(default=list)
     status = models.CharField(
         max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
     )

@@ -34,6 +34,8 @@ class InboxReason(TextChoices):
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
     DUST = "dust"
     UNMATCHED = "unmatched"
+    # Several checkouts might be meant, and nothing says which.
+    AMBIGUOUS = "ambiguous"
     REVERSED = "reversed"
 
 
@@ -67,6 +69,8 @@ MOVES: dict[CheckoutStatus, frozenset[CheckoutStatus]] = {
 }
 FINAL = frozenset(status for status, moves in MOVES.items() if not moves)
 LIVE = frozenset(CheckoutStatus) - FINAL
+# For what hangs on their order, as a migration does.
+LIVE_IN_ORDER = tuple(status for status in CheckoutStatus if status in LIVE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,8 @@ CHAIN_SETTINGS = {
     if name.startswith("CHAIN_") and name != "CHAIN_NETWORK"
 }
 CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
+# How often a chain, or an account, is read that nobody is expected to pay on: late money is still seen.
+CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers"]
 

@@ -16,6 +16,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
+from wallets.addresses import address_key
 from wallets.forwarder import checksum, deposit_key
 from wallets.models import (
     ChainCursor,
@@ -23,6 +24,7 @@ from wallets.models import (
     ReceivingWallet,
     Transfer,
 )
+from wallets.networks import chain_spec
 from wallets.selectors import forget
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -58,7 +60,10 @@ def make_wallet(
 ) -> ReceivingWallet:
     """The merchant's own wallet on a chain."""
     return ReceivingWallet.objects.create(
-        merchant=merchant, chain=chain, address=address
+        merchant=merchant,
+        chain=chain,
+        address=address,
+        key=address_key(address, family=chain_spec(chain).family),
     )
 
 

@@ -35,6 +35,23 @@ def canonical_address(text: str, *, family: Family, is_testnet: bool = False) ->
             return _ton(text, is_testnet=is_testnet)
 
 
+def address_key(text: str, *, family: Family) -> bytes:
+    """Return a canonical address as the bytes that recipients are joined by. Raises AddressError.
+
+    EVM and Tron: the 20 bytes a contract knows. Solana: the 32 bytes of the public key. TON: one byte of workchain, signed,
+    then the 32 bytes of the account.
+    """
+    match family:
+        case Family.EVM:
+            return evm_key(text)
+        case Family.TRON:
+            return _tron_key(text)
+        case Family.SOLANA:
+            return _solana_key(text)
+        case Family.TON:
+            return _ton_key(text)
+
+
 def evm_key(text: str) -> bytes:
     """Return an EVM address as 20 bytes. Raises AddressError on a wrong checksum, and for the zero address.
 
@@ -65,6 +82,12 @@ def _tron(text: str) -> str:
     return text
 
 
+def _tron_key(text: str) -> bytes:
+    from tronpy.keys import to_hex_address
+
+    return bytes.fromhex(to_hex_address(text)[2:])
+
+
 def _solana(text: str) -> str:
     from solders.pubkey import Pubkey
 
@@ -74,6 +97,12 @@ def _solana(text: str) -> str:
         return str(Pubkey.from_string(text))
     except ValueError:
         raise AddressError("must be a Solana address.") from None
+
+
+def _solana_key(text: str) -> bytes:
+    from solders.pubkey import Pubkey
+
+    return bytes(Pubkey.from_string(text))
 
 
 def _ton(text: str, *, is_testnet: bool) -> str:
@@ -87,3 +116,10 @@ def _ton(text: str, *, is_testnet: bool) -> str:
         raise AddressError("must be a TON address.") from None
     written: str = address.to_string(True, True, True, is_testnet)
     return written
+
+
+def _ton_key(text: str) -> bytes:
+    from tonsdk.utils import Address
+
+    address = Address(text)
+    return int(address.wc).to_bytes(1, "big", signed=True) + bytes(address.hash_part)

@@ -12,7 +12,7 @@ from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
 from wallets.chains.registry import ChainSpec
 from wallets.leases import Lease, fenced
 from wallets.models import Block, ChainCursor
-from wallets.selectors import live_deposits
+from wallets.selectors import Owner, owners_of
 from wallets.services import (
     NewTransfer,
     confirm_through,
@@ -28,18 +28,19 @@ LEAST_KEPT_BLOCKS = 256
 class Owners:
     """Remembers which recipients were ours, so that what was asked while reading is not asked again to write."""
 
-    def __init__(self) -> None:
-        self._known: dict[bytes, tuple[int, int]] = {}
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._known: dict[bytes, Owner] = {}
 
     def ours(self, keys: set[bytes]) -> frozenset[bytes]:
-        """Return those of the addresses that are live deposit addresses."""
-        found = live_deposits(keys)
+        """Return those of the addresses that are somebody's of us."""
+        found = owners_of(self._chain, keys)
         self._known |= found
         return frozenset(found)
 
     def owned(self, transfer: TokenTransfer) -> NewTransfer:
         """Return the transfer with its owner. Raises KeyError for an address that `ours` did not name."""
-        deposit_id, merchant_id = self._known[transfer.recipient_key]
+        owner = self._known[transfer.recipient_key]
         return NewTransfer(
             chain=transfer.chain,
             tx_hash=transfer.tx_hash,
@@ -49,8 +50,10 @@ class Owners:
             units=transfer.units,
             sender=transfer.sender,
             recipient=transfer.recipient,
-            deposit_id=deposit_id,
-            merchant_id=merchant_id,
+            deposit_id=owner.deposit_id,
+            wallet_id=owner.wallet_id,
+            labels=transfer.labels,
+            merchant_id=owner.merchant_id,
             mode=Mode.LIVE,
             block_height=transfer.block_height,
             block_hash=transfer.block_hash,

@@ -13,7 +13,7 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
-from wallets.states import ClaimKind, TransferState
+from wallets.states import ClaimKind, DifferenceKind, TransferState
 
 # Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
 EXACT_AMOUNT_CHAINS = ("ethereum", "solana", "ton", "tron")
@@ -28,7 +28,11 @@ class ReceivingWallet(models.Model):
     )
     chain = models.CharField(max_length=16)
     address = models.CharField(max_length=80)
+    # The address as raw bytes, the form in which a chain's recipients are joined (`wallets.addresses.address_key`).
+    key = models.BinaryField(max_length=40)
     created_at = models.DateTimeField(default=timezone.now)
+    # Somebody may be paying until then: its chain is read at full pace, and where accounts are read, this one first.
+    expected_until = models.DateTimeField(null=True)
     # A replaced wallet keeps its row: addresses derived for it still pay it.
     retired_at = models.DateTimeField(null=True)
 
@@ -44,6 +48,14 @@ class ReceivingWallet(models.Model):
                 fields=["chain", "address"],
                 condition=Q(retired_at=None, chain__in=EXACT_AMOUNT_CHAINS),
                 name="receiving_wallet_of_one_merchant",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chain", "key"], name="receiving_wallet_by_key"),
+            models.Index(
+                fields=["chain", "expected_until"],
+                condition=Q(expected_until__isnull=False),
+                name="receiving_wallet_expected",
             ),
         ]
 
@@ -102,6 +114,8 @@ class ChainCursor(models.Model):
     head_at = models.DateTimeField(null=True)
     # The newest block's own time: a node that stands still answers as quickly as one that does not.
     head_time = models.DateTimeField(null=True)
+    # When the next pass is meant to begin: a chain nobody is paying on is read once a minute, and that is no silence.
+    due_at = models.DateTimeField(null=True)
     # When the last pass began that read the chain up to a head its sources agree on; expiry waits for it.
     read_through_at = models.DateTimeField(null=True)
     # Whether the forwarder factory is on the chain; unknown until a watcher looked.
@@ -113,6 +127,33 @@ class ChainCursor(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain}@{self.height}"
+
+
+class AccountCursor(models.Model):
+    """How far one account was read, on a chain that can only be asked account by account (Solana, TON)."""
+
+    chain = models.CharField(max_length=16)
+    # As `ReceivingWallet.key` and `.address`: the owner, not its token account.
+    key = models.BinaryField(max_length=40)
+    address = models.CharField(max_length=80)
+    # The block up to which everything is known, and that block's own time.
+    height = models.BigIntegerField(null=True)
+    height_time = models.DateTimeField(null=True)
+    # When the last pass began that read it; accounts take turns by it.
+    read_at = models.DateTimeField(null=True)
+    # As `ChainCursor.read_through_at`, for this account alone; expiry waits for it.
+    read_through_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "key"], name="one_cursor_per_account"
+            )
+        ]
+        indexes = [models.Index(fields=["chain", "read_at"], name="account_turn")]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}@{self.height}"
 
 
 class Block(models.Model):
@@ -160,6 +201,13 @@ class Transfer(models.Model):
     deposit = models.ForeignKey(
         DepositAddress, models.PROTECT, null=True, related_name="transfers"
     )
+    # Where the amount tells payments apart, the merchant's own wallet that it arrived in.
+    wallet = models.ForeignKey(
+        ReceivingWallet, models.PROTECT, null=True, related_name="transfers"
+    )
+    # What the payer's wallet wrote beside it, at most 64 texts: Solana Pay reference keys, a TON comment. Anybody may
+    # write anything there.
+    labels = models.JSONField(default=list)
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
     mode = models.CharField(max_length=4, choices=Mode)
     block_height = models.BigIntegerField()
@@ -170,6 +218,8 @@ class Transfer(models.Model):
     )
     detected_at = models.DateTimeField()
     confirmed_at = models.DateTimeField(null=True)
+    # When a second provider told of it too, which large amounts wait for.
+    witnessed_at = models.DateTimeField(null=True)
     orphaned_at = models.DateTimeField(null=True)
     # Attribution happens once; what no rule could credit then waits for a person.
     decided_at = models.DateTimeField(null=True)
@@ -188,6 +238,11 @@ class Transfer(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(units__gt=0), name="transfer_units_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(deposit=None, wallet__isnull=False)
+                | Q(deposit__isnull=False, wallet=None),
+                name="transfer_has_one_place",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=TransferState.values), name="transfer_state_known"
@@ -228,3 +283,31 @@ class TransferClaim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.transfer_id}: {self.kind}"
+
+
+class SourceDifference(models.Model):
+    """Two sources of one chain told different things: an alert for the operator, kept until somebody closes it."""
+
+    chain = models.CharField(max_length=16)
+    kind = models.CharField(max_length=8, choices=DifferenceKind)
+    tx_hash = models.CharField(max_length=100)
+    position = models.PositiveIntegerField()
+    recipient = models.CharField(max_length=80)
+    token = models.CharField(max_length=12)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    block_height = models.BigIntegerField()
+    # The node that told of it (`missed`) or did not (`unknown`): scheme, host and port, never a key.
+    source = models.CharField(max_length=120)
+    found_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "tx_hash", "position", "recipient", "token", "kind"],
+                name="source_difference_told_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}: {self.kind} {self.tx_hash}/{self.position}"

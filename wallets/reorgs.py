@@ -1,12 +1,12 @@
 """Finding where a chain forked from what we read."""
 
-from wallets.chains.base import ChainAdapter
+from wallets.chains.base import BlockAdapter
 from wallets.models import Block
 
 _STEP = 16
 
 
-def find_fork(adapter: ChainAdapter, chain: str, *, below: int) -> Block | None:
+def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
     """Return the newest block at or below a height that we read and the chain still has; None if there is none.
 
     Raises ChainError.

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.states import Mode
@@ -21,6 +22,14 @@ from wallets.states import ChainStatus
 MOST_RECIPIENTS: Final = 1_000
 TEST_DESTINATION: Final = bytes.fromhex("000000000000000000000000000000000000dead")
 """Where simulated money goes while a merchant has no wallet: nobody's address, so that nobody's is shown."""
+
+TEST_WALLETS: Final = {
+    Family.EVM: "0x000000000000000000000000000000000000dEaD",
+    Family.TRON: "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
+    Family.SOLANA: "1nc1nerator11111111111111111111111111111111",
+    Family.TON: "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c",
+}
+"""The same for exact-amount chains: addresses known to be nobody's, each in its chain's canonical form."""
 
 _DELAYED_AFTER: Final = timedelta(seconds=15)
 _DOWN_AFTER: Final = timedelta(seconds=60)
@@ -96,7 +105,7 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
 def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
     if cursor.halted_reason or cursor.head_at is None or cursor.head is None:
         return ChainStatus.DOWN
-    silence = now - cursor.head_at - timedelta(seconds=poll_seconds(spec))
+    silence = now - _expected_at(spec, cursor.head_at, cursor.due_at)
     standstill = _standstill(spec, cursor, now)
     if silence > _DOWN_AFTER or standstill > _HEAD_STANDS_STILL:
         return ChainStatus.DOWN
@@ -105,6 +114,14 @@ def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
     if silence > _DELAYED_AFTER or behind > _BLOCKS_BEHIND or standstill > slow:
         return ChainStatus.DELAYED
     return ChainStatus.OK
+
+
+def _expected_at(
+    spec: ChainSpec, head_at: datetime, due_at: datetime | None
+) -> datetime:
+    """When the next word of the chain is due: its watcher says so, for quiet chains are read once a minute."""
+    usual = head_at + timedelta(seconds=poll_seconds(spec))
+    return max(usual, due_at) if due_at is not None else usual
 
 
 def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelta:
@@ -116,11 +133,15 @@ def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelt
 
 @dataclass(frozen=True, slots=True)
 class Offerable:
-    """A chain a new checkout may offer. `destination` is where its deposit address pays, None on exact-amount chains."""
+    """A chain a new checkout may offer.
+
+    `destination` is where its deposit address pays; on exact-amount chains that is None, and `wallet` the address to pay.
+    """
 
     name: str
     tokens: list[str]
     destination: bytes | None
+    wallet: str | None
 
 
 def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
@@ -136,12 +157,9 @@ def _find_offerable(key: tuple[int, Mode]) -> list[Offerable]:
     merchant_id, mode = key
     wallets = receiving_wallets(merchant_id)
     if mode == Mode.TEST:
-        return [
-            _offerable_of(spec, _test_destination(spec, wallets))
-            for spec in chains().values()
-        ]
+        return [_test_offer(spec, wallets) for spec in chains().values()]
     return [
-        _offerable_of(chain_spec(name), evm_key(wallets[name]))
+        _live_offer(chain_spec(name), wallets[name])
         for name in _live_chains()
         if name in wallets
     ]
@@ -158,16 +176,26 @@ def _live_chains() -> list[str]:
     return [
         name
         for name, spec in chains().items()
-        if not spec.exact_amount_required
-        and statuses[name] != ChainStatus.DOWN
-        and cursors[name].factory_ok
+        if statuses[name] != ChainStatus.DOWN
+        and (spec.exact_amount_required or cursors[name].factory_ok)
     ]
 
 
-def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes | None:
+def _live_offer(spec: ChainSpec, wallet: str) -> Offerable:
+    if spec.exact_amount_required:
+        return _offerable_of(spec, wallet=wallet)
+    return _offerable_of(spec, destination=evm_key(wallet))
+
+
+def _test_offer(spec: ChainSpec, wallets: Mapping[str, str]) -> Offerable:
     """Prefer the merchant's own wallet, so that real money sent by mistake is not lost."""
     if spec.exact_amount_required:
-        return None
+        nobody = TEST_WALLETS[spec.family]
+        return _offerable_of(spec, wallet=wallets.get(spec.name, nobody))
+    return _offerable_of(spec, destination=_test_destination(spec, wallets))
+
+
+def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes:
     if address := wallets.get(spec.name):
         return evm_key(address)
     mine = [
@@ -178,33 +206,65 @@ def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes | No
     return evm_key(mine[0]) if mine else TEST_DESTINATION
 
 
-def _offerable_of(spec: ChainSpec, destination: bytes | None) -> Offerable:
+def _offerable_of(
+    spec: ChainSpec, *, destination: bytes | None = None, wallet: str | None = None
+) -> Offerable:
     return Offerable(
         name=spec.name,
         tokens=[token.symbol for token in spec.accepted_tokens],
         destination=destination,
+        wallet=wallet,
     )
 
 
-_OURS = """
-    SELECT d.key, d.id, d.merchant_id FROM unnest(%s::bytea[]) AS wanted(key)
-    JOIN wallets_depositaddress d ON d.key = wanted.key
+class Owner(NamedTuple):
+    """Whose an address is: a deposit address, or a merchant's own wallet where the amount tells payments apart."""
+
+    deposit_id: int | None
+    wallet_id: int | None
+    merchant_id: int
+
+
+_OWNERS = """
+    SELECT d.key, d.id, NULL::bigint, d.merchant_id
+    FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
     WHERE d.mode = 'live'
+"""
+# Of a wallet that went from one merchant to another the present owner is meant.
+_WALLET_OWNERS = """
+    UNION ALL
+    (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id
+     FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_receivingwallet w ON w.key = wanted.key
+     WHERE w.chain = %(chain)s
+     ORDER BY w.key, w.retired_at DESC NULLS FIRST)
 """
 
 
-def live_deposits(keys: set[bytes]) -> dict[bytes, tuple[int, int]]:
-    """Return which of these addresses are live deposit addresses: key to (deposit id, merchant id)."""
+def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
+    """Return which of these recipients on a chain are ours, and whose."""
     if not keys:
         return {}
+    statement = _OWNERS
+    if chain_spec(chain).exact_amount_required:
+        statement += _WALLET_OWNERS
     with connection.cursor() as cursor:
-        cursor.execute(_OURS, [list(keys)])
-        return {bytes(key): (pk, merchant_id) for key, pk, merchant_id in cursor}
+        cursor.execute(statement, {"keys": list(keys), "chain": chain})
+        return {bytes(key): Owner(*owner) for key, *owner in cursor}
 
 
-def watched_keys(*, now: datetime) -> frozenset[bytes] | None:
-    """Return the live deposit addresses to ask nodes for; None when they are too many to name."""
-    rows = DepositAddress.objects.filter(mode=Mode.LIVE, watched_until__gte=now)
-    keys = rows.values_list("key", flat=True)[: MOST_RECIPIENTS + 1]
-    found = frozenset(bytes(key) for key in keys)
-    return found if len(found) <= MOST_RECIPIENTS else None
+def watched_keys(chain: str, *, now: datetime) -> frozenset[bytes] | None:
+    """Return the addresses to ask a chain's nodes for; None when they are too many to name."""
+    spec = chain_spec(chain)
+    found: set[bytes] = set()
+    if spec.family is Family.EVM:
+        rows = DepositAddress.objects.filter(mode=Mode.LIVE, watched_until__gte=now)
+        found |= _keys(rows.values_list("key", flat=True))
+    if spec.exact_amount_required:
+        # A wallet that was replaced may still be in somebody's address book.
+        wallets = ReceivingWallet.objects.filter(chain=chain)
+        found |= _keys(wallets.values_list("key", flat=True).distinct())
+    return frozenset(found) if len(found) <= MOST_RECIPIENTS else None
+
+
+def _keys(rows: QuerySet[Any, Any]) -> set[bytes]:
+    return {bytes(key) for key in rows[: MOST_RECIPIENTS + 1]}

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import orjson
 from django.db import IntegrityError, connection, transaction
 
 from accounts.models import Merchant, User
@@ -16,7 +17,12 @@ from accounts.services import record
 from accounts.states import Mode
 from gateway.core.errors import ConflictError, InvalidRequestError
 from wallets import selectors
-from wallets.addresses import AddressError, canonical_address, evm_key
+from wallets.addresses import (
+    AddressError,
+    address_key,
+    canonical_address,
+    evm_key,
+)
 from wallets.bells import ring_after_commit
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
@@ -26,7 +32,7 @@ from wallets.forwarder import (
     IMPLEMENTATION_ADDRESS,
 )
 from wallets.models import DepositAddress, ReceivingWallet
-from wallets.networks import chains
+from wallets.networks import chain_spec, chains
 from wallets.states import TransferState
 
 
@@ -42,12 +48,15 @@ class NewTransfer:
     units: int
     sender: str
     recipient: str
-    deposit_id: int
+    deposit_id: int | None
     merchant_id: int
     mode: str
     block_height: int
     block_hash: str
     block_time: datetime
+    # Exactly one of `deposit_id` and `wallet_id` is given: the address it arrived at is one or the other.
+    wallet_id: int | None = None
+    labels: tuple[str, ...] = ()
 
 
 # A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
@@ -56,16 +65,17 @@ class NewTransfer:
 _RECORD = """
     INSERT INTO wallets_transfer (
         chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
-        block_height, block_hash, block_time, state, detected_at, queued_at)
+        block_height, block_hash, block_time, wallet_id, labels, state, detected_at, queued_at)
     SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
     FROM unnest(
         %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[],
         %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
         %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
-        %(block_time)s::timestamptz[]) AS n
+        %(block_time)s::timestamptz[], %(wallet_id)s::bigint[], %(labels)s::jsonb[]) AS n
     ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
         token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
         block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
+        labels = EXCLUDED.labels, witnessed_at = NULL,
         state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = EXCLUDED.queued_at
     WHERE wallets_transfer.state = 'orphaned'
        OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash
@@ -85,6 +95,9 @@ def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list
         for name in NewTransfer.__dataclass_fields__
     }
     columns["units"] = [Decimal(transfer.units) for transfer in transfers]
+    columns["labels"] = [
+        orjson.dumps(transfer.labels).decode() for transfer in transfers
+    ]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_RECORD, columns | {"now": now})
         ids = [pk for (pk,) in cursor]
@@ -222,7 +235,11 @@ def _create_wallet(
     try:
         with transaction.atomic():
             return ReceivingWallet.objects.create(
-                merchant=merchant, chain=chain, address=address, created_at=now
+                merchant=merchant,
+                chain=chain,
+                address=address,
+                key=address_key(address, family=chain_spec(chain).family),
+                created_at=now,
             )
     except IntegrityError as error:
         raise ConflictError(

@@ -18,6 +18,15 @@ class ClaimKind(TextChoices):
     X402 = "x402"
 
 
+class DifferenceKind(TextChoices):
+    """How two sources of a chain disagree about a transfer."""
+
+    # The second source knows it, we had not read it.
+    MISSED = "missed"
+    # We had read it, the second source does not know it.
+    UNKNOWN = "unknown"
+
+
 class ChainStatus(TextChoices):
     """Whether payments on a chain are seen in time."""
 

@@ -10,7 +10,7 @@ import structlog
 
 from wallets import ingest
 from wallets.chains.base import (
-    ChainAdapter,
+    BlockAdapter,
     ChainError,
     ChainUnavailableError,
     Head,
@@ -57,7 +57,7 @@ class Watcher:
     def __init__(
         self,
         spec: ChainSpec,
-        adapter: ChainAdapter,
+        adapter: BlockAdapter,
         *,
         rpc: Rpc,
         owner: str,
@@ -166,14 +166,14 @@ class Watcher:
         self, lease: Lease, first: int, head: Head, now: datetime
     ) -> Outcome:
         last = _window_end(first, lease.window, head.block.height)
-        owners = Owners()
+        owners = Owners(self.spec.name)
         try:
             reading = self._adapter.read(
                 first,
                 last,
                 head=head,
                 # Asked after the head: an address given out later cannot have been paid in these blocks.
-                hint=watched_keys(now=now),
+                hint=watched_keys(self.spec.name, now=now),
                 ours=owners.ours,
             )
         except RangeTooLargeError:

@@ -131,15 +131,13 @@ def _step_parameters(wanted: NewCheckout, now: datetime) -> dict[str, Any]:
 
 
 def _offers(chains: list[Offerable], keys: dict[bytes, bytes]) -> dict[str, Any]:
-    return {
-        chain.name: {
-            "tokens": chain.tokens,
-            "address": None
-            if chain.destination is None
-            else checksum(keys[chain.destination]),
-        }
-        for chain in chains
-    }
+    return {chain.name: _offer(chain, keys) for chain in chains}
+
+
+def _offer(chain: Offerable, keys: dict[bytes, bytes]) -> dict[str, Any]:
+    if chain.destination is None:
+        return {"tokens": chain.tokens, "address": None, "wallet": chain.wallet}
+    return {"tokens": chain.tokens, "address": checksum(keys[chain.destination])}
 
 
 def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:

@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkouts.models import InboxItem, Payment
+from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
@@ -196,8 +196,9 @@ def test_a_cent_is_no_dust():
 
 
 def test_an_address_of_no_checkout_sends_its_money_to_the_inbox():
-    transfer = make_transfer(make_checkout())
-    Transfer.objects.filter(pk=transfer.pk).update(deposit=None)
+    checkout = make_checkout()
+    transfer = make_transfer(checkout)
+    Checkout.objects.filter(pk=checkout.pk).update(deposit_nonce=bytes(32))
     attribute()
     item = InboxItem.objects.get()
     assert (item.reason, item.checkout) == (InboxReason.UNMATCHED, None)

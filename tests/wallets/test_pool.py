@@ -14,7 +14,7 @@ from wallets.chains.base import (
     RangeTooLargeError,
     ReorgDuringReadError,
 )
-from wallets.chains.pool import RpcPool
+from wallets.chains.pool import RpcPool, has_chain_id
 from wallets.chains.rpc import Node
 
 
@@ -34,7 +34,9 @@ class Pair:
     def __init__(self, node: Anvil, first: RpcProxy, second: RpcProxy) -> None:
         self.node, self.first, self.second = node, first, second
         self.clock = Clock()
-        self.pool = RpcPool([first.url, second.url], chain_id=8453, clock=self.clock)
+        self.pool = RpcPool(
+            [first.url, second.url], identify=has_chain_id(8453), clock=self.clock
+        )
 
     def ask(self) -> tuple[int, int]:
         """Ask for the height; return how many requests each proxy got for it."""

@@ -109,12 +109,15 @@ def test_a_chain_without_a_node_is_known_and_not_offered(settings: Any) -> None:
     assert offerable_chains(merchant.pk, Mode.LIVE) == []
 
 
-def test_exact_amount_chains_are_not_offered_live_even_when_they_are_read() -> None:
-    make_cursor("ethereum")
+def test_exact_amount_chains_are_offered_with_the_merchants_own_wallet_and_need_no_factory() -> (
+    None
+):
+    make_cursor("ethereum", factory_ok=False)
     merchant = make_merchant()
     make_wallet(merchant, "ethereum")
-    assert status_of("ethereum") == ChainStatus.OK
-    assert offerable_chains(merchant.pk, Mode.LIVE) == []
+    [offered] = offerable_chains(merchant.pk, Mode.LIVE)
+    assert (offered.name, offered.destination) == ("ethereum", None)
+    assert offered.wallet == WALLET
 
 
 def test_test_mode_offers_every_chain_and_prefers_the_merchants_own_wallet() -> None:

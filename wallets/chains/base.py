@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class ChainError(Exception):
@@ -34,12 +34,18 @@ class ReorgDuringReadError(ChainError):
     """The chain changed between two questions; ask again."""
 
 
+MOST_LABELS: Final = 64
+LABEL_LENGTH: Final = 128
+
+
 @dataclass(frozen=True, slots=True)
 class TokenTransfer:
     """A token movement, as the chain tells it.
 
     `units` are base units. `position` is its ordinal among its transaction's own transfer logs. `recipient_key` is
     the recipient in the form in which addresses are joined, `recipient` and the others in the chain's canonical form.
+    `labels` are what the payer's wallet wrote beside it (Solana Pay references, a TON comment): at most MOST_LABELS, none
+    longer than LABEL_LENGTH, without NUL characters.
     """
 
     chain: str
@@ -54,6 +60,7 @@ class TokenTransfer:
     block_height: int
     block_hash: str
     block_time: datetime
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +103,34 @@ OursAsker = Callable[[set[bytes]], Collection[bytes]]
 """Tells which of some recipient keys are ours."""
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account to read: everything up to `height`, a block of `time`, is known already.
+
+    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`.
+    """
+
+    key: bytes
+    address: str
+    height: int
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AccountReading:
+    """What arrived in an account up to and including the block `through`. A transfer may come again in a later reading."""
+
+    key: bytes
+    through: BlockRef
+    transfers: Sequence[TokenTransfer]
+
+
 class ChainAdapter(Protocol):
     """Reads one chain. Every method raises ChainError subclasses, and nothing else, for what a node does wrong."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent to nodes so far, batches counted by what is in them."""
 
     def head(self) -> Head:
         """Return the newest block."""
@@ -107,6 +140,19 @@ class ChainAdapter(Protocol):
 
     def final_height(self, head: Head, *, read_height: int) -> int:
         """Return the newest final height, the chain having been read up to `read_height`."""
+
+    def finalized(self) -> int:
+        """Return the newest height that the chain itself calls final, which large amounts wait for."""
+
+    def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
+        """Ask a node that is not in use which of these it knows just as they are; None where there is no second node."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class BlockAdapter(ChainAdapter, Protocol):
+    """Reads a chain whose blocks can be asked for what happened to any number of addresses."""
 
     def blocks(self, heights: Sequence[int]) -> list[BlockRef]:
         """Return these blocks in order."""
@@ -125,5 +171,21 @@ class ChainAdapter(Protocol):
         `hint` names every address that can matter, where they are few; `ours` is asked about what was found.
         """
 
-    def close(self) -> None:
-        """Close the connections."""
+
+class AccountAdapter(ChainAdapter, Protocol):
+    """Reads a chain that can only be asked account by account.
+
+    `Head.block.hash` may be any name of the block; `parent_hash` is empty.
+    """
+
+    @property
+    def accounts_at_once(self) -> int:
+        """How many accounts are best read by one call."""
+
+    def read_accounts(
+        self, accounts: Sequence[Account], *, head: Head
+    ) -> list[AccountReading]:
+        """Read accounts whole, each from its own height through the head; the readings are in their order."""
+
+    def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which transfers no node knows any more: a fork took their transaction."""

@@ -53,6 +53,11 @@ class EvmAdapter:
         self._next_survey = 0.0
         self._height_elsewhere = -1
 
+    @property
+    def requests(self) -> int:
+        """How many requests were sent to nodes so far, batches counted by what is in them."""
+        return self._pool.requests
+
     def head(self) -> Head:
         """Return the newest block; now and then compare it with what the other nodes say, and prefer who is ahead."""
         block, finalized = self._pool.run(self._ask_head)

@@ -44,20 +44,33 @@ class _Member:
 class RpcPool:
     """Runs questions on the first healthy node, and on the next one when that fails.
 
-    The chain id is checked before a node is first used, and again after each failure.
+    Which chain a node belongs to is checked before it is first used, and again after each failure.
     """
 
     def __init__(
         self,
-        urls: Sequence[str],
+        nodes: Sequence[str | Node],
         *,
-        chain_id: int | None,
+        identify: Callable[[Node], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._members = [_Member(Node(url)) for url in urls]
+        """Keep nodes, or their URLs; `identify` raises ChainMismatchError for one that is of another chain."""
+        self._members = [
+            _Member(Node(node) if isinstance(node, str) else node) for node in nodes
+        ]
         self._current = self._members[0]
-        self._chain_id = chain_id
+        self._identify = identify
         self._clock = clock
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far, batches counted by what is in them."""
+        return sum(member.node.requests for member in self._members)
+
+    @property
+    def current_label(self) -> str:
+        """The node in use, named without its secrets."""
+        return self._current.node.label
 
     def run(self, operation: Callable[[Node], T]) -> T:
         """Return what `operation` makes of one node, all of it on the same node.
@@ -99,17 +112,38 @@ class RpcPool:
                 continue
         return answers
 
+    def second_opinion(self, operation: Callable[[Node], T]) -> T | None:
+        """Return what a node makes of it that is not the one in use; None where there is only one.
+
+        Raises ChainError when no other node answers.
+        """
+        failure: ChainError | None = None
+        for member in self._in_order():
+            if member is self._current:
+                continue
+            try:
+                return self._ask(member, operation)
+            except _FAILURES as error:
+                failure = failure or error
+        if len(self._members) == 1:
+            return None
+        raise failure or ChainUnavailableError("no second node may be asked now")
+
+    def each(self, operation: Callable[[Node], T]) -> list[T]:
+        """Return what every node answers, in order of preference. Raises ChainError unless all of them do."""
+        return [self._ask(member, operation) for member in self._members]
+
     def rest_current(self, seconds: float) -> None:
         """Prefer the other nodes for a while."""
         self._current.rests_until = self._clock() + seconds
 
     def doubt(self) -> None:
-        """Ask each node for its chain id before it is used again: what stands behind an address may change."""
+        """Ask each node which chain it is of before it is used again: what stands behind an address may change."""
         for member in self._members:
             member.verified = False
 
     def mismatches(self) -> list[str]:
-        """Ask every node for its chain id; return an explanation for each that belongs to another chain.
+        """Ask every node which chain it is of; return an explanation for each that belongs to another chain.
 
         A node that does not answer may be right.
         """
@@ -149,13 +183,9 @@ class RpcPool:
         return answer
 
     def _verify(self, member: _Member) -> None:
-        if member.verified or self._chain_id is None:
+        if member.verified or self._identify is None:
             return
-        answer = member.node.call("eth_chainId", [])
-        if answer != hex(self._chain_id):
-            raise ChainMismatchError(
-                f"{member.node.label} has chain id {_shown(answer)}, not {self._chain_id}"
-            )
+        self._identify(member.node)
         member.verified = True
 
     def _note(self, member: _Member, error: ChainError) -> None:
@@ -169,6 +199,19 @@ class RpcPool:
         elif isinstance(error, ChainUnavailableError) and error.retry_after:
             member.barred_until = now + min(error.retry_after, _LONGEST_REST)
         log.warning("node failed", error=str(error), failures=member.failures)
+
+
+def has_chain_id(chain_id: int) -> Callable[[Node], None]:
+    """Return what makes sure that an EVM node is of this chain."""
+
+    def identify(node: Node) -> None:
+        answer = node.call("eth_chainId", [])
+        if answer != hex(chain_id):
+            raise ChainMismatchError(
+                f"{node.label} has chain id {_shown(answer)}, not {chain_id}"
+            )
+
+    return identify
 
 
 def _shown(answer: Any) -> str:

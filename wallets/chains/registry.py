@@ -9,6 +9,12 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
     BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
     BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
     BASE_POLL_SECONDS   how often to ask for a new block
+    BASE_API_KEYS       the providers' keys, in the order of the nodes, sent as the header that the chain's providers read;
+                        a place may be left empty
+    BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
+    BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
+                        node told of it; 0 turns that off
+    TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
 
 import re
@@ -27,8 +33,19 @@ from wallets.chains.specs import (
     NetworkFacts,
 )
 
-KEYS: Final = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK")
-_GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS"}
+KEYS: Final = (
+    "NETWORK",
+    "RPC_URLS",
+    "CHAIN_ID",
+    "CONFIRMATIONS",
+    "START_BLOCK",
+    "POLL_SECONDS",
+    "API_KEYS",
+    "REQUESTS_PER_MINUTE",
+    "LARGE_AMOUNT_USD",
+)
+_GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS", "TRON_GRID_URLS"}
+DEFAULT_LARGE_AMOUNT_USD: Final = 10_000
 _MOST_CONFIRMATIONS: Final = 1_000
 
 
@@ -75,6 +92,13 @@ class ChainSpec:
     rpc_urls: tuple[str, ...]
     start_block: int | None
     poll_seconds: float | None
+    # The key for each of `rpc_urls`; empty where it needs none.
+    api_keys: tuple[str, ...] = ()
+    requests_per_minute: int = 300
+    # Base units from which on a transfer needs the chain's own finality and a second node; None: never.
+    large_units: int | None = None
+    # Only Tron: a second kind of source, asked for what the first one told.
+    grid_urls: tuple[str, ...] = ()
 
     @property
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
@@ -126,11 +150,18 @@ def load_chain(
         priority=facts.priority,
         badge=facts.badge,
         explorer_tx=None if is_local else published.explorer_tx,
-        rpc_urls=reader.urls(),
+        rpc_urls=reader.urls("RPC_URLS"),
         start_block=reader.integer(
             "START_BLOCK", 0 if is_local else None, low=0, high=2**63 - 1
         ),
         poll_seconds=reader.seconds("POLL_SECONDS"),
+        api_keys=reader.api_keys(),
+        requests_per_minute=reader.integer(
+            "REQUESTS_PER_MINUTE", facts.requests_per_minute, low=6, high=1_000_000
+        )
+        or facts.requests_per_minute,
+        large_units=reader.large_units(),
+        grid_urls=reader.urls("GRID_URLS") if facts.family is Family.TRON else (),
     )
 
 
@@ -139,7 +170,7 @@ def unknown_settings(settings: Mapping[str, str]) -> list[str]:
     known = set(_GLOBAL_KEYS)
     for facts in CHAINS:
         prefix = facts.name.upper()
-        known |= {f"{prefix}_{key}" for key in (*KEYS, "POLL_SECONDS")}
+        known |= {f"{prefix}_{key}" for key in KEYS}
         known |= {_token_key(facts, symbol) for symbol in _symbols(facts)}
     return sorted(f"CHAIN_{key}" for key in settings if key not in known)
 
@@ -196,13 +227,26 @@ class _Reader:
             raise self._error(name, "must be a positive number of seconds.")
         return float(text)
 
-    def urls(self) -> tuple[str, ...]:
-        parts = [part.strip() for part in self._text("RPC_URLS").split(",")]
+    def large_units(self) -> int | None:
+        dollars = self.integer(
+            "LARGE_AMOUNT_USD", DEFAULT_LARGE_AMOUNT_USD, low=0, high=10**12
+        )
+        return dollars * 10**TOKEN_DECIMALS if dollars else None
+
+    def api_keys(self) -> tuple[str, ...]:
+        text = self._text("API_KEYS")
+        keys = tuple(part.strip() for part in text.split(",")) if text else ()
+        if len(keys) > len(self.urls("RPC_URLS")):
+            raise self._error("API_KEYS", "has more keys than there are nodes.")
+        return keys
+
+    def urls(self, name: str) -> tuple[str, ...]:
+        parts = [part.strip() for part in self._text(name).split(",")]
         urls = tuple(part for part in parts if part)
         if not all(_is_http_url(url) for url in urls):
-            raise self._error("RPC_URLS", "must be http or https addresses.")
+            raise self._error(name, "must be http or https addresses.")
         if len(set(urls)) != len(urls):
-            raise self._error("RPC_URLS", "names a node twice.")
+            raise self._error(name, "names a node twice.")
         return urls
 
     def tokens(

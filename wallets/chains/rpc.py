@@ -1,9 +1,9 @@
-"""JSON-RPC over HTTP to one node, every answer of which may be wrong, late, huge or meant to hurt."""
+"""JSON-RPC and plain JSON over HTTP to one node, every answer of which may be wrong, late, huge or meant to hurt."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 import urllib3
@@ -40,35 +40,60 @@ class Node:
     `label` names it in logs and errors: scheme, host and port, because paths and queries hold keys.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, headers: Mapping[str, str] | None = None) -> None:
+        """Keep the address; `headers` may hold a provider's key."""
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
         host = (
             f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         )
         self.label = f"{parts.scheme}://{host}{port}"
-        query = f"?{parts.query}" if parts.query else ""
-        self._target = f"{self.label}{parts.path or '/'}{query}"
-        self._secrets = _secret_parts(url)
-        headers = {
+        self._base, self._query = f"{self.label}{parts.path}", parts.query
+        self._target = _target(f"{self.label}{parts.path or '/'}", self._query)
+        self._secrets = [*_secret_parts(url), *(headers or {}).values()]
+        sent = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "Florin",
+            **(headers or {}),
         }
         if parts.username:
             login = f"{parts.username}:{parts.password or ''}"
-            headers |= urllib3.make_headers(basic_auth=login)
+            sent |= urllib3.make_headers(basic_auth=login)
         self._http = urllib3.PoolManager(
-            num_pools=1, maxsize=1, retries=False, headers=headers
+            num_pools=1, maxsize=1, retries=False, headers=sent
         )
+        # What providers count: each part of a batch is one.
+        self.requests = 0
         self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
     def call(
         self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS
     ) -> Any:
         """Ask one thing within `seconds` in all. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
+        self.requests += 1
         answer = self._post(_request(1, (method, params)), seconds)
         return self._result(answer, method, 1)
+
+    def get(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        seconds: float = TOTAL_SECONDS,
+    ) -> Any:
+        """Return the JSON at `path`, added to the node's own address. Raises ChainUnavailableError, MalformedAnswerError."""
+        self.requests += 1
+        pairs = urlencode(query)
+        own = "&".join(part for part in (self._query, pairs) if part)
+        target = _target(f"{self._base.rstrip('/')}/{path.lstrip('/')}", own)
+        return self._send("GET", target, None, seconds)
+
+    def post(self, path: str, document: Any, *, seconds: float = TOTAL_SECONDS) -> Any:
+        """Send a JSON document to `path` and return the JSON answered; raises what `get` does."""
+        self.requests += 1
+        target = _target(f"{self._base.rstrip('/')}/{path.lstrip('/')}", self._query)
+        return self._send("POST", target, orjson.dumps(document), seconds)
 
     def batch(
         self, calls: Sequence[Call], *, seconds: float = TOTAL_SECONDS
@@ -77,6 +102,7 @@ class Node:
 
         Raises what `call` does, for the whole batch if any part of it fails.
         """
+        self.requests += len(calls)
         requests = [_request(number, call) for number, call in enumerate(calls)]
         answers = self._post(requests, seconds)
         if isinstance(answers, dict):
@@ -98,8 +124,11 @@ class Node:
         self._http.clear()
 
     def _post(self, request: Any, seconds: float) -> Any:
+        return self._send("POST", self._target, orjson.dumps(request), seconds)
+
+    def _send(self, verb: str, target: str, body: bytes | None, seconds: float) -> Any:
         try:
-            status, retry_after, body = self._exchange(orjson.dumps(request), seconds)
+            status, retry_after, answer = self._exchange(verb, target, body, seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             self.close()
             raise ChainUnavailableError(
@@ -109,12 +138,14 @@ class Node:
             raise ChainUnavailableError(
                 f"{self.label} limits our rate", retry_after=retry_after
             )
-        return self._parse(status, body)
+        return self._parse(status, answer)
 
-    def _exchange(self, body: bytes, seconds: float) -> tuple[int, float | None, bytes]:
+    def _exchange(
+        self, verb: str, target: str, body: bytes | None, seconds: float
+    ) -> tuple[int, float | None, bytes]:
         response = self._http.urlopen(
-            "POST",
-            self._target,
+            verb,
+            target,
             body=body,
             redirect=False,
             preload_content=False,
@@ -195,6 +226,10 @@ def _secret_parts(url: str) -> list[str]:
     found += parts.path.split("/")
     found += [value for pair in parts.query.split("&") for value in pair.split("=")]
     return sorted((text for text in found if len(text) > 5), key=len, reverse=True)
+
+
+def _target(address: str, query: str) -> str:
+    return f"{address}?{query}" if query else address
 
 
 def _request(number: int, call: Call) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class ChainFacts:
     mainnet: NetworkFacts
     testnet: NetworkFacts
     badge: str | None = None
+    # What public nodes allow at least, or a little less.
+    requests_per_minute: int = 300
     # A block tag that must have passed the transfer too, where depth alone is not final.
     finality_tag: str | None = None
 
@@ -124,6 +126,8 @@ _POLYGON: Final = ChainFacts(
 
 _SOLANA: Final = ChainFacts(
     name="solana",
+    # Public nodes: 40 of one method in ten seconds.
+    requests_per_minute=200,
     title="Solana",
     family=Family.SOLANA,
     symbols=("USDC",),
@@ -147,6 +151,8 @@ _SOLANA: Final = ChainFacts(
 
 _TON: Final = ChainFacts(
     name="ton",
+    # toncenter.com without a key: one a second.
+    requests_per_minute=50,
     title="TON",
     family=Family.TON,
     symbols=("USDT",),
