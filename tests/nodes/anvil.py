@@ -297,7 +297,11 @@ class Anvil:
         if self._state is None:
             return
         self._state.parent.mkdir(parents=True, exist_ok=True)
-        if self._state.exists() and not _is_json(self._state):
+        if not self._state.exists():
+            return
+        if _is_json(self._state):
+            _forget_later_first_blocks(self._state)
+        else:
             self._state.replace(self._state.with_suffix(".broken"))
 
     def _read_banner(self, output: IO[bytes]) -> None:
@@ -334,6 +338,29 @@ def _is_json(path: Path) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _forget_later_first_blocks(path: Path) -> None:
+    """Leave one block of height 0 in a state, the oldest.
+
+    anvil makes another one at each start, writes down all of them and loads any: not always the one block 1 follows.
+    """
+    state = json.loads(path.read_bytes())
+    blocks = state["blocks"]
+    first_ones = [block for block in blocks if not _header_number(block, "number")]
+    if len(first_ones) < 2:
+        return
+    first = min(first_ones, key=lambda block: _header_number(block, "timestamp"))
+    state["blocks"] = [
+        block for block in blocks if block is first or block not in first_ones
+    ]
+    whole = path.with_suffix(".new")
+    whole.write_text(json.dumps(state))
+    whole.replace(path)
+
+
+def _header_number(block: dict[str, Any], name: str) -> int:
+    return int(block["header"][name], 16)
 
 
 def _poll(question: Callable[[], Found | None], *, seconds: float) -> Found | None:

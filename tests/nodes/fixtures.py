@@ -7,13 +7,18 @@ its own.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.nodes.anvil import Anvil
 from tests.nodes.errors import NodeError
 from tests.nodes.local_chain import prepare_chain
+from tests.nodes.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
+
+if TYPE_CHECKING:
+    from tests.nodes.solana.node import SolanaNode
+    from tests.nodes.ton.node import TonNode
 
 ETHEREUM, POLYGON, BASE = 1, 137, 8453
 
@@ -44,7 +49,8 @@ class NodePool:
 
     def _start(self, chain_id: int) -> Anvil:
         node = self._nodes[chain_id] = Anvil(chain_id).start()
-        prepare_chain(node)
+        prepare = prepare_tron if chain_id == TRON_CHAIN_ID else prepare_chain
+        prepare(node)
         return node
 
 
@@ -77,6 +83,13 @@ def ethereum_node(node_pool: NodePool) -> Iterator[Anvil]:
         yield node
 
 
+@pytest.fixture
+def tron_node(node_pool: NodePool) -> Iterator[TronNode]:
+    """A node that stands in for Tron's, undone after the test."""
+    with node_pool.lend(TRON_CHAIN_ID) as anvil, TronNode(anvil) as node:
+        yield node
+
+
 @pytest.fixture(params=[ETHEREUM, BASE, POLYGON], ids=["ethereum", "base", "polygon"])
 def evm_node(request: pytest.FixtureRequest, node_pool: NodePool) -> Iterator[Anvil]:
     """Each EVM chain in turn, undone after the test."""
@@ -93,3 +106,36 @@ def start_node() -> Iterator[StartNode]:
             return stack.enter_context(Anvil(chain_id, **options))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def solana_process() -> Iterator["SolanaNode"]:
+    """The session's Solana node. Ask for `solana_node` instead."""
+    # Its library is slow to import, and most workers never need it.
+    from tests.nodes.solana.node import SolanaNode
+
+    with SolanaNode() as node:
+        yield node
+
+
+@pytest.fixture
+def solana_node(solana_process: "SolanaNode") -> "SolanaNode":
+    """A Solana chain of the test's own, with USDC and a funded payer on it."""
+    solana_process.reset()
+    return solana_process
+
+
+@pytest.fixture(scope="session")
+def ton_process() -> Iterator["TonNode"]:
+    """The session's TON node. Ask for `ton_node` instead."""
+    from tests.nodes.ton.node import TonNode
+
+    with TonNode() as node:
+        yield node
+
+
+@pytest.fixture
+def ton_node(ton_process: "TonNode") -> "TonNode":
+    """A TON chain of the test's own, with USDT and a funded payer on it."""
+    ton_process.reset()
+    return ton_process

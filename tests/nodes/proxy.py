@@ -6,7 +6,7 @@
 import http.client
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -49,9 +49,12 @@ class RpcProxy:
     def __init__(self, upstream: str) -> None:
         self.fault: Fault = honest
         self.requests = 0
+        # What the newest request was sent with.
+        self.last_headers: Mapping[str, str] = {}
         # What `hangs` waits for; closing the proxy sets it.
         self.released = threading.Event()
         self._upstream = urlsplit(upstream).netloc
+        self._path = urlsplit(upstream).path or "/"
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -81,7 +84,7 @@ class RpcProxy:
         connection = http.client.HTTPConnection(self._upstream, timeout=60)
         try:
             headers = {"Content-Type": "application/json"}
-            connection.request("POST", "/", json.dumps(request), headers)
+            connection.request("POST", self._path, json.dumps(request), headers)
             return json.loads(connection.getresponse().read())
         finally:
             connection.close()
@@ -98,6 +101,7 @@ class RpcProxy:
                 length = int(self.headers["Content-Length"])
                 request = json.loads(self.rfile.read(length))
                 proxy.requests += 1
+                proxy.last_headers = dict(self.headers)
                 try:
                     self._send(proxy.fault(proxy, request, proxy.ask))
                 except (Dropped, OSError):

@@ -45,6 +45,19 @@ def test_a_chain_lives_on_in_its_state_file(tmp_path: Path) -> None:
         assert balance_of(node, tokens["USDC"], payer(node).address) == PAYER_UNITS
 
 
+def test_a_chain_keeps_its_first_block_however_often_it_is_started(
+    tmp_path: Path,
+) -> None:
+    """anvil makes a new one each time, and the gateway takes a chain with another first block for another chain."""
+    firsts = set()
+    for start in range(8):
+        begun = ["--timestamp", str(1_800_000_000 + start)]
+        with Anvil(8453, state=tmp_path / "base.json", extra=begun) as node:
+            node.mine()
+            firsts |= {node.block(0)["hash"], node.block(1)["parentHash"]}
+    assert len(firsts) == 1
+
+
 def test_a_half_written_state_file_is_set_aside_for_a_new_chain(tmp_path: Path) -> None:
     state = tmp_path / "base.json"
     state.write_text('{"block":')

@@ -165,3 +165,49 @@ def test_mismatches_names_the_wrong_nodes_alone(pair: Pair) -> None:
     assert "chain id 137, not 8453" in told
     pair.second.fault = faults.drops
     assert len(pair.pool.mismatches()) == 1
+
+
+def height(node: Node) -> str:
+    """Ask for the newest block's height."""
+    answer: str = node.call("eth_blockNumber", [])
+    return answer
+
+
+def test_a_second_opinion_is_that_of_a_node_not_in_use(pair: Pair) -> None:
+    pair.ask()
+    before = pair.first.requests
+    assert pair.pool.second_opinion(height) == hex(pair.node.block_number())
+    assert (pair.first.requests, pair.second.requests) == (before, 2)
+    pair.first.fault = faults.drops
+    pair.ask()
+    pair.first.fault = faults.honest
+    before = pair.second.requests
+    assert pair.pool.second_opinion(height) == hex(pair.node.block_number())
+    assert pair.second.requests == before
+
+
+def test_one_node_alone_has_no_second_opinion(base_node: Anvil) -> None:
+    pool = RpcPool([base_node.url], identify=has_chain_id(8453))
+    assert pool.second_opinion(height) is None
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    "fault", [faults.drops, faults.claims_chain(1), faults.limits_rate]
+)
+def test_a_second_node_that_cannot_answer_has_no_opinion_either(
+    pair: Pair, fault: faults.Fault
+) -> None:
+    pair.ask()
+    pair.second.fault = fault
+    for _ in range(2):
+        with pytest.raises(ChainError):
+            pair.pool.second_opinion(height)
+
+
+def test_every_node_is_asked_where_all_must_agree(pair: Pair) -> None:
+    newest = hex(pair.node.block_number())
+    assert pair.pool.each(height) == [newest, newest]
+    pair.second.fault = faults.drops
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.each(height)

@@ -19,7 +19,8 @@ from wallets.chains.base import (
     MalformedAnswerError,
     RangeTooLargeError,
 )
-from wallets.chains.rpc import Node
+from wallets.chains.batches import ask_all
+from wallets.chains.rpc import MOST_IN_BATCH, BatchRefusedError, Node, RefusedError
 
 BATCH: list[tuple[str, list[Any]]] = [
     ("eth_chainId", []),
@@ -145,9 +146,8 @@ def test_every_wrong_answer_is_an_error_of_a_known_kind(
             b'[{"id":0,"result":1},{"id":0,"result":1},{"id":0,"result":1}]'
         ),
         faults.garbage(b"[1,2,3]"),
-        faults.garbage(b'{"id":1,"result":"0x1"}'),
     ],
-    ids=["half", "empty", "one id thrice", "numbers", "one answer"],
+    ids=["half", "empty", "one id thrice", "numbers"],
 )
 def test_a_batch_that_is_not_answered_whole_is_no_answer(
     proxy: RpcProxy, node: Node, fault: faults.Fault
@@ -269,3 +269,108 @@ def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
     told = f"{refused.value!r} {dropped.value!r} {node.label}"
     assert "project" in told
     assert not [secret for secret in secrets if secret in told]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}', 200),
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}', 400),
+        (b'{"id":1,"result":"0x1"}', 200),
+        (b'"invalid request"', 200),
+        (b"Bad Request", 400),
+        (b"Request Entity Too Large", 413),
+        (b"", 500),
+    ],
+    ids=["error", "400 error", "one answer", "text", "400", "413", "500"],
+)
+def test_a_batch_is_asked_in_smaller_ones_whatever_way_it_is_refused(
+    proxy: RpcProxy, node: Node, body: bytes, status: int
+) -> None:
+    def alone(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
+        if isinstance(request, list):
+            return Answer(body, status=status)
+        return faults.honest(proxy, request, ask)
+
+    proxy.fault = alone
+    with pytest.raises(BatchRefusedError):
+        node.batch(BATCH)
+    chain_id, *_ = ask_all(node, BATCH)
+    assert chain_id == hex(8453)
+    assert node.most_in_batch == 1
+
+
+def test_the_size_of_batch_that_a_node_takes_is_remembered(
+    proxy: RpcProxy, node: Node
+) -> None:
+    def few(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
+        if isinstance(request, list) and len(request) > 10:
+            return Answer(b"too many", status=413)
+        return faults.honest(proxy, request, ask)
+
+    proxy.fault = few
+    calls: list[tuple[str, list[Any]]] = [("eth_chainId", [])] * 50
+    assert len(ask_all(node, calls)) == 50
+    before = proxy.requests
+    assert ask_all(node, calls) == [hex(8453)] * 50
+    assert node.most_in_batch == 7
+    assert proxy.requests - before == 8
+
+
+def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(
+    proxy: RpcProxy, node: Node
+) -> None:
+    proxy.fault = faults.garbage(b"", status=500)
+    with pytest.raises(ChainUnavailableError):
+        ask_all(node, BATCH)
+    assert node.most_in_batch == MOST_IN_BATCH
+
+
+def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(
+    proxy: RpcProxy, node: Node
+) -> None:
+    proxy.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
+    with pytest.raises(RangeTooLargeError):
+        ask_all(node, [("eth_chainId", []), ("eth_getLogs", [{}])])
+    assert node.most_in_batch == MOST_IN_BATCH
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [
+        (faults.garbage(b'{"Error":"x : lack of computing resources"}'), 2),
+        (faults.garbage(b'{"Error":"server is suspended for 12s"}', status=403), 12),
+        (faults.garbage(b'{"Error":"suspended for 12 s"}', status=429), 12),
+        (faults.garbage(b"Forbidden", status=403), 30),
+        (faults.garbage(b'{"Error":"class x.y : contract missing"}'), None),
+    ],
+    ids=["busy", "ban", "429", "403", "another error"],
+)
+def test_every_way_to_ask_us_to_wait_is_understood(
+    proxy: RpcProxy, node: Node, fault: faults.Fault, seconds: float | None
+) -> None:
+    proxy.fault = fault
+    with pytest.raises(ChainUnavailableError) as caught:
+        node.batch(BATCH)
+    assert caught.value.retry_after == seconds
+
+
+def test_only_a_refusal_of_the_question_is_told_as_one(
+    proxy: RpcProxy, node: Node
+) -> None:
+    proxy.fault = faults.refuses(-32602, "TAG safe not supported")
+    with pytest.raises(RefusedError):
+        node.call("eth_chainId", [])
+    proxy.fault = faults.refuses(-32005, "daily request count exceeded")
+    with pytest.raises(ChainUnavailableError) as caught:
+        node.call("eth_chainId", [])
+    assert not isinstance(caught.value, RefusedError)
+
+
+def test_a_key_in_a_header_is_in_no_error(proxy: RpcProxy) -> None:
+    proxy.fault = faults.refuses(-32000, "the key header-key-5 is unknown")
+    node = Node(proxy.url, headers={"Authorization": "Bearer header-key-5"})
+    with pytest.raises(ChainError) as caught:
+        node.call("eth_chainId", [])
+    node.close()
+    assert "the key [redacted] is unknown" in str(caught.value)

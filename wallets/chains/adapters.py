@@ -1,17 +1,64 @@
 """Opening a chain: the adapter of its family over its nodes."""
 
-from wallets.chains.base import BlockAdapter
+from collections.abc import Callable
+from itertools import zip_longest
+from typing import Final
+
+from wallets.chains import ton_pacing
+from wallets.chains.base import AccountAdapter, BlockAdapter
 from wallets.chains.evm import EvmAdapter
 from wallets.chains.pool import RpcPool, has_chain_id
 from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc import Node
+from wallets.chains.solana import SolanaAdapter, has_genesis
+from wallets.chains.specs import Family
+from wallets.chains.ton import TonAdapter, has_network
+from wallets.chains.tron import KEY_HEADER, TRON
+
+# What the chain's providers read an API key from. Others want it in the address.
+_KEY_HEADERS: Final = {
+    Family.SOLANA: "x-api-key",
+    Family.TON: ton_pacing.KEY_HEADER,
+    Family.TRON: KEY_HEADER,
+}
 
 
 def open_pool(spec: ChainSpec) -> RpcPool:
     """Return a pool of the chain's nodes. Nothing is asked yet."""
-    identify = has_chain_id(spec.chain_id) if spec.chain_id is not None else None
-    return RpcPool(spec.rpc_urls, identify=identify)
+    pairs = zip_longest(spec.rpc_urls, spec.api_keys, fillvalue="")
+    nodes = [_open_node(spec, url, _key_header(spec, key)) for url, key in pairs]
+    return RpcPool(nodes, identify=_identify(spec))
 
 
-def open_adapter(spec: ChainSpec, pool: RpcPool) -> BlockAdapter:
+def open_adapter(spec: ChainSpec, pool: RpcPool) -> BlockAdapter | AccountAdapter:
     """Return a reader of the chain."""
-    return EvmAdapter(spec, pool)
+    match spec.family:
+        case Family.SOLANA:
+            return SolanaAdapter(spec, pool)
+        case Family.TON:
+            return TonAdapter(spec, pool)
+        case Family.TRON:
+            return EvmAdapter(spec, pool, dialect=TRON)
+        case _:
+            return EvmAdapter(spec, pool)
+
+
+def _identify(spec: ChainSpec) -> Callable[[Node], None] | None:
+    match spec.family:
+        case Family.SOLANA:
+            return has_genesis(spec.network)
+        case Family.TON:
+            return has_network(spec.network)
+        case _:
+            return has_chain_id(spec.chain_id) if spec.chain_id is not None else None
+
+
+def _open_node(spec: ChainSpec, url: str, headers: dict[str, str]) -> Node:
+    if spec.family is Family.TON:
+        return ton_pacing.open_node(url, headers=headers)
+    return Node(url, headers=headers)
+
+
+def _key_header(spec: ChainSpec, key: str) -> dict[str, str]:
+    header = _KEY_HEADERS.get(spec.family)
+    return {header: key} if header and key else {}

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
+from math import ceil
 from typing import Any, Final
 
 from wallets.chains import evm_decode as decode
@@ -17,23 +18,32 @@ from wallets.chains.base import (
     ReorgDuringReadError,
     TokenTransfer,
 )
-from wallets.chains.evm_decode import TransferLog
-from wallets.chains.pool import SURVEY_SECONDS, RpcPool
+from wallets.chains.batches import ask_all, ask_in_parts
+from wallets.chains.evm_decode import ToldTransfer, TransferLog
+from wallets.chains.evm_dialect import ETHEREUM, Dialect
+from wallets.chains.evm_questions import (
+    LogsQuestion,
+    by_number,
+    headers,
+    height_of,
+    logs_by_block,
+    receipt_of,
+)
+from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Call, Node
-from wallets.forwarder import checksum
+from wallets.chains.rpc import Node, RefusedError
 
 NEAR_TIP: Final = 64
 """This close to the head blocks are asked one by one, by hash: a node that lags then says so instead of "no logs"."""
 
-MOST_RECIPIENTS: Final = 1_000
-"""go-ethereum's limit of alternatives for a topic."""
+FINALITY_TAG: Final = "finalized"
 
-_BATCH: Final = 50
-_MOST_TOPICS_IN_A_BATCH: Final = 5_000
 _SURVEY_EVERY: Final = 5.0
 _SLACK_BLOCKS: Final = 3
 _LAG_REST: Final = 10.0
+# Ethereum's finality takes 13 to 19 minutes, and its rollups' follows it.
+_SURELY_FINAL_SECONDS: Final = 1_200
+_TAG_RETRY_SECONDS: Final = 600.0
 
 
 class EvmAdapter:
@@ -44,12 +54,18 @@ class EvmAdapter:
         spec: ChainSpec,
         pool: RpcPool,
         *,
+        dialect: Dialect = ETHEREUM,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec = spec
         self._pool = pool
+        self._dialect = dialect
         self._clock = clock
-        self._tokens = {token.address.lower(): token for token in spec.tokens.values()}
+        self._tokens = {
+            dialect.contract(token.address): token for token in spec.tokens.values()
+        }
+        # Nodes that refuse the tag, and when they are asked for it again.
+        self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
         self._height_elsewhere = -1
 
@@ -62,7 +78,7 @@ class EvmAdapter:
         """Return the newest block; now and then compare it with what the other nodes say, and prefer who is ahead."""
         block, finalized = self._pool.run(self._ask_head)
         if self._clock() >= self._next_survey:
-            heights = self._pool.survey(_ask_height)
+            heights = self._pool.survey(height_of)
             self._height_elsewhere = max(heights, default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY
         agreed = block.height + _SLACK_BLOCKS >= self._height_elsewhere
@@ -77,15 +93,33 @@ class EvmAdapter:
         return block.hash
 
     def final_height(self, head: Head, *, read_height: int) -> int:
-        """Return the height below which blocks are final: deep enough in what was read, and behind the chain's tag."""
+        """Return the height up to which blocks are final.
+
+        That is deep enough in what was read and behind the chain's tag, where it has one; on Tron the tag decides, and
+        depth only where no node knows it.
+        """
         deep_enough = read_height - self._spec.confirmations + 1
         if head.finalized is None:
             return deep_enough
+        if self._dialect.tag_suffices:
+            return min(read_height, head.finalized)
         return min(deep_enough, head.finalized)
+
+    def finalized(self) -> int:
+        """Return the height of the node's `finalized` block, which large amounts wait for.
+
+        A node that refuses the tag is believed by depth: as many blocks as the chain makes in the time Ethereum's finality
+        takes at most, the chain's own being faster. Local chains and Tron count their usual confirmations.
+        """
+        return self._pool.run(self._ask_finalized)
+
+    def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
+        """Ask a node that is not in use which of these its receipts tell just so; None where there is no second node."""
+        return self._pool.second_opinion(lambda node: self._told_by(node, transfers))
 
     def blocks(self, heights: Sequence[int]) -> list[BlockRef]:
         """Return these blocks. Raises ChainUnavailableError if a node lacks one."""
-        return self._pool.run(lambda node: _headers(node, heights))
+        return self._pool.run(lambda node: headers(node, heights))
 
     def read(
         self,
@@ -97,7 +131,10 @@ class EvmAdapter:
         ours: OursAsker,
     ) -> Reading:
         """Read a window on one node: by block near the tip, as a range far behind it."""
-        question = _LogsQuestion(tuple(self._tokens), hint)
+        most = self._dialect.most_blocks
+        if most is not None and last - first >= most:
+            raise RangeTooLargeError(f"{self._spec.name} gives {most} blocks at once")
+        question = LogsQuestion(tuple(self._tokens), hint, dialect=self._dialect)
         read = (
             self._read_blocks
             if head.block.height - last < NEAR_TIP
@@ -125,10 +162,65 @@ class EvmAdapter:
 
     def _ask_head(self, node: Node) -> tuple[BlockRef, int | None]:
         tag = self._spec.finality_tag
-        calls = [_by_number("latest")] + ([_by_number(tag)] if tag else [])
-        latest, *tagged = node.batch(calls) if tag else [node.call(*calls[0])]
-        finalized = decode.block_ref(tagged[0]).height if tagged else None
-        return decode.block_ref(latest), finalized
+        if tag is None or self._clock() < self._tagless.get(node, 0.0):
+            return decode.block_ref(node.call(*by_number("latest"))), None
+        try:
+            return self._ask_tagged(node, tag)
+        except RefusedError:
+            if not self._dialect.tag_suffices:
+                # Depth alone is not final there; another node may know the tag.
+                raise
+            self._tagless[node] = self._clock() + _TAG_RETRY_SECONDS
+            return self._ask_head(node)
+
+    def _ask_finalized(self, node: Node) -> int:
+        if not self._spec.is_local:
+            try:
+                return self._ask_tagged(node, FINALITY_TAG)[1]
+            except RefusedError:
+                pass
+        latest = decode.block_ref(node.call(*by_number("latest")))
+        return latest.height - self._surely_final_depth() + 1
+
+    def _ask_tagged(self, node: Node, tag: str) -> tuple[BlockRef, int]:
+        """Return the newest block, and the height of the tagged one."""
+        answers = ask_in_parts(node, [by_number("latest"), by_number(tag)])
+        latest, tagged = (decode.block_ref(answer) for answer in answers)
+        # The two may come from backends that are not equally far, or the tag from one that takes any for the newest block.
+        highest = latest.height - self._dialect.least_tag_lag
+        return latest, min(highest, tagged.height)
+
+    def _surely_final_depth(self) -> int:
+        if self._spec.is_local or self._dialect.tag_suffices:
+            return self._spec.confirmations
+        return ceil(_SURELY_FINAL_SECONDS / self._spec.block_seconds)
+
+    def _told_by(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        hashes = [self._node_hash(transfer) for transfer in transfers]
+        asked = list(dict.fromkeys(hashes))
+        receipts = ask_all(node, [receipt_of(tx_hash) for tx_hash in asked])
+        told = {
+            tx_hash: decode.told_transfers(
+                receipt, tx_hash=tx_hash, tokens=self._tokens
+            )
+            for tx_hash, receipt in zip(asked, receipts, strict=True)
+        }
+        return [
+            self._as_told(transfer) in told[tx_hash]
+            for transfer, tx_hash in zip(transfers, hashes, strict=True)
+        ]
+
+    def _node_hash(self, transfer: TokenTransfer) -> str:
+        return "0x" + transfer.tx_hash.removeprefix(self._dialect.tx_prefix)
+
+    def _as_told(self, transfer: TokenTransfer) -> ToldTransfer:
+        return ToldTransfer(
+            position=transfer.position,
+            token=self._dialect.contract(transfer.token_address),
+            units=transfer.units,
+            recipient=transfer.recipient_key,
+            block_hash=transfer.block_hash,
+        )
 
     def _read_blocks(
         self,
@@ -137,12 +229,12 @@ class EvmAdapter:
         last: int,
         *,
         head: Head,
-        question: "_LogsQuestion",
+        question: LogsQuestion,
         ours: OursAsker,
     ) -> Reading:
         blocks = self._linked_headers(node, first, last, head)
         asked = blocks if question.can_match else []
-        answers = _logs_by_block(node, asked, question)
+        answers = logs_by_block(node, asked, question)
         sorted_logs = [
             decode.by_recipient(logs, block_hash=block.hash)
             for logs, block in zip(answers, asked, strict=True)
@@ -161,7 +253,7 @@ class EvmAdapter:
         self, node: Node, first: int, last: int, head: Head
     ) -> list[BlockRef]:
         known = [head.block] if last == head.block.height else []
-        blocks = _headers(node, range(first, last + 1 - len(known))) + known
+        blocks = headers(node, range(first, last + 1 - len(known))) + known
         for parent, child in pairwise(blocks):
             if child.parent_hash != parent.hash:
                 raise ReorgDuringReadError(
@@ -176,14 +268,14 @@ class EvmAdapter:
         last: int,
         *,
         head: Head,
-        question: "_LogsQuestion",
+        question: LogsQuestion,
         ours: OursAsker,
     ) -> Reading:
         del head
         # The last header in the same request: a node that lags lacks it, and would answer "no logs".
-        calls = [_by_number(first), _by_number(last)]
+        calls = [by_number(first), by_number(last)]
         calls += [question.by_range(first, last)] if question.can_match else []
-        answers = _ask_in_parts(node, calls)
+        answers = ask_in_parts(node, calls)
         ends, logs = answers[:2], answers[2] if question.can_match else []
         first_block, last_block = (
             decode.block_ref(end, height=height)
@@ -194,7 +286,7 @@ class EvmAdapter:
         if any(not first <= log.height <= last for log in found):
             raise MalformedAnswerError("a log lies outside of the range asked for")
         heights = sorted({log.height for log in found} - {last})
-        blocks = [*_headers(node, heights), last_block]
+        blocks = [*headers(node, heights), last_block]
         return Reading(
             first=first,
             last=last,
@@ -207,7 +299,9 @@ class EvmAdapter:
         self, by_key: dict[bytes, list[dict[str, Any]]], wanted: Collection[bytes]
     ) -> list[TransferLog]:
         ours = {key: logs for key, logs in by_key.items() if key in wanted}
-        return decode.transfer_logs(ours, tokens=self._tokens)
+        return decode.transfer_logs(
+            ours, tokens=self._tokens, paddings=self._dialect.paddings
+        )
 
     def _transfers(
         self, node: Node, logs: Sequence[TransferLog], blocks: Sequence[BlockRef]
@@ -215,10 +309,10 @@ class EvmAdapter:
         """Give the logs their block's time and their place in their transaction, which its receipt tells."""
         by_height = {block.height: block for block in blocks}
         hashes = list(dict.fromkeys(log.tx_hash for log in logs))
-        calls: list[Call] = [("eth_getTransactionReceipt", [tx]) for tx in hashes]
+        receipts = ask_all(node, [receipt_of(tx_hash) for tx_hash in hashes])
         positions = {
             tx_hash: decode.receipt_positions(receipt, tx_hash=tx_hash)
-            for tx_hash, receipt in zip(hashes, _batched(node, calls), strict=True)
+            for tx_hash, receipt in zip(hashes, receipts, strict=True)
         }
         transfers = []
         for log in logs:
@@ -237,95 +331,15 @@ class EvmAdapter:
         token = self._tokens[log.token]
         return TokenTransfer(
             chain=self._spec.name,
-            tx_hash=log.tx_hash,
+            tx_hash=self._dialect.tx_prefix + log.tx_hash.removeprefix("0x"),
             position=position,
             token=token.symbol,
             token_address=token.address,
             units=log.units,
-            sender=checksum(log.sender),
+            sender=self._dialect.write_address(log.sender),
             recipient_key=log.recipient,
-            recipient=checksum(log.recipient),
+            recipient=self._dialect.write_address(log.recipient),
             block_height=block.height,
             block_hash=block.hash,
             block_time=block.time,
         )
-
-
-class _LogsQuestion:
-    """An `eth_getLogs` for the tokens' transfers, to the hinted recipients where they are few enough to name."""
-
-    def __init__(self, tokens: Sequence[str], hint: Collection[bytes] | None) -> None:
-        topics: list[Any] = [decode.TRANSFER]
-        named = (
-            sorted(hint) if hint is not None and len(hint) <= MOST_RECIPIENTS else []
-        )
-        if named:
-            topics += [None, [f"0x{bytes(12).hex()}{key.hex()}" for key in named]]
-        self._filter: dict[str, Any] = {"address": list(tokens), "topics": topics}
-        # Without an address to watch there is nothing to ask; an empty list of alternatives would mean any.
-        self.can_match = hint is None or bool(hint)
-        # One place of a batch is for a block.
-        self.batch_size = max(
-            1, min(_BATCH - 1, _MOST_TOPICS_IN_A_BATCH // (len(named) or 1))
-        )
-
-    def by_hash(self, block_hash: str) -> Call:
-        return "eth_getLogs", [self._filter | {"blockHash": block_hash}]
-
-    def by_range(self, first: int, last: int) -> Call:
-        ends = {"fromBlock": hex(first), "toBlock": hex(last)}
-        return "eth_getLogs", [self._filter | ends]
-
-
-def _by_number(tag: int | str) -> Call:
-    return "eth_getBlockByNumber", [hex(tag) if isinstance(tag, int) else tag, False]
-
-
-def _headers(node: Node, heights: Sequence[int]) -> list[BlockRef]:
-    answers = _batched(node, [_by_number(height) for height in heights])
-    return [
-        decode.block_ref(answer, height=height)
-        for answer, height in zip(answers, heights, strict=True)
-    ]
-
-
-def _logs_by_block(
-    node: Node, blocks: Sequence[BlockRef], question: _LogsQuestion
-) -> list[Any]:
-    """Ask for each block's logs, and in the same request for the newest block.
-
-    Behind one address may stand many backends, and one that lacks the block may say "no logs".
-    """
-    found: list[Any] = []
-    for start in range(0, len(blocks), question.batch_size):
-        part = blocks[start : start + question.batch_size]
-        newest = part[-1]
-        calls = [question.by_hash(block.hash) for block in part]
-        calls.append(("eth_getBlockByHash", [newest.hash, False]))
-        *logs, header = _ask_in_parts(node, calls)
-        if decode.block_ref(header, height=newest.height).hash != newest.hash:
-            raise MalformedAnswerError("another block came than was asked for")
-        found += logs
-    return found
-
-
-def _batched(node: Node, calls: Sequence[Call]) -> list[Any]:
-    answers: list[Any] = []
-    for start in range(0, len(calls), _BATCH):
-        answers += _ask_in_parts(node, calls[start : start + _BATCH])
-    return answers
-
-
-def _ask_in_parts(node: Node, calls: Sequence[Call]) -> list[Any]:
-    """Ask in one request, or in smaller ones where the node takes no more or the answer grows too large."""
-    if len(calls) == 1:
-        return [node.call(*calls[0])]
-    try:
-        return node.batch(calls)
-    except RangeTooLargeError:
-        half = len(calls) // 2
-        return _ask_in_parts(node, calls[:half]) + _ask_in_parts(node, calls[half:])
-
-
-def _ask_height(node: Node) -> int:
-    return decode.quantity(node.call("eth_blockNumber", [], seconds=SURVEY_SECONDS))

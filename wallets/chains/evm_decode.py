@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,12 +18,15 @@ from wallets.chains.base import (
 TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
 
+PADDING: Final = "0x" + "0" * 24
+"""What stands before an address in a topic."""
+
 _TRANSFER_TOPICS: Final = 3
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
+# Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
+_ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
 _REMEMBERED: Final = 4_096
-_PADDED: Final = "0x" + "0" * 24
 _LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
 
 
@@ -122,13 +125,18 @@ def transfer_logs(
     by_key: Mapping[bytes, Iterable[Mapping[str, Any]]],
     *,
     tokens: Mapping[str, object],
+    paddings: tuple[str, ...] = (PADDING,),
 ) -> list[TransferLog]:
     """Read the logs that are for us, leaving out other emitters, zero amounts and transfers to oneself.
 
-    `by_key` holds them by recipient; `tokens` are the allow-listed contracts in lower case. Raises
-    MalformedAnswerError, ReorgDuringReadError.
+    `by_key` holds them by recipient; `tokens` are the allow-listed contracts in lower case; one of `paddings` stands
+    before each address. Raises MalformedAnswerError, ReorgDuringReadError.
     """
-    read = (_transfer_log(log, key) for key, logs in by_key.items() for log in logs)
+    read = (
+        _transfer_log(log, key, paddings)
+        for key, logs in by_key.items()
+        for log in logs
+    )
     return [
         log
         for log in read
@@ -136,18 +144,20 @@ def transfer_logs(
     ]
 
 
-def _transfer_log(log: Mapping[str, Any], recipient: bytes) -> TransferLog:
+def _transfer_log(
+    log: Mapping[str, Any], recipient: bytes, paddings: tuple[str, ...]
+) -> TransferLog:
     if log.get("removed") not in (None, False):
         raise ReorgDuringReadError("a log was removed while it was read")
     _, sender_topic, recipient_topic = log["topics"]
-    if not recipient_topic.startswith(_PADDED):
+    if not recipient_topic.startswith(paddings):
         _refuse("a topic is longer than an address")
     return TransferLog(
         tx_hash=word(log.get("transactionHash")),
         log_index=quantity(log.get("logIndex")),
         token=_address_of(_text(log.get("address"), "an address is not an address")),
         units=int(word(log.get("data")), 16),
-        sender=_address_topic(sender_topic),
+        sender=_address_topic(sender_topic, paddings),
         recipient=recipient,
         height=quantity(log.get("blockNumber")),
         block_hash=word(log.get("blockHash")),
@@ -199,16 +209,57 @@ def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
     return ReceiptPositions(block_hash=block_hash, by_log_index=by_log_index)
 
 
+class ToldTransfer(NamedTuple):
+    """What a receipt tells of a transfer. `token` is the emitter in lower case."""
+
+    position: int
+    token: str
+    units: int
+    recipient: bytes
+    block_hash: str
+
+
+def told_transfers(
+    receipt: Any, *, tx_hash: str, tokens: Collection[str]
+) -> frozenset[ToldTransfer]:
+    """Return the transfers of some tokens (lower case) that a receipt tells of.
+
+    None where the node has no receipt, or of a failed transaction. Raises MalformedAnswerError.
+    """
+    if receipt is None or _field(receipt, "status") == "0x0":
+        return frozenset()
+    places = receipt_positions(receipt, tx_hash=tx_hash)
+    return frozenset(
+        ToldTransfer(
+            position=places.by_log_index[index],
+            token=token,
+            units=int(word(entry.get("data")), 16),
+            recipient=bytes.fromhex(word(entry["topics"][2])[26:]),
+            block_hash=places.block_hash,
+        )
+        for entry in receipt["logs"]
+        if (index := quantity(entry["logIndex"])) in places.by_log_index
+        # Strangers' contracts may write what they like beside our tokens' logs.
+        and (token := _address_of(_text(entry.get("address"), "no emitter"))) in tokens
+    )
+
+
+def _field(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict):
+        _refuse("an answer is not an object")
+    return answer.get(name)
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _address_of(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         _refuse("an address is not an address")
-    return text.lower()
+    return f"0x{text[-40:].lower()}"
 
 
-def _address_topic(answer: Any) -> bytes:
+def _address_topic(answer: Any, paddings: tuple[str, ...]) -> bytes:
     text = word(answer)
-    if not text.startswith(_PADDED):
+    if not text.startswith(paddings):
         _refuse("a topic is longer than an address")
     return bytes.fromhex(text[26:])
 

@@ -19,6 +19,9 @@ from wallets.chains.base import (
 CONNECT_SECONDS: Final = 2.0
 TOTAL_SECONDS: Final = 10.0
 MOST_BYTES: Final = 16 * 1024 * 1024
+MOST_IN_BATCH: Final = 100
+"""java-tron takes as many."""
+
 _PIECE_BYTES: Final = 256 * 1024
 _LONGEST_MESSAGE: Final = 120
 _WHOLE_BATCH: Final = "a batch"
@@ -32,6 +35,33 @@ _RANGE: Final = re.compile(
 _BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
 
 Call = tuple[str, list[Any]]
+
+# What servers that know no batches, or none so large, answer to one; go-ethereum's own and others' codes.
+_NO_BATCH_STATUSES: Final = frozenset({400, 405, 411, 413, 415, 422, 500, 501})
+_NO_BATCH_CODES: Final = frozenset({-32700, -32600, -32601, -32602})
+_RATE_CODES: Final = frozenset({429, -32005, -32029, -32097})
+# 403 stands for a wrong key as well; either way it is of no use to ask again at once.
+_RATE_STATUSES: Final = frozenset({403, 429})
+_BAN_SECONDS: Final = 30.0
+_SUSPENDED: Final = re.compile(rb"suspended for ([0-9]{1,4}) ?s")
+_BUSY: Final = "lack of computing resources"
+_BUSY_SECONDS: Final = 2.0
+
+
+class RefusedError(ChainUnavailableError):
+    """The node is well and refuses this question, by an error of JSON-RPC that is not about our rate."""
+
+
+class BatchRefusedError(RangeTooLargeError):
+    """The node does not take a batch of this size, or none at all."""
+
+
+class _StatusError(ChainUnavailableError):
+    def __init__(
+        self, message: str, *, status: int, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.status = status
 
 
 class Node:
@@ -50,7 +80,9 @@ class Node:
         self.label = f"{parts.scheme}://{host}{port}"
         self._base, self._query = f"{self.label}{parts.path}", parts.query
         self._target = _target(f"{self.label}{parts.path or '/'}", self._query)
-        self._secrets = [*_secret_parts(url), *(headers or {}).values()]
+        # Of "Bearer ..." the key alone is secret.
+        keys = [value.rpartition(" ")[2] for value in (headers or {}).values()]
+        self._secrets = [*_secret_parts(url), *keys]
         sent = {
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
@@ -65,6 +97,8 @@ class Node:
         )
         # What providers count: each part of a batch is one.
         self.requests = 0
+        # What whoever asks in batches has learned.
+        self.most_in_batch = MOST_IN_BATCH
         self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
     def call(
@@ -100,14 +134,16 @@ class Node:
     ) -> list[Any]:
         """Ask several things in one HTTP request; the results are in the order of the calls.
 
-        Raises what `call` does, for the whole batch if any part of it fails.
+        Raises what `call` does, for the whole batch if any part of it fails, and BatchRefusedError.
         """
         self.requests += len(calls)
         requests = [_request(number, call) for number, call in enumerate(calls)]
-        answers = self._post(requests, seconds)
-        if isinstance(answers, dict):
-            raise self._refusal(answers.get("error"), _WHOLE_BATCH)
-        if not isinstance(answers, list) or len(answers) != len(calls):
+        answers = self._post_batch(requests, seconds)
+        if isinstance(answers, dict) and answers.get("error") is not None:
+            raise self._refusal(answers["error"], _WHOLE_BATCH)
+        if not isinstance(answers, list):
+            raise BatchRefusedError(f"{self.label} answers a batch with one thing")
+        if len(answers) != len(calls):
             raise self._malformed("a batch was not answered whole")
         by_id = {
             answer["id"]: answer
@@ -126,6 +162,14 @@ class Node:
     def _post(self, request: Any, seconds: float) -> Any:
         return self._send("POST", self._target, orjson.dumps(request), seconds)
 
+    def _post_batch(self, requests: Sequence[Any], seconds: float) -> Any:
+        try:
+            return self._post(requests, seconds)
+        except _StatusError as error:
+            if error.status in _NO_BATCH_STATUSES:
+                raise BatchRefusedError(str(error)) from None
+            raise
+
     def _send(self, verb: str, target: str, body: bytes | None, seconds: float) -> Any:
         try:
             status, retry_after, answer = self._exchange(verb, target, body, seconds)
@@ -134,9 +178,10 @@ class Node:
             raise ChainUnavailableError(
                 f"{self.label} does not answer ({type(error).__name__})"
             ) from None
-        if status == 429:
+        if status in _RATE_STATUSES:
             raise ChainUnavailableError(
-                f"{self.label} limits our rate", retry_after=retry_after
+                f"{self.label} limits our rate (HTTP status {status})",
+                retry_after=retry_after or _suspension(status, answer),
             )
         return self._parse(status, answer)
 
@@ -174,16 +219,24 @@ class Node:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError:
             answer = None
+        if isinstance(answer, dict) and isinstance(answer.get("Error"), str):
+            raise self._servlet_error(answer["Error"])
         # Some providers wrap a JSON-RPC error into an HTTP one.
         if status == 200 and answer is not None:
             return answer
         if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
             return answer
         if status != 200:
-            raise ChainUnavailableError(
-                f"{self.label} answers with HTTP status {status}"
+            raise _StatusError(
+                f"{self.label} answers with HTTP status {status}", status=status
             )
         raise self._malformed("the answer is not JSON")
+
+    def _servlet_error(self, message: str) -> ChainUnavailableError:
+        """Tell what java-tron says outside of JSON-RPC, with HTTP status 200: most often that it is too busy for us."""
+        wait = _BUSY_SECONDS if _BUSY in message else None
+        told = f"{self.label} refuses: {self._clean(message)}"
+        return ChainUnavailableError(told, retry_after=wait)
 
     def _result(self, answer: Any, method: str, number: int) -> Any:
         if not isinstance(answer, dict):
@@ -204,9 +257,14 @@ class Node:
         )
         if method == "eth_getLogs" and _RANGE.search(message):
             return RangeTooLargeError(told)
-        if method == _WHOLE_BATCH and _BATCH.search(message):
-            return RangeTooLargeError(told)
-        return ChainUnavailableError(told, retry_after=_retry_hint(error))
+        if method == _WHOLE_BATCH and (
+            _BATCH.search(message) or code in _NO_BATCH_CODES
+        ):
+            return BatchRefusedError(told)
+        wait = _retry_hint(error)
+        if wait is not None or code in _RATE_CODES:
+            return ChainUnavailableError(told, retry_after=wait)
+        return RefusedError(told, retry_after=None)
 
     def _malformed(self, message: str) -> MalformedAnswerError:
         return MalformedAnswerError(f"{self.label}: {message}")
@@ -240,6 +298,13 @@ def _request(number: int, call: Call) -> dict[str, Any]:
 def _seconds(text: str | None) -> float | None:
     """Read a Retry-After of whole seconds; its other form, a date, is not worth the trouble."""
     return float(text) if text and re.fullmatch(r"[0-9]{1,4}", text) else None
+
+
+def _suspension(status: int, body: bytes) -> float | None:
+    """How long TronGrid keeps us out, which says so in the body; every request before then prolongs it."""
+    if found := _SUSPENDED.search(body):
+        return float(found[1])
+    return _BAN_SECONDS if status == 403 else None
 
 
 def _retry_hint(error: dict[str, Any]) -> float | None:

@@ -182,6 +182,7 @@ _TRON: Final = ChainFacts(
     exact_amount_required=True,
     confirm_seconds=60,
     block_seconds=3,
+    # Solidified blocks are final; this deep where a node does not tell which they are.
     confirmations=20,
     gas_tier="medium",
     priority=4,

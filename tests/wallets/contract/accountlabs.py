@@ -1,0 +1,148 @@
+"""Solana and TON in the laboratory."""
+
+from solders.instruction import AccountMeta, Instruction
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
+
+from tests.nodes.solana import programs
+from tests.nodes.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
+from tests.nodes.ton.messages import Payment as JettonPayment
+from tests.nodes.ton.node import TonNode
+from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
+from wallets.addresses import address_key
+from wallets.chains.adapters import open_pool
+from wallets.chains.base import BlockRef
+from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.solana import SolanaAdapter
+from wallets.chains.specs import Family
+from wallets.chains.ton import TonAdapter
+
+_APPROVE = 4
+
+
+class SolanaLab(AccountLab):
+    """A chain over LiteSVM."""
+
+    # All there can ever be of a token, less what the payer has.
+    huge_units = 2**64 - 1 - PAYER_UNITS
+
+    def __init__(self, node: SolanaNode) -> None:
+        self._node = node
+
+    @property
+    def url(self) -> str:
+        return self._node.url
+
+    def spec(self, *urls: str) -> ChainSpec:
+        return load_chains("local", {"SOLANA_RPC_URLS": ",".join(urls)})["solana"]
+
+    def open(self, *urls: str, page: int) -> Adapter:
+        spec = self.spec(*urls)
+        return SolanaAdapter(spec, open_pool(spec), page=page)
+
+    def create_wallet(self) -> Wallet:
+        pair = Keypair()
+        self._node.airdrop(str(pair.pubkey()))
+        return Wallet(bytes(pair.pubkey()), str(pair.pubkey()), pair)
+
+    def pay(self, *payments: tuple[Wallet, int]) -> None:
+        self._node.pay_all([Payment(to.address, units) for to, units in payments])
+
+    def pay_huge(self, wallet: Wallet) -> None:
+        self._node.fund(str(self._node.payer.pubkey()), self.huge_units)
+        self.pay((wallet, self.huge_units))
+
+    def pay_fake(self, wallet: Wallet, units: int) -> None:
+        fake = self._node.create_token()
+        self._node.fund(str(self._node.payer.pubkey()), units, token=fake)
+        self._node.pay(wallet.address, units, token=fake)
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+        self._node.fail(wallet.address, units)
+
+    def approve(self, wallet: Wallet, units: int) -> None:
+        # By the wallet itself, so that its own token account is listed with the transaction.
+        owner, mint = wallet.secret.pubkey(), Pubkey.from_string(USDC)
+        account = programs.token_account(owner, mint)
+        order = Instruction(
+            programs.TOKEN,
+            bytes([_APPROVE]) + units.to_bytes(8, "little"),
+            [
+                AccountMeta(account, is_signer=False, is_writable=True),
+                AccountMeta(self._node.payer.pubkey(), False, False),
+                AccountMeta(owner, is_signer=True, is_writable=False),
+            ],
+        )
+        made = programs.create_account(owner, owner, mint, program=programs.TOKEN)
+        self._node.send(made, order, payer=wallet.secret)
+
+    def pay_oneself(self, wallet: Wallet, units: int) -> None:
+        self._node.pay_all([Payment(wallet.address, units)], payer=wallet.secret)
+
+    def wait(self, blocks: int) -> None:
+        self._node.advance(blocks)
+
+    def fork(self, since: BlockRef) -> None:
+        self._node.rollback(self._node.slot() - since.height)
+        self._node.advance()
+
+    def go_back(self, to: BlockRef) -> None:
+        self._node.rewind(self._node.slot("confirmed") - to.height)
+
+
+class TonLab(AccountLab):
+    """A chain over the TON sandbox."""
+
+    # A message's amount is of at most 120 bits.
+    huge_units = 2**119
+    impossible = {
+        "approve": "a jetton wallet obeys its owner alone: there are no allowances"
+    }
+
+    def __init__(self, node: TonNode) -> None:
+        self._node = node
+
+    @property
+    def url(self) -> str:
+        return self._node.url
+
+    def spec(self, *urls: str) -> ChainSpec:
+        settings = {"TON_RPC_URLS": ",".join(urls), "TON_TOKEN_USDT": self._node.usdt}
+        return load_chains("local", settings)["ton"]
+
+    def open(self, *urls: str, page: int) -> Adapter:
+        spec = self.spec(*urls)
+        return TonAdapter(spec, open_pool(spec), page=page)
+
+    def create_wallet(self) -> Wallet:
+        made = self._node.create_wallet()
+        return Wallet(address_key(made.address, family=Family.TON), made.address, made)
+
+    def pay(self, *payments: tuple[Wallet, int]) -> None:
+        self._node.send([JettonPayment(to.address, units) for to, units in payments])
+
+    def pay_huge(self, wallet: Wallet) -> None:
+        self._node.mint(self._node.payer.address, self.huge_units)
+        self.pay((wallet, self.huge_units))
+
+    def pay_fake(self, wallet: Wallet, units: int) -> None:
+        assert self._node.pay(wallet.address, units, jetton=self._node.fake)
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+        pauper = self._node.create_wallet(units=1)
+        assert not self._node.pay(wallet.address, units, payer=pauper)
+
+    def approve(self, wallet: Wallet, units: int) -> None:
+        raise NotImplementedError(self.impossible["approve"])
+
+    def pay_oneself(self, wallet: Wallet, units: int) -> None:
+        self._node.pay(wallet.address, units, payer=wallet.secret)
+
+    def wait(self, blocks: int) -> None:
+        self._node.advance(blocks)
+
+    def fork(self, since: BlockRef) -> None:
+        self._node.roll_back(self._node.head() - since.height)
+
+    def go_back(self, to: BlockRef) -> None:
+        self._node.roll_back(self._node.head() - to.height)

@@ -1,0 +1,107 @@
+"""Ethereum and its kin in the laboratory, Tron among them."""
+
+from eth_account import Account
+
+from tests.nodes import tokens
+from tests.nodes.abi import encode_call
+from tests.nodes.anvil import Anvil, FundedAccount
+from tests.nodes.local_chain import payer
+from tests.nodes.tron import USDT, TronNode
+from tests.nodes.tron.addresses import to_base58, to_hex
+from tests.wallets.contract.labs import BlockLab, Wallet
+from tests.wallets.evmkin import spec_of
+from wallets.chains.base import BlockRef
+from wallets.chains.registry import ChainSpec
+
+RICH = hex(10**20)
+
+
+class EvmLab(BlockLab):
+    """A chain of anvil's; `token` is what its merchants take."""
+
+    huge_units = 2**255
+    symbol = "USDC"
+
+    def __init__(self, chain: str, anvil: Anvil) -> None:
+        self.chain = chain
+        self.anvil = anvil
+        self.token = tokens.token_address("USDC")
+
+    @property
+    def url(self) -> str:
+        return self.anvil.url
+
+    def spec(self, *urls: str) -> ChainSpec:
+        return spec_of(self.chain, *urls, network="local")
+
+    def create_wallet(self) -> Wallet:
+        made = Account.create()
+        self.anvil.rpc("anvil_setBalance", made.address, RICH)
+        account = FundedAccount(made.address, made.key.to_0x_hex())
+        return Wallet(
+            bytes.fromhex(made.address[2:]), self.write(made.address), account
+        )
+
+    def write(self, address: str) -> str:
+        """An address as people see it."""
+        return address
+
+    def pay(self, *payments: tuple[Wallet, int]) -> None:
+        pays = [(wallet.secret.address, units) for wallet, units in payments]
+        if len(pays) == 1:
+            tokens.transfer(self.anvil, payer(self.anvil), self.token, *pays[0])
+        else:
+            tokens.transfer_many(self.anvil, payer(self.anvil), self.token, pays)
+
+    def pay_huge(self, wallet: Wallet) -> None:
+        rich = payer(self.anvil)
+        tokens.mint(self.anvil, self.token, rich.address, self.huge_units)
+        self.pay((wallet, self.huge_units))
+
+    def pay_fake(self, wallet: Wallet, units: int) -> None:
+        fake = tokens.deploy_token(self.anvil, self.symbol, salt=tokens.FAKE)
+        rich = payer(self.anvil)
+        tokens.mint(self.anvil, fake, rich.address, units)
+        tokens.transfer(self.anvil, rich, fake, wallet.secret.address, units)
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+        pauper = self.create_wallet().secret
+        data = encode_call("transfer(address,uint256)", wallet.secret.address, units)
+        sent = self.anvil.send(pauper, to=self.token, data=data)
+        assert self.anvil.receipt(sent)["status"] == "0x0"
+
+    def approve(self, wallet: Wallet, units: int) -> None:
+        signature = "approve(address,uint256)"
+        to = wallet.secret.address
+        tokens.execute(self.anvil, payer(self.anvil), self.token, signature, to, units)
+
+    def pay_oneself(self, wallet: Wallet, units: int) -> None:
+        account = wallet.secret
+        tokens.transfer(self.anvil, account, self.token, account.address, units)
+
+    def wait(self, blocks: int) -> None:
+        self.anvil.mine(blocks)
+
+    def fork(self, since: BlockRef) -> None:
+        self.anvil.reorg(self.anvil.block_number() - since.height)
+
+    def go_back(self, to: BlockRef) -> None:
+        self.anvil.shorten(self.anvil.block_number() - to.height)
+
+
+class TronLab(EvmLab):
+    """The stand-in for a Tron node."""
+
+    symbol = "USDT"
+
+    def __init__(self, node: TronNode) -> None:
+        super().__init__("tron", node.anvil)
+        self._node = node
+        self.token = to_hex(USDT)
+
+    @property
+    def url(self) -> str:
+        return self._node.url
+
+    def write(self, address: str) -> str:
+        return to_base58(address)

@@ -1,0 +1,165 @@
+"""A node that fails in the middle of a reading: every chain's reader tells the truth then, or raises ChainError."""
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
+from tests.wallets.contract.labs import Lab, Wallet
+from wallets.chains.base import (
+    BlockRef,
+    ChainError,
+    ChainUnavailableError,
+    TokenTransfer,
+)
+
+MEGABYTE = 2**20
+MUTATIONS = 60
+NONSENSE: list[Any] = [None, "", "x", -1, 10**30, 1.5, True, [], {}, [None], "\0" * 9]
+
+
+def answering(body: bytes, **options: Any) -> Fault:
+    """Answer everything with these bytes."""
+    return lambda target, answer: Answer(body, **options)
+
+
+def cut_off(target: str, answer: Answer) -> Answer:
+    """Break off in the middle."""
+    return Answer(answer.body, cut=max(len(answer.body) // 2, 1))
+
+
+def ended_early(target: str, answer: Answer) -> Answer:
+    """Send half, and claim that it is all."""
+    return Answer(answer.body[: len(answer.body) // 2])
+
+
+FAULTS: dict[str, Fault] = {
+    "rate limit": answering(b"slow down", status=429, headers={"Retry-After": "7"}),
+    "html": answering(b"<html>502 Bad Gateway</html>"),
+    "nothing": answering(b""),
+    "null": answering(b"null"),
+    "an empty object": answering(b"{}"),
+    "an empty list": answering(b"[]"),
+    "a text": answering(b'"0x1"'),
+    "not utf-8": answering(b"\xff\xfe{}"),
+    "deep nesting": answering(b"[" * 100_000),
+    "500": answering(b"oops", status=500),
+    "403": answering(b"go away", status=403),
+    "cut off": cut_off,
+    "ended early": ended_early,
+    "10 MB of garbage": answering(b"x" * 10 * MEGABYTE),
+    "17 MB": lambda target, answer: Answer(answer.body + b" " * 17 * MEGABYTE),
+}
+
+
+class Scene:
+    """A wallet that got 25 units, seen through a proxy."""
+
+    def __init__(self, lab: Lab, proxy: HttpProxy) -> None:
+        self.lab, self.proxy = lab, proxy
+        self.wallet: Wallet = lab.create_wallet()
+        self.since: BlockRef = lab.mark()
+        lab.pay((self.wallet, 25))
+        before = proxy.requests
+        assert self.look(honest) == [25]
+        self.requests = proxy.requests - before
+
+    def look(self, fault: Fault) -> list[int]:
+        """Read with a reader of its own, while the node fails so. Raises ChainError."""
+        return [transfer.units for transfer in self.read(fault)]
+
+    def read(self, fault: Fault) -> list[TokenTransfer]:
+        """As `look`, and return the transfers."""
+        self.proxy.fault = fault
+        with self.lab.opened(self.proxy.url) as adapter:
+            return self.lab.observe(adapter, self.since, self.wallet)
+
+
+@pytest.fixture
+def scene(lab: Lab) -> Iterator[Scene]:
+    with HttpProxy(lab.url) as proxy:
+        yield Scene(lab, proxy)
+
+
+def after(healthy: int, fault: Fault, *, only_once: bool = False) -> Fault:
+    """Answer so many requests honestly before the fault."""
+    count = 0
+
+    def change(target: str, answer: Answer) -> Answer:
+        nonlocal count
+        count += 1
+        is_struck = count == healthy + 1 or (count > healthy and not only_once)
+        return fault(target, answer) if is_struck else answer
+
+    return change
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_reader_that_cannot_read_raises_and_the_payment_is_read_later(
+    scene: Scene, fault: Fault
+) -> None:
+    for healthy in range(scene.requests):
+        with pytest.raises(ChainError):
+            scene.look(after(healthy, fault))
+    assert scene.look(honest) == [25]
+
+
+def test_a_rate_limit_tells_how_long_to_wait(scene: Scene) -> None:
+    with pytest.raises(ChainUnavailableError) as caught:
+        scene.look(FAULTS["rate limit"])
+    assert caught.value.retry_after == 7
+
+
+def test_an_answer_of_ten_megabytes_is_still_the_truth(scene: Scene) -> None:
+    def padded(target: str, answer: Answer) -> Answer:
+        return Answer(answer.body + b" " * 10 * MEGABYTE)
+
+    assert scene.look(padded) == [25]
+
+
+def test_a_field_of_nonsense_is_refused_or_does_not_matter(scene: Scene) -> None:
+    chance = random.Random(7)
+    refused = 0
+    for _ in range(MUTATIONS):
+        healthy = chance.randrange(scene.requests)
+        mutation = after(healthy, with_nonsense(chance), only_once=True)
+        try:
+            found = scene.read(mutation)
+        except ChainError:
+            refused += 1
+        else:
+            for transfer in found:
+                assert type(transfer.units) is int
+                assert transfer.units > 0
+                assert transfer.recipient_key == scene.wallet.key
+    assert refused
+
+
+def with_nonsense(chance: random.Random) -> Fault:
+    """Put nonsense into one place of the answer."""
+
+    def fault(target: str, answer: Answer) -> Answer:
+        document = [json.loads(answer.body)]
+        container, key = chance.choice(list(places(document)))
+        container[key] = chance.choice(NONSENSE)
+        return Answer(json.dumps(document[0]).encode())
+
+    return fault
+
+
+def places(container: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a document in which a value stands."""
+    keys = container if isinstance(container, dict) else range(len(container))
+    for key in list(keys):
+        yield container, key
+        if isinstance(container[key], dict | list):
+            yield from places(container[key])
+
+
+def test_a_request_that_fails_alone_is_not_half_of_an_answer(scene: Scene) -> None:
+    for healthy in range(scene.requests):
+        with pytest.raises(ChainError):
+            scene.look(after(healthy, FAULTS["nothing"], only_once=True))

@@ -1,0 +1,330 @@
+"""Reads jetton transfers from TON through toncenter's HTTP interface, version 3.
+
+A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, ours, and the owner of ours. An index lists
+it by the second of them. What counts is the third, which took it or did not. Whether the fourth was told of it
+(`transfer_notification`) does not matter: wallets attach one nanoton to that, which does not pay for running anything.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from wallets.addresses import address_key
+from wallets.chains import ton_decode as decode
+from wallets.chains.base import (
+    Account,
+    AccountReading,
+    BlockRef,
+    ChainMismatchError,
+    Head,
+    RangeTooLargeError,
+    TokenTransfer,
+)
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc import Node
+from wallets.chains.specs import Family, Network
+from wallets.chains.ton_decode import Listed, Place, Receipt
+from wallets.chains.ton_matching import by_hour, identity, matched, read_message
+from wallets.chains.ton_memory import TonMemory
+from wallets.chains.ton_progress import (
+    earliest,
+    held_since,
+    listed_since,
+    received,
+    through,
+)
+from wallets.chains.ton_questions import (
+    AT_ONCE,
+    PAGE,
+    ask_block_before,
+    ask_genesis,
+    ask_head,
+    ask_height,
+    ask_network,
+    ask_wallets,
+    list_receipts,
+    list_transfers,
+    seconds,
+    written_address,
+)
+
+NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
+"""`global_id` of every block; configuration parameter 19 of the network."""
+
+# Receipts come later than what they are of, and are read up to some time where there are very many.
+_RECEIPT_SECONDS: Final = 60
+_SURVEY_EVERY: Final = 5.0
+# Indexers are seconds behind each other; this is twenty.
+_SLACK_BLOCKS: Final = 50
+_LAG_REST: Final = 10.0
+
+
+class TonAdapter:
+    """TON through a pool of toncenter nodes. `page` is how many rows are asked for at once."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        pool: RpcPool,
+        *,
+        page: int = PAGE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._page = page
+        self._clock = clock
+        self._masters = {
+            address_key(token.address, family=Family.TON): token
+            for token in spec.tokens.values()
+        }
+        self._memory = TonMemory()
+        self._next_survey = 0.0
+        self._height_elsewhere = -1
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent to nodes so far."""
+        return self._pool.requests
+
+    @property
+    def accounts_at_once(self) -> int:
+        """As many as one request names."""
+        return AT_ONCE
+
+    def head(self) -> Head:
+        """Return the newest masterchain block; now and then compare it with the other nodes', and prefer who is ahead."""
+        block = self._pool.run(ask_head)
+        if self._clock() >= self._next_survey:
+            self._height_elsewhere = max(self._pool.survey(ask_height), default=-1)
+            self._next_survey = self._clock() + _SURVEY_EVERY
+        agreed = block.height + _SLACK_BLOCKS >= self._height_elsewhere
+        if not agreed:
+            self._pool.rest_current(_LAG_REST)
+        return Head(block=block, agreed=agreed)
+
+    def genesis(self) -> str:
+        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        self._pool.doubt()
+        self._memory.clear()
+        return self._pool.run(ask_genesis)
+
+    def final_height(self, head: Head, *, read_height: int) -> int:
+        """Return the newest final height: masterchain blocks are signed before they are told of, and never undone.
+
+        A block that has another above it was taken up by the network, whatever this node saw of it first.
+        """
+        return head.block.height - self._spec.confirmations
+
+    def finalized(self) -> int:
+        """Return the newest masterchain block that has another above it: TON has no later stage."""
+        return self._pool.run(ask_head).height - 1
+
+    def read_accounts(
+        self, accounts: Sequence[Account], *, head: Head
+    ) -> list[AccountReading]:
+        """Read accounts whole, all of them on one node.
+
+        A transfer that is listed and has no receipt yet keeps its account's reading where it was, for ten minutes at most.
+        """
+        if not accounts:
+            return []
+        return self._pool.run(lambda node: self._read(node, accounts, head.block))
+
+    def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which transfers' receipts no node knows, though each has the masterchain blocks they were in."""
+        if not transfers:
+            return []
+        known = self._pool.each(lambda node: self._may_know(node, transfers))
+        return [not any(each) for each in zip(*known, strict=True)]
+
+    def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
+        """Ask a node that is not in use which of these it knows, just as they are, in a masterchain block."""
+        return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _read(
+        self, node: Node, accounts: Sequence[Account], head: BlockRef
+    ) -> list[AccountReading]:
+        listed, cut = self._listed(node, accounts, head)
+        known = self._memory.recall(node.label, listed)
+        wanted = [row for row in listed if row.tx_hash not in known]
+        if wanted:
+            receipts, other_cut = self._receipts(node, wanted)
+            cut = earliest(cut, other_cut)
+            settled = self._settled(listed, receipts)
+            self._memory.keep(node.label, settled)
+            known |= settled
+        end = head if cut is None else _end(node, accounts, cut)
+        held = held_since(listed, known, head=head, end=end)
+        before = ask_block_before(node, min(held.values())) if held else None
+        return [
+            AccountReading(
+                key=account.key,
+                through=through(
+                    account, before if account.key in held else end, head=head
+                ),
+                transfers=received(account, listed, known, head=head),
+            )
+            for account in accounts
+        ]
+
+    def _listed(
+        self, node: Node, accounts: Sequence[Account], head: BlockRef
+    ) -> tuple[list[Listed], int | None]:
+        """Return what is listed for accounts since they were read; and the time from which on some is missing."""
+        since = {account.key: listed_since(account) for account in accounts}
+        found: dict[str, Listed] = {}
+        cut: int | None = None
+        for master in self._masters:
+            rows, its_cut = list_transfers(
+                node, since, master=master, since=min(since.values()), page=self._page
+            )
+            cut = earliest(cut, its_cut)
+            found |= {row.tx_hash: row for row in rows}
+        newest = seconds(head.time)
+        return [
+            row for row in found.values() if since[row.recipient] <= row.time <= newest
+        ], cut
+
+    def _receipts(
+        self, node: Node, listed: Sequence[Listed]
+    ) -> tuple[dict[Place, list[Receipt]], int | None]:
+        """Return what the owners' jetton wallets were sent since the first of these transfers."""
+        places = {(row.recipient, row.master) for row in listed}
+        wallets = self._wallets(node, places)
+        since = max(min(row.time for row in listed) - _RECEIPT_SECONDS, 0)
+        receipts, cut = list_receipts(
+            node, set(wallets.values()), since=since, page=self._page
+        )
+        found: dict[Place, list[Receipt]] = {place: [] for place in wallets}
+        owned = {wallet: place for place, wallet in wallets.items()}
+        for receipt in receipts:
+            found[owned[receipt.account]].append(receipt)
+        return found, None if cut is None else cut - _RECEIPT_SECONDS
+
+    def _wallets(self, node: Node, places: Collection[Place]) -> dict[Place, bytes]:
+        """Return the jetton wallets of owners, those that exist."""
+        known = self._memory.wallets(node.label, places)
+        for master in self._masters:
+            asked = {place for place in places if place not in known}
+            owners = {owner for owner, its_master in asked if its_master == master}
+            if not owners:
+                continue
+            answer = ask_wallets(node, owners, master=master)
+            found = {(owner, master): wallet for owner, wallet in answer.items()}
+            self._memory.keep_wallets(node.label, found)
+            known |= found
+        return known
+
+    def _settled(
+        self,
+        listed: Sequence[Listed],
+        receipts: Mapping[Place, Sequence[Receipt]],
+    ) -> dict[str, TokenTransfer | None]:
+        """Return by listed hash what a receipt in a masterchain block decided; None for what is no payment."""
+        return {
+            row.tx_hash: self._transfer(place, receipt)
+            for place, row, receipt in matched(listed, receipts)
+            if receipt.height is not None
+        }
+
+    def _transfer(self, place: Place, receipt: Receipt) -> TokenTransfer | None:
+        """Return what was received; None for nothing, and for what an owner sent to itself."""
+        owner, master = place
+        if not receipt.succeeded:
+            return None
+        message = read_message(receipt)
+        if not message.units or message.sender == owner:
+            return None
+        token, height = self._masters[master], receipt.height or 0
+        return TokenTransfer(
+            chain=self._spec.name,
+            # The receipt's own: there is one for each transfer, and explorers show its whole trace.
+            tx_hash=receipt.tx_hash,
+            position=0,
+            token=token.symbol,
+            token_address=token.address,
+            units=message.units,
+            sender=self._written(message.sender or receipt.source),
+            recipient_key=owner,
+            recipient=self._written(owner),
+            block_height=height,
+            block_hash=decode.block_name(height),
+            block_time=decode.moment(receipt.time),
+            labels=(message.comment,) if message.comment else (),
+        )
+
+    def _written(self, key: bytes) -> str:
+        is_testnet = self._spec.network is Network.TESTNET
+        return written_address(key, is_testnet=is_testnet)
+
+    def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        known = self._known(node, transfers)
+        return [
+            (found := known.get(identity(transfer))) is not None
+            and found.height == transfer.block_height
+            and read_message(found).units == transfer.units
+            for transfer in transfers
+        ]
+
+    def _may_know(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which of these a node knows, or does not have the blocks of."""
+        height = ask_height(node)
+        known = self._known(node, transfers)
+        return [
+            transfer.block_height > height or identity(transfer) in known
+            for transfer in transfers
+        ]
+
+    def _known(
+        self, node: Node, transfers: Sequence[TokenTransfer]
+    ) -> dict[tuple[Place, str], Receipt]:
+        """Return a node's successful receipts about these transfers."""
+        wallets = self._wallets(node, {identity(each)[0] for each in transfers})
+        owned = {wallet: place for place, wallet in wallets.items()}
+        found: dict[tuple[Place, str], Receipt] = {}
+        for some in by_hour(transfers):
+            receipts, cut = list_receipts(
+                node,
+                {wallets[p] for each in some if (p := identity(each)[0]) in wallets},
+                since=seconds(some[0].block_time),
+                until=seconds(some[-1].block_time),
+                page=self._page,
+            )
+            if cut is not None:
+                raise RangeTooLargeError(f"{node.label} has too much in one hour")
+            found |= {
+                (owned[each.account], each.tx_hash): each
+                for each in receipts
+                if each.succeeded
+            }
+        return found
+
+
+def has_network(network: Network) -> Callable[[Node], None] | None:
+    """Return what makes sure that a node is of this network; None where any chain will do."""
+    expected = NETWORK_IDS.get(network)
+    if expected is None:
+        return None
+
+    def identify(node: Node) -> None:
+        if ask_network(node) != expected:
+            raise ChainMismatchError(f"{node.label} is not of TON's {network}")
+
+    return identify
+
+
+def _end(node: Node, accounts: Sequence[Account], cut: int) -> BlockRef:
+    """Return the block up to which a listing is whole that breaks off at a time.
+
+    Raises RangeTooLargeError where that is nowhere beyond what is known.
+    """
+    end = ask_block_before(node, cut)
+    if end is None or all(end.height <= account.height for account in accounts):
+        raise RangeTooLargeError(f"{node.label} has too much at once")
+    return end
