@@ -32,6 +32,10 @@ _ID_OF = {
     "_CONFIRMATIONS": "wallets.E004",
     "_START_BLOCK": "wallets.E004",
     "_POLL_SECONDS": "wallets.E004",
+    "_REQUESTS_PER_MINUTE": "wallets.E004",
+    "_LARGE_AMOUNT_USD": "wallets.E004",
+    "_API_KEYS": "wallets.E002",
+    "_GRID_URLS": "wallets.E002",
 }
 _TOKEN_ID = "wallets.E005"  # noqa: S105 - a kind of mistake
 _HINT = "The docstring of wallets/chains/registry.py and docs/guide/configuration.md list the chain settings."
@@ -79,6 +83,7 @@ def _node_messages(spec: ChainSpec) -> Iterator[CheckMessage]:
     if len(spec.rpc_urls) == 1 and not spec.is_local:
         yield checks.Warning(
             f"{spec.title} is read from one node only.",
-            hint=f"Name a second provider in {setting}, for when the first fails.",
+            hint=f"Name a second provider in {setting}: for when the first fails, to notice what it leaves out, and because"
+            " large payments are believed on one node's word otherwise.",
             id="wallets.W002",
         )

@@ -41,6 +41,7 @@ class Migration(migrations.Migration):
                 ('height', models.BigIntegerField(null=True)),
                 ('height_time', models.DateTimeField(null=True)),
                 ('read_at', models.DateTimeField(null=True)),
+                ('last_error', models.CharField(blank=True, max_length=200)),
                 ('read_through_at', models.DateTimeField(null=True)),
             ],
         ),
@@ -64,6 +65,41 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='chaincursor',
             name='due_at',
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='accounts_read_at',
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='requests',
+            field=models.BigIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='requests_minute',
+            field=models.PositiveIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='reads',
+            field=models.BigIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='first_height',
+            field=models.BigIntegerField(null=True),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='reconciled_at',
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name='chaincursor',
+            name='disagreeing_since',
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
@@ -108,6 +144,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='accountcursor',
             index=models.Index(fields=['chain', 'read_at'], name='account_turn'),
+        ),
+        migrations.AddIndex(
+            model_name='accountcursor',
+            index=models.Index(fields=['chain', 'address'], name='account_by_address'),
         ),
         migrations.AddConstraint(
             model_name='accountcursor',

@@ -1,0 +1,50 @@
+"""A second look at one chain, beside its watcher and never in its way: large amounts, and what other sources tell."""
+
+import threading
+
+import structlog
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from wallets.chains.base import ChainError
+from wallets.chains.registry import ChainSpec
+from wallets.confirming import LargeAmounts
+from wallets.leases import LeaseLostError
+from wallets.reconciling import Reconciler
+
+log = structlog.get_logger(__name__)
+
+BEAT_SECONDS = 1.0
+
+
+def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
+    """Look again and again until `stop` is set, in the process and the name of the watcher `owner`. Survives any error."""
+    large = LargeAmounts(spec, owner=owner)
+    every = settings.RECONCILE_SECONDS
+    reconciler = Reconciler(spec, owner=owner, every=every)
+    try:
+        while not stop.wait(BEAT_SECONDS):
+            _beat(large, reconciler, spec)
+    finally:
+        large.close()
+        reconciler.close()
+        connection.close()
+
+
+def _beat(large: LargeAmounts, reconciler: Reconciler, spec: ChainSpec) -> None:
+    for look in (large.tick, reconciler.tick):
+        try:
+            look(now=timezone.now())
+        except LeaseLostError:
+            continue
+        except ChainError as error:
+            log.warning("no second look", chain=spec.name, error=str(error))
+        except DatabaseError as error:
+            # The server may have restarted: the next beat opens another connection.
+            connection.close()
+            log.warning("database failed", chain=spec.name, error=type(error).__name__)
+        except Exception:
+            log.exception("second look failed", chain=spec.name)
+            connection.close()
