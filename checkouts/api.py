@@ -1,6 +1,6 @@
 """The checkout API. Views translate; services decide."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -10,15 +10,17 @@ from rest_framework.response import Response
 from accounts.authentication import principal_of_request
 from checkouts import schemas
 from checkouts.forms import parse_choice, parse_create
-from checkouts.options import available_chains, chosen_option
+from checkouts.options import available_chains, check_choice, chosen_option
 from checkouts.selectors import (
     checkout_object,
     checkout_page,
     checkout_row,
     checkout_total,
     parse_filter,
+    reserved_amount,
 )
 from checkouts.services.creation import create_checkout
+from checkouts.services.reservations import choose_exact_amount
 from gateway.core.api import ApiView
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
@@ -58,7 +60,11 @@ class CheckoutCollection(ApiView):
             principal.merchant_id, principal.mode, wanted, now=now
         )
         body = checkout_object(created.row)
-        body["available_chains"] = available_chains(created.row, now=now)
+        # Creation reserves nothing; for a repeat something may have been chosen.
+        reserved = None if created.is_new else reserved_amount(created.row, now=now)
+        body["available_chains"] = available_chains(
+            created.row, reserved=reserved, now=now
+        )
         return Response(body, status=201 if created.is_new else 200)
 
     @extend_schema(
@@ -118,9 +124,16 @@ class CheckoutOptions(ApiView):
         },
     )
     def post(self, request: Request, checkout_id: str) -> Response:
-        """Choose a chain and token; the answer says where and how much to pay. Repeatable."""
+        """Choose a chain and token; the answer says where and how much to pay. Repeatable.
+
+        On a chain with `exactAmountRequired` this reserves the amount that identifies the checkout: the price and some digits
+        below a cent, the same on all such chains. An underpaid checkout gets a fresh amount for what is missing. 409
+        `capacity_exhausted`: all 9,999 amounts of this price are in use; offer another chain.
+        """
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         choice = parse_choice(json_body(request))
-        body: dict[str, Any] = chosen_option(row, choice, now=timezone.now())
-        return Response(body)
+        now = timezone.now()
+        needs_amount = check_choice(row, choice, now=now)
+        reserved = choose_exact_amount(row.id, now=now) if needs_amount else None
+        return Response(chosen_option(row, choice, reserved=reserved))

@@ -134,6 +134,15 @@ class Checkout(models.Model):
                 condition=Q(status__in=[str(status) for status in LIVE_IN_ORDER]),
                 name="checkout_live_by_amount",
             ),
+            # What is missing of them is their price now.
+            models.Index(
+                fields=["merchant", "mode"],
+                condition=Q(
+                    status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID],
+                    amount_received__gt=0,
+                ),
+                name="checkout_partly_paid",
+            ),
             # Those that expired lately may still be meant.
             models.Index(
                 fields=["merchant", "mode", "expires_at"],
@@ -221,6 +230,18 @@ class AmountReservation(models.Model):
                 fields=["merchant", "mode", "suffix"],
                 condition=Q(released_at=None),
                 name="reservation_by_suffix",
+            ),
+            # Whose exact amount it once was, should somebody pay it after days.
+            models.Index(
+                fields=["merchant", "mode", "price", "suffix"],
+                condition=Q(released_at__isnull=False),
+                name="reservation_released",
+            ),
+            # The release job, oldest first.
+            models.Index(
+                fields=["reserved_at"],
+                condition=Q(released_at=None),
+                name="reservation_held",
             ),
         ]
 

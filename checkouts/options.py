@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
+from checkouts.exactamounts import exact_units
 from checkouts.inputs import OptionChoice
+from checkouts.models import AmountReservation
 from checkouts.payloads import remaining_units
+from checkouts.payuris import PaymentRequest, payment_uri
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError, InvalidRequestError
@@ -14,17 +17,20 @@ from wallets.chains.registry import ChainSpec
 from wallets.networks import chain_spec
 
 
-def available_chains(checkout: CheckoutFacts, *, now: datetime) -> list[dict[str, Any]]:
+def available_chains(
+    checkout: CheckoutFacts, *, reserved: AmountReservation | None, now: datetime
+) -> list[dict[str, Any]]:
     """Return every option offered, sorted by priority; each shows its first token's payment.
 
-    Once the checkout takes no more money nobody is shown where to send it.
+    `reserved` is the exact amount held for what is due. Once the checkout takes no more money nobody is shown where to
+    send it.
     """
     specs = sorted(
         (chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority
     )
     shown = takes_money(checkout, now=now)
     return [
-        option(checkout, spec, checkout.offers[spec.name], is_payable=shown)
+        option(checkout, spec, token=None, reserved=reserved, is_payable=shown)
         for spec in specs
     ]
 
@@ -35,18 +41,29 @@ def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
     return is_unpaid and now < checkout.expires_at
 
 
+def offers_exact_amount(checkout: CheckoutFacts) -> bool:
+    """Whether one of the chains offered tells payments apart by their amount."""
+    return any(offer["address"] is None for offer in checkout.offers.values())
+
+
 def option(
     checkout: CheckoutFacts,
     spec: ChainSpec,
-    offer: Mapping[str, Any],
     *,
+    token: str | None,
+    reserved: AmountReservation | None,
     is_payable: bool,
-    token: str | None = None,
 ) -> dict[str, Any]:
-    """Return one chain option; on exact-amount chains address, amount and URI stay null until it is chosen."""
-    address = offer["address"] if is_payable else None
-    units = remaining_units(checkout)
-    chosen = token or offer["tokens"][0]
+    """Return one chain option, for its first token unless one is named.
+
+    On exact-amount chains address, amount and URI stay null until an amount is reserved. Tron has no payment URI.
+    """
+    offer = checkout.offers[spec.name]
+    request = (
+        payment_request(checkout, spec, token or offer["tokens"][0], reserved=reserved)
+        if is_payable
+        else None
+    )
     return {
         "chain": spec.name,
         "name": spec.title,
@@ -56,35 +73,49 @@ def option(
         "priority": spec.priority,
         "badge": spec.badge,
         "exactAmountRequired": spec.exact_amount_required,
-        "address": address,
-        "payAmount": format_token(from_units(units)) if address else None,
-        "paymentUri": payment_uri(spec, chosen, address, units) if address else None,
+        "address": request.address if request else None,
+        "payAmount": format_token(from_units(request.units)) if request else None,
+        "paymentUri": payment_uri(request) if request else None,
     }
 
 
-def payment_uri(spec: ChainSpec, token: str, address: str, units: int) -> str | None:
-    """Return an ERC-681 link: `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>`.
-
-    For an "open wallet" button only: wallets have sent money to the token contract after scanning such a link. None
-    where the settings no longer name the token.
-    """
-    known = spec.tokens.get(token)
-    if known is None:
+def payment_request(
+    checkout: CheckoutFacts,
+    spec: ChainSpec,
+    token: str,
+    *,
+    reserved: AmountReservation | None,
+) -> PaymentRequest | None:
+    """Return what is to be paid where on an offered chain; None while its exact amount is not reserved."""
+    offer: Mapping[str, Any] = checkout.offers[spec.name]
+    if offer["address"] is not None:
+        return PaymentRequest(
+            spec, token, address=offer["address"], units=remaining_units(checkout)
+        )
+    if reserved is None:
         return None
-    target = f"ethereum:{known.address}@{spec.chain_id}/transfer"
-    return f"{target}?address={address}&uint256={units}"
+    return PaymentRequest(
+        spec,
+        token,
+        address=offer["wallet"],
+        units=exact_units(reserved.price, reserved.suffix),
+        reference=bytes(reserved.reference),
+        memo=reserved.memo,
+        label=reserved.merchant.name,
+        message=checkout.description,
+    )
 
 
-def chosen_option(
+def check_choice(
     checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime
-) -> dict[str, Any]:
-    """Return the filled option a buyer chose.
+) -> bool:
+    """Return whether what a buyer chose needs an exact amount.
 
     Raises InvalidRequestError (chain_unsupported, token_unsupported) for what was not offered, ConflictError
     (state_conflict) where the checkout takes no more money.
     """
     offer = checkout.offers.get(choice.chain)
-    if offer is None or offer["address"] is None:
+    if offer is None:
         raise InvalidRequestError(
             f"{choice.chain} cannot be paid on for this checkout.",
             param="chain",
@@ -97,6 +128,26 @@ def chosen_option(
             code="token_unsupported",
         )
     if not takes_money(checkout, now=now):
-        raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
-    spec = chain_spec(choice.chain)
-    return option(checkout, spec, offer, is_payable=True, token=choice.token)
+        refuse_payment(checkout)
+    return offer["address"] is None
+
+
+def refuse_payment(checkout: CheckoutFacts) -> NoReturn:
+    """Raise the ConflictError (state_conflict) of a checkout that takes no more money."""
+    raise ConflictError(f"The checkout is {checkout.status} and takes no payment.")
+
+
+def chosen_option(
+    checkout: CheckoutFacts,
+    choice: OptionChoice,
+    *,
+    reserved: AmountReservation | None,
+) -> dict[str, Any]:
+    """Return the filled option of a choice that was checked, and whose exact amount is reserved if it needs one."""
+    return option(
+        checkout,
+        chain_spec(choice.chain),
+        token=choice.token,
+        reserved=reserved,
+        is_payable=True,
+    )

@@ -10,6 +10,8 @@ from hashlib import blake2b
 from math import ceil
 from urllib.parse import urlencode
 
+from checkouts.payuris import WalletLink
+
 # From here on the countdown asks for attention.
 SHORT_SECONDS = 300
 
@@ -45,6 +47,15 @@ class NetworkCard:
     badge: str | None
     is_exact: bool
     is_chosen: bool
+    is_down: bool = False
+    is_slow: bool = False
+    # No exact amount of this price is left, and none is this checkout's.
+    is_full: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it cannot be chosen now."""
+        return self.is_down or self.is_full
 
     @property
     def link(self) -> str:
@@ -66,16 +77,58 @@ class WalletRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What to send where. Without an address there is nothing to send yet (exact amounts not reserved)."""
+class Payment:
+    """What to send where, ready to read, to copy and to scan.
 
-    chain: str
-    chain_name: str
+    `amount` is the number to type; its last `marked` characters are the digits that identify the checkout. `memo` and a
+    reference inside the code exist on some exact-amount chains only.
+    """
+
+    amount: str
+    marked: int
+    address: str
+    qr_text: str
+    memo: str
+    has_reference: bool
+    links: tuple[WalletLink, ...]
+    wallet: WalletRequest | None
+
+    @property
+    def price_digits(self) -> str:
+        """The part of the amount that is the price."""
+        return self.amount[: len(self.amount) - self.marked]
+
+    @property
+    def own_digits(self) -> str:
+        """The part that identifies the checkout; empty where the address does."""
+        return self.amount[len(self.amount) - self.marked :]
+
+    @property
+    def fills_amount(self) -> bool:
+        """Whether scanning the code fills in the amount too."""
+        return self.qr_text != self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The network and token chosen. There is no payment while none can be shown: see the network's card, or the exact
+    amount was not asked for yet.
+    """
+
+    network: NetworkCard
     tokens: tuple[str, ...]
     token: str
-    amount: str
-    address: str | None
-    wallet: WalletRequest | None
+    payment: Payment | None
+
+    @property
+    def chain(self) -> str:
+        """The chain's name on the wire."""
+        return self.network.chain
+
+    @property
+    def chain_name(self) -> str:
+        """The chain's name for people."""
+        return self.network.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +216,8 @@ class CheckoutPage:
     @property
     def round_price_network(self) -> NetworkCard | None:
         """The first network that takes the round price, for buyers whose wallet rounds."""
-        return next((card for card in self.networks if not card.is_exact), None)
+        usable = (card for card in self.networks if not card.is_closed)
+        return next((card for card in usable if not card.is_exact), None)
 
     def digest(self) -> str:
         """Return 32 hexadecimal digits that differ whenever the page would look different."""

@@ -1,31 +1,50 @@
 """Works out what the hosted page shows, from rows already read: no database, no clock, no HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from accounts.states import Mode
-from checkouts.models import Checkout
+from checkouts.models import AmountReservation, Checkout
+from checkouts.options import payment_request
 from checkouts.page_state import (
     CheckoutPage,
     Choice,
     Confirmations,
     NetworkCard,
+    Payment,
     ShownTransfer,
     Stage,
     Target,
     WalletRequest,
 )
-from checkouts.payloads import confirmations_of, remaining_units
+from checkouts.payloads import checkout_url, confirmations_of, remaining_units
+from checkouts.payuris import PaymentRequest, qr_text, shown_address, wallet_links
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, format_token, from_units
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.networks import chains
-from wallets.states import TransferState
+from wallets.states import ChainStatus, TransferState
+
+_PRICE_DECIMALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What besides the checkout decides how it can be paid now.
+
+    `reserved` is the exact amount held for what is due, `is_full` says that there is none to be had, and `statuses` how the
+    chains are; one that is not named is well.
+    """
+
+    reserved: AmountReservation | None = None
+    is_full: bool = False
+    statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
 
 
 def build_page(
@@ -33,15 +52,16 @@ def build_page(
     *,
     transfers: Sequence[TransferRow],
     choice: Choice,
+    conditions: Conditions,
     now: datetime,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage = _stage(checkout, now)
-    chosen = _chosen_chain(checkout, choice, standing)
+    networks = _networks(checkout, conditions, choice, standing)
     target = (
-        _target(checkout, chosen, choice, standing)
-        if stage == Stage.PAY and chosen
+        _target(checkout, conditions, networks, choice, standing)
+        if stage == Stage.PAY
         else None
     )
     unit = _unit(standing)
@@ -59,7 +79,7 @@ def build_page(
         currency=checkout.currency,
         description=checkout.description,
         accepted_tokens=_accepted_tokens(checkout),
-        networks=_networks(checkout, chosen),
+        networks=networks,
         target=target,
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
         total=plain_amount(checkout.amount),
@@ -116,65 +136,118 @@ def _offered(checkout: Checkout) -> list[ChainSpec]:
     return [spec for name, spec in chains().items() if name in checkout.offers]
 
 
-def _chosen_chain(
-    checkout: Checkout, choice: Choice, standing: Sequence[TransferRow]
-) -> ChainSpec | None:
+def _networks(
+    checkout: Checkout,
+    conditions: Conditions,
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> tuple[NetworkCard, ...]:
+    cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
+    chosen = _chosen(cards, conditions, choice, standing)
+    return tuple(replace(card, is_chosen=card.chain == chosen) for card in cards)
+
+
+def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
+    status = conditions.statuses.get(spec.name, ChainStatus.OK)
+    offer = checkout.offers[spec.name]
+    return NetworkCard(
+        chain=spec.name,
+        name=spec.title,
+        tokens=tuple(offer["tokens"]),
+        confirm_seconds=spec.estimated_confirm_seconds,
+        gas_tier=spec.gas_tier,
+        badge=spec.badge,
+        is_exact=offer["address"] is None,
+        is_chosen=False,
+        is_down=status == ChainStatus.DOWN,
+        is_slow=status == ChainStatus.DELAYED,
+        is_full=offer["address"] is None and conditions.is_full,
+    )
+
+
+def _chosen(
+    cards: Sequence[NetworkCard],
+    conditions: Conditions,
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> str | None:
     """The chain asked for, else the one already paid on, else the first that can be paid on at once."""
-    offered = {spec.name: spec for spec in _offered(checkout)}
+    usable = [card for card in cards if not card.is_closed]
     used = [row.chain for row in reversed(standing)]
-    ready = [name for name in offered if checkout.offers[name]["address"]]
-    wanted = [choice.chain, *used, *ready, *offered]
-    return next((offered[name] for name in wanted if name in offered), None)
+    ready = [card for card in usable if not card.is_exact or conditions.reserved]
+    wanted = [
+        *(card.chain for card in cards if card.chain == choice.chain),
+        *(chain for chain in used if chain in {card.chain for card in usable}),
+        *(card.chain for card in (*ready, *usable, *cards)),
+    ]
+    return next(iter(wanted), None)
 
 
 def _target(
-    checkout: Checkout, spec: ChainSpec, choice: Choice, standing: Sequence[TransferRow]
-) -> Target:
-    offer = checkout.offers[spec.name]
-    tokens = tuple(offer["tokens"])
-    used = [row.token for row in reversed(standing) if row.chain == spec.name]
-    token = next(token for token in (choice.token, *used, tokens[0]) if token in tokens)
+    checkout: Checkout,
+    conditions: Conditions,
+    networks: Sequence[NetworkCard],
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> Target | None:
+    network = next((card for card in networks if card.is_chosen), None)
+    if network is None:
+        return None
+    used = [row.token for row in reversed(standing) if row.chain == network.chain]
+    token = next(
+        token
+        for token in (choice.token, *used, network.tokens[0])
+        if token in network.tokens
+    )
+    request = (
+        None
+        if network.is_closed
+        else payment_request(
+            checkout, chains()[network.chain], token, reserved=conditions.reserved
+        )
+    )
     return Target(
-        chain=spec.name,
-        chain_name=spec.title,
-        tokens=tokens,
+        network=network,
+        tokens=network.tokens,
         token=token,
-        amount=plain_amount(from_units(remaining_units(checkout))),
-        address=offer["address"],
-        wallet=_wallet_request(checkout, spec, token),
+        payment=_payment(checkout, network, request) if request else None,
     )
 
 
-def _wallet_request(
-    checkout: Checkout, spec: ChainSpec, token: str
-) -> WalletRequest | None:
-    address = checkout.offers[spec.name]["address"]
-    is_real = checkout.mode == Mode.LIVE and spec.family is Family.EVM
-    if not (is_real and address and spec.chain_id is not None and token in spec.tokens):
+def _payment(
+    checkout: Checkout, network: NetworkCard, request: PaymentRequest
+) -> Payment:
+    amount = plain_amount(from_units(request.units))
+    page_url = checkout_url(checkout.code) + network.link
+    is_real = checkout.mode == Mode.LIVE
+    return Payment(
+        amount=amount,
+        marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
+        address=shown_address(request.spec, request.address),
+        qr_text=qr_text(request),
+        memo=request.memo if request.spec.family is Family.TON else "",
+        has_reference=request.spec.family is Family.SOLANA,
+        links=wallet_links(request, page_url=page_url) if is_real else (),
+        wallet=_wallet_request(request) if is_real else None,
+    )
+
+
+def _decimals(amount: str) -> int:
+    return len(amount.partition(".")[2])
+
+
+def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
+    spec = request.spec
+    is_known = spec.chain_id is not None and request.token in spec.tokens
+    if spec.family is not Family.EVM or not is_known:
         return None
     return WalletRequest(
-        chain_id=hex(spec.chain_id),
+        chain_id=hex(spec.chain_id or 0),
         chain_name=spec.title,
-        token_contract=spec.tokens[token].address,
-        to=address,
-        units=remaining_units(checkout),
+        token_contract=spec.tokens[request.token].address,
+        to=request.address,
+        units=request.units,
         rpc_url=spec.rpc_urls[0] if spec.is_local and spec.rpc_urls else "",
-    )
-
-
-def _networks(checkout: Checkout, chosen: ChainSpec | None) -> tuple[NetworkCard, ...]:
-    return tuple(
-        NetworkCard(
-            chain=spec.name,
-            name=spec.title,
-            tokens=tuple(checkout.offers[spec.name]["tokens"]),
-            confirm_seconds=spec.estimated_confirm_seconds,
-            gas_tier=spec.gas_tier,
-            badge=spec.badge,
-            is_exact=spec.exact_amount_required,
-            is_chosen=spec == chosen,
-        )
-        for spec in _offered(checkout)
     )
 
 

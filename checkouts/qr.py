@@ -5,30 +5,39 @@ from functools import lru_cache
 from itertools import groupby
 
 import qrcode
-from qrcode.constants import ERROR_CORRECT_Q
+from qrcode.constants import ERROR_CORRECT_M, ERROR_CORRECT_Q
 
 # ISO/IEC 18004 asks for four blank modules around the code.
 QUIET_MODULES = 4
+# From here on the modules get so small that fewer of them help a camera more than what could be repaired.
+LONG_TEXT = 100
+DENSE_MODULES = 45
 
 
 @dataclass(frozen=True, slots=True)
 class QrCode:
-    """A square of `size` modules; `path` draws the dark ones, each one unit wide."""
+    """A square of `size` modules; `path`, stroked one unit wide, draws the dark ones."""
 
     size: int
     path: str
 
     @property
+    def is_dense(self) -> bool:
+        """Whether it needs more room than an address does, and all of it, to be read from a screen: no logo then."""
+        return self.size > DENSE_MODULES
+
+    @property
     def view_box(self) -> str:
-        """The SVG viewBox that leaves the quiet zone around the code."""
+        """The SVG viewBox that leaves the quiet zone around the code; a line's middle is half a unit below its edge."""
         side = self.size + 2 * QUIET_MODULES
-        return f"{-QUIET_MODULES} {-QUIET_MODULES} {side} {side}"
+        return f"{-QUIET_MODULES} {-QUIET_MODULES}.5 {side} {side}"
 
 
 @lru_cache(maxsize=1024)
 def qr_code(text: str) -> QrCode:
-    """Draw `text` with error correction Q: a quarter may be lost, and the token's logo covers a twentieth."""
-    code = qrcode.QRCode(error_correction=ERROR_CORRECT_Q, border=0)
+    """Draw `text` so that a quarter of it may be lost, for the token's logo covers a twentieth; of a long one a seventh."""
+    level = ERROR_CORRECT_M if len(text) > LONG_TEXT else ERROR_CORRECT_Q
+    code = qrcode.QRCode(error_correction=level, border=0)
     code.add_data(text)
     code.make(fit=True)
     rows = code.get_matrix()
@@ -36,10 +45,12 @@ def qr_code(text: str) -> QrCode:
 
 
 def _row_path(y: int, row: list[bool]) -> str:
-    x, path = 0, []
+    """Lines and gaps from left to right: small numbers, which compress to half of what corners would."""
+    path, gap, begun = "", 0, False
     for is_dark, modules in groupby(row):
         width = len(list(modules))
         if is_dark:
-            path.append(f"M{x} {y}h{width}v1h-{width}z")
-        x += width
-    return "".join(path)
+            path += (f"m{gap} 0" if begun else f"M{gap} {y}") + f"h{width}"
+            begun = True
+        gap = 0 if is_dark else width
+    return path

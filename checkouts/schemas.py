@@ -135,10 +135,21 @@ class ChainOption(s.Serializer[None]):
     gasTier = s.ChoiceField(choices=["low", "medium", "high"])
     priority = s.IntegerField()
     badge = s.CharField(allow_null=True)
-    exactAmountRequired = s.BooleanField()
-    address = s.CharField(allow_null=True)
-    payAmount = s.CharField(allow_null=True)
-    paymentUri = s.CharField(allow_null=True)
+    exactAmountRequired = s.BooleanField(
+        help_text="The amount alone says whose payment it is. Address and amount are null until the option is chosen."
+    )
+    address = s.CharField(
+        allow_null=True,
+        help_text="Where to send it. On exact-amount chains this is the merchant's own wallet, the same for every checkout.",
+    )
+    payAmount = s.CharField(
+        allow_null=True,
+        help_text="What to send, with six decimals. On exact-amount chains every digit counts.",
+    )
+    paymentUri = s.CharField(
+        allow_null=True,
+        help_text="ERC-681, Solana Pay or ton:// link with token and amount. Null on Tron, which has no such standard.",
+    )
 
 
 class CreatedCheckout(Checkout):

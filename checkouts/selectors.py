@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import connection
 
 from accounts.states import Mode
-from checkouts.models import Checkout
-from checkouts.payloads import checkout_payload
-from checkouts.rows import COLUMNS, CheckoutRow, transfers_of
+from checkouts.exactamounts import CAPACITY, price_of
+from checkouts.models import AmountReservation, Checkout
+from checkouts.options import offers_exact_amount, takes_money
+from checkouts.payloads import checkout_payload, remaining_units
+from checkouts.rows import COLUMNS, CheckoutFacts, CheckoutRow, transfers_of
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import InvalidRequestError, NotFoundError
 from gateway.core.pagination import Page, parse_page, parse_time
@@ -35,6 +38,28 @@ def checkout_object(row: CheckoutRow) -> dict[str, Any]:
     """Return the API's object for a row."""
     transfers = transfers_of([row]).get(row.id, [])
     return checkout_payload(row, transfers, replaces=row.replaces)
+
+
+def reserved_amount(
+    checkout: CheckoutFacts, *, now: datetime
+) -> AmountReservation | None:
+    """Return the exact amount held for what a checkout has due now, its merchant loaded; None until one is chosen.
+
+    Nothing is asked where no exact-amount chain is offered or no money is taken any more.
+    """
+    if not takes_money(checkout, now=now) or not offers_exact_amount(checkout):
+        return None
+    price = price_of(remaining_units(checkout))
+    held = AmountReservation.objects.filter(checkout_id=checkout.id, price=price)
+    return held.filter(released_at=None).select_related("merchant").first()
+
+
+def amounts_left(merchant_id: int, mode: Mode, price: Decimal) -> int:
+    """Return how many exact amounts of a price a merchant can still hand out at once."""
+    held = AmountReservation.objects.filter(
+        merchant_id=merchant_id, mode=mode, price=price, released_at=None
+    )
+    return CAPACITY - held.count()
 
 
 @dataclass(frozen=True, slots=True)

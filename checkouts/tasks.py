@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from checkouts.services.attribution import attribute_transfers
 from checkouts.services.expiry import expire_due_checkouts
+from checkouts.services.reservations import release_amounts
 from checkouts.services.testmode import play_due_steps
 
 
@@ -24,3 +25,9 @@ def expire_due_checkouts_task() -> int:
 def play_due_steps_task() -> int:
     """Play what is due in test mode."""
     return play_due_steps(now=timezone.now())
+
+
+@shared_task(name="checkouts.release_amounts")
+def release_amounts_task() -> int:
+    """Free the exact amounts of checkouts that ended long ago."""
+    return release_amounts(now=timezone.now())

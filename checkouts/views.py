@@ -3,26 +3,37 @@
 import time
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from accounts.states import Mode
+from checkouts.exactamounts import price_of
+from checkouts.exhaustion import is_exhausted
 from checkouts.models import Checkout
+from checkouts.options import takes_money
 from checkouts.page_state import CheckoutPage, Choice, clock_of
-from checkouts.pages import build_page
+from checkouts.pages import Conditions, build_page
+from checkouts.payloads import remaining_units
 from checkouts.qr import qr_code
 from checkouts.rows import credited_transfers
+from checkouts.selectors import reserved_amount
+from checkouts.services.reservations import choose_exact_amount
 from gateway.core import errors, json, ratelimit
 from gateway.core.clientaddr import client_address
 from gateway.core.ratelimit import Limit
+from wallets.selectors import chain_statuses
 
 PAGE = Limit("checkout.page", 60)
+CHOOSE = Limit("checkout.choose", 60)
 STATUS = Limit("checkout.status", 60)
 
 
@@ -34,13 +45,53 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
     try:
         _count(request, PAGE, code)
     except errors.RateLimitError as error:
-        words = {"retry_after": error.retry_after}
-        return _uncached(
-            render(request, "429.html", words, status=429), error.headers()
-        )
+        return _too_many(request, error)
     now = timezone.now()
     page = _page(request, checkout, now)
     return _uncached(render(request, "checkouts/page.html", _context(page, now)))
+
+
+@require_POST
+def choose_network(request: HttpRequest, code: str) -> HttpResponse:
+    """Take the buyer's choice of a network, reserve its exact amount if it needs one, and lead back to the page.
+
+    Only here does a buyer reserve anything: links are followed by robots and previews. Raises Http404.
+    """
+    checkout = _checkout(code)
+    try:
+        _count(request, CHOOSE, code)
+    except errors.RateLimitError as error:
+        return _too_many(request, error)
+    chain = request.POST.get("chain", "")
+    offer = checkout.offers.get(chain)
+    if offer is None:
+        return _see_page(code)
+    if offer["address"] is None and _is_from_our_page(request):
+        _reserve(checkout)
+    asked = request.POST.get("token", "")
+    token = asked if asked in offer["tokens"] else offer["tokens"][0]
+    return _see_page(code, {"chain": chain, "token": token})
+
+
+def _reserve(checkout: Checkout) -> None:
+    now = timezone.now()
+    try:
+        choose_exact_amount(checkout.pk, now=now)
+    except errors.ConflictError:
+        # The page says why: it is paid or over by now, or the price has no amount left.
+        return
+
+
+def _is_from_our_page(request: HttpRequest) -> bool:
+    """Whether the browser says so; old ones say nothing. `Origin` is null, for our pages send no referrer."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+
+
+def _see_page(code: str, query: dict[str, str] | None = None) -> HttpResponse:
+    address = reverse("checkout", args=[code])
+    if query:
+        address += f"?{urlencode(query)}"
+    return _uncached(HttpResponse(status=303), {"Location": address})
 
 
 @gzip_page
@@ -82,17 +133,31 @@ def _page(request: HttpRequest, checkout: Checkout, now: datetime) -> CheckoutPa
         checkout,
         transfers=credited_transfers([checkout.pk]).get(checkout.pk, []),
         choice=Choice(request.GET.get("chain", ""), request.GET.get("token", "")),
+        conditions=_conditions(checkout, now),
         now=now,
     )
 
 
+def _conditions(checkout: Checkout, now: datetime) -> Conditions:
+    if not takes_money(checkout, now=now):
+        return Conditions()
+    # Simulated money moves whatever the chains do.
+    statuses = chain_statuses(now=now) if checkout.mode == Mode.LIVE else {}
+    reserved = reserved_amount(checkout, now=now)
+    price = price_of(remaining_units(checkout))
+    is_full = reserved is None and is_exhausted(
+        checkout.merchant_id, Mode(checkout.mode), price, now=now
+    )
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses)
+
+
 def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
-    address = page.target.address if page.target else None
+    payment = page.target.payment if page.target else None
     return {
         "page": page,
         "version": _version(page),
         "clock": clock_of(page, now=now),
-        "qr": qr_code(address) if address else None,
+        "qr": qr_code(payment.qr_text) if payment else None,
     }
 
 
@@ -111,6 +176,11 @@ def _status_body(
             "checkouts/_panel.html", _context(page, now), request
         ),
     }
+
+
+def _too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse:
+    words = {"retry_after": error.retry_after}
+    return _uncached(render(request, "429.html", words, status=429), error.headers())
 
 
 def _json(body: dict[str, Any], status: int = 200) -> HttpResponse:

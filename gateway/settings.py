@@ -226,8 +226,16 @@ CHAIN_SETTINGS = {
 CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
 # How often a chain, or an account, is read that nobody is expected to pay on: late money is still seen.
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
+# How often the last hour of a chain is compared with what each of its sources tells; 0 turns that off.
+RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
+# For so long after it expired unpaid a checkout makes payments of its price doubtful; 0 turns that off (docs/adr/0005).
+RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers"]
+# Hours for which an exact amount stays its checkout's after that ended, usually and when the price runs short: money may
+# come late, and must not meet a stranger's checkout. A system check refuses less than a day.
+EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)
+EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default=24)
 
 CELERY_BROKER_URL = celery_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
@@ -260,6 +268,7 @@ CELERY_BEAT_SCHEDULE = {
     "attribute transfers": _every(2, "checkouts.attribute_transfers"),
     "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
     "play test mode": _every(1, "checkouts.play_due_steps"),
+    "release exact amounts": _every(300, "checkouts.release_amounts"),
     "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }

@@ -41,6 +41,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='checkout',
+            index=models.Index(condition=models.Q(('amount_received__gt', 0), ('status__in', ['pending', 'underpaid'])), fields=['merchant', 'mode'], name='checkout_partly_paid'),
+        ),
+        migrations.AddIndex(
+            model_name='checkout',
             index=models.Index(condition=models.Q(('status', 'expired')), fields=['merchant', 'mode', 'expires_at'], name='checkout_expired_lately'),
         ),
         migrations.AddField(
@@ -56,6 +60,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='amountreservation',
             index=models.Index(condition=models.Q(('released_at', None)), fields=['merchant', 'mode', 'suffix'], name='reservation_by_suffix'),
+        ),
+        migrations.AddIndex(
+            model_name='amountreservation',
+            index=models.Index(condition=models.Q(('released_at', None)), fields=['reserved_at'], name='reservation_held'),
+        ),
+        migrations.AddIndex(
+            model_name='amountreservation',
+            index=models.Index(condition=models.Q(('released_at__isnull', False)), fields=['merchant', 'mode', 'price', 'suffix'], name='reservation_released'),
         ),
         migrations.AddConstraint(
             model_name='amountreservation',

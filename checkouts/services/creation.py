@@ -10,6 +10,7 @@ import orjson
 from django.db import connection
 
 from accounts.states import Mode
+from checkouts.exhaustion import is_exhausted
 from checkouts.inputs import NewCheckout
 from checkouts.models import CheckoutCount
 from checkouts.rows import COLUMNS, CheckoutRow
@@ -17,13 +18,12 @@ from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from gateway.core.ids import new_code, new_id
+from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.forwarder import checksum, deposit_key
 from wallets.selectors import Offerable, offerable_chains
 
 # An order_ref being created by somebody else at this very moment is seen on the second look.
 _LOOKS = 5
-# Addresses stay in the watcher's filter this long after their checkout ended; late money is seen.
-_WATCH_AFTER_EXPIRY = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,13 @@ def create_checkout(
 ) -> CreatedCheckout:
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
-    Any number of identical calls at once make one checkout. Raises ConflictError (receiving_wallet_missing).
+    Any number of identical calls at once make one checkout. Raises ConflictError: receiving_wallet_missing, or
+    capacity_exhausted where only exact-amount chains could be offered and the price has no amount left.
     """
-    chains = offerable_chains(merchant_id, mode)
+    offerable = offerable_chains(merchant_id, mode)
+    chains = _with_room(offerable, merchant_id, mode, wanted.amount, now)
     if not chains:
-        return _repeated(merchant_id, mode, wanted)
+        return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
     statement = _CREATE
     if mode == Mode.TEST:
@@ -60,11 +62,31 @@ def create_checkout(
     raise ConflictError("The same order_ref is being created elsewhere; try again.")
 
 
-def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout) -> CreatedCheckout:
+def _with_room(
+    chains: list[Offerable],
+    merchant_id: int,
+    mode: Mode,
+    price: Decimal,
+    now: datetime,
+) -> list[Offerable]:
+    """Leave exact-amount chains out while the price has no amount left."""
+    if not is_exhausted(merchant_id, mode, price, now=now):
+        return chains
+    return [chain for chain in chains if chain.destination is not None]
+
+
+def _repeated(
+    merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool
+) -> CreatedCheckout:
     """Return the checkout an order_ref names already: a repeat is answered even where nothing could be offered."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
         known = cursor.fetchone()
+    if known is None and is_full:
+        raise ConflictError(
+            f"All exact amounts for {wanted.amount} USD are in use; try again later.",
+            code="capacity_exhausted",
+        )
     if known is None:
         raise ConflictError(
             "Set up a receiving wallet on at least one available chain first.",
@@ -114,7 +136,7 @@ def _parameters(
         "test_scenario": wanted.test_scenario if mode == Mode.TEST else "",
         "expires_at": expires_at,
         "created_at": now,
-        "watched_until": expires_at + _WATCH_AFTER_EXPIRY,
+        "watched_until": expires_at + WATCH_AFTER_EXPIRY,
         # Twenty bytes an address, end to end: arrays cost more to send than all the rest.
         "keys": b"".join(keys[destination] for destination in destinations),
         "destinations": b"".join(destinations),

@@ -72,22 +72,22 @@ function enliven() {
   startRedirect();
 }
 
-let chosen = "";
+let chosen = null;
 
+// Leads back to this page with the choice in its address, and what is to be paid in it.
 async function choose(form) {
-  const query = new URLSearchParams(new FormData(form));
-  const address = `${form.action}?${query}`;
-  chosen = address;
+  const choice = new URLSearchParams(new FormData(form));
+  chosen = choice;
   try {
-    const answer = await fetch(address, { cache: "no-store" });
+    const answer = await fetch(form.action, { method: "POST", body: choice });
     if (!answer.ok) throw new Error(answer.statusText);
     const html = await answer.text();
     // A later choice may have been answered first.
-    if (chosen !== address) return;
-    history.replaceState(null, "", address);
+    if (chosen !== choice) return;
+    history.replaceState(null, "", answer.url);
     show(html);
   } catch {
-    location.assign(address);
+    form.submit();
   }
 }
 

@@ -1,0 +1,75 @@
+"""Exact amounts: a price plus digits below one cent that say whose payment it is. Pure arithmetic on integers.
+
+Prices are whole cents and suffixes less than one, so the amounts of two prices can never meet.
+"""
+
+import base64
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+
+from gateway.core.ids import ALPHABET
+from gateway.core.money import from_units, round_up_to_cent, to_units
+
+CAPACITY: Final = 9_999
+"""How many amounts a price has: 1 .. 9999 base units of a token with six decimals."""
+
+REFERENCE_BYTES: Final = 32
+_BLOCK: Final = 100
+_BLOCKS: Final = range(0, CAPACITY + 1, _BLOCK)
+_ROUND: Final = _BLOCKS[1:]
+_VANISHING: Final = range(1, _BLOCK // 2)
+_MEMO_BYTES: Final = 10
+_CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
+
+
+def price_of(units: int) -> Decimal:
+    """Return the price that `units` still to be paid are: USD, rounded up to a cent."""
+    return round_up_to_cent(from_units(units))
+
+
+def exact_units(price: Decimal, suffix: int) -> int:
+    """Return the base units to send."""
+    return to_units(price) + suffix
+
+
+def best_free(taken: Iterable[int]) -> list[int]:
+    """Return the free suffixes that are safest to hand out next; none once all are taken.
+
+    First the 99 multiples of 100, which survive a wallet that shows four decimals. Then 1 to 49: cut or rounded to four
+    decimals they become the price itself, which is never mistaken for another checkout's exact amount, as 537 cut is for
+    500. Then those that share their four decimals with the fewest others.
+    """
+    free = _free_flags(taken)
+    for tier in (_ROUND, _VANISHING):
+        if proof := [suffix for suffix in tier if free[suffix]]:
+            return proof
+    room = {block: free.count(1, block, block + _BLOCK) for block in _BLOCKS}
+    crowd = {block: _size(block) - left for block, left in room.items() if left}
+    fewest = min(crowd.values(), default=0)
+    return [
+        suffix
+        for block, held in crowd.items()
+        if held == fewest
+        for suffix in range(block, block + _BLOCK)
+        if free[suffix]
+    ]
+
+
+def _free_flags(taken: Iterable[int]) -> bytearray:
+    """One byte a suffix, 1 where it is free. Zero is no suffix, for it is the price itself."""
+    flags = bytearray([1]) * (CAPACITY + 1)
+    flags[0] = 0
+    for suffix in taken:
+        flags[suffix] = 0
+    return flags
+
+
+def _size(block: int) -> int:
+    """How many suffixes share the four decimals of `block`, its first one."""
+    return _BLOCK if block else _BLOCK - 1
+
+
+def memo_of(reference: bytes) -> str:
+    """Return a reference's short form for people: its first ten bytes as 16 characters of Crockford's base 32."""
+    return base64.b32encode(reference[:_MEMO_BYTES]).translate(_CROCKFORD).decode()

@@ -1,0 +1,79 @@
+"""Which prices have no exact amount left, remembered so that creating a checkout need not count.
+
+Whoever finds a price exhausted says so in Valkey; each process reads the whole list, almost always empty, at most once a
+second. What is lost or late here does no harm: choosing such a chain is refused all the same.
+"""
+
+import time
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, cast
+
+import redis
+from django.conf import settings
+
+from accounts.states import Mode
+from gateway.core import valkey
+from gateway.core.money import format_usd
+
+# Then it is tried again: cooling amounts may be free by now.
+FOR_SECONDS: Final = 60
+_REMEMBERED_SECONDS: Final = 1.0
+
+
+class _Remembered:
+    """The list as this process last read it."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[str] = frozenset()
+        self._until = 0.0
+
+    def get(self, now: datetime) -> frozenset[str]:
+        if time.monotonic() >= self._until:
+            self._known = valkey.attempt(lambda client: _read(client, now)) or (
+                frozenset()
+            )
+            self._until = time.monotonic() + _REMEMBERED_SECONDS
+        return self._known
+
+    def forget(self) -> None:
+        self._until = 0.0
+
+
+_remembered = _Remembered()
+
+
+def note_exhausted(
+    merchant_id: int, mode: str, price: Decimal, *, now: datetime
+) -> None:
+    """Say that a price has no amount left; new checkouts do without exact-amount chains for a minute."""
+    entry = {_entry(merchant_id, mode, price): now.timestamp() + FOR_SECONDS}
+    valkey.attempt(lambda client: _write(client, entry, now))
+    _remembered.forget()
+
+
+def is_exhausted(
+    merchant_id: int, mode: Mode, price: Decimal, *, now: datetime
+) -> bool:
+    """Whether a price was found to have no amount left within the last minute."""
+    known = _remembered.get(now)
+    return bool(known) and _entry(merchant_id, mode, price) in known
+
+
+def _entry(merchant_id: int, mode: str, price: Decimal) -> str:
+    return f"{merchant_id}:{mode}:{format_usd(price)}"
+
+
+def _key() -> str:
+    return f"{settings.KEY_PREFIX}:exhausted-prices"
+
+
+def _read(client: redis.Redis, now: datetime) -> frozenset[str]:
+    entries = client.zrangebyscore(_key(), f"({now.timestamp()}", "+inf")
+    return frozenset(entry.decode() for entry in cast("list[bytes]", entries))
+
+
+def _write(client: redis.Redis, entry: dict[str, float], now: datetime) -> None:
+    client.zremrangebyscore(_key(), "-inf", now.timestamp())
+    client.zadd(_key(), entry)
+    client.expire(_key(), FOR_SECONDS)

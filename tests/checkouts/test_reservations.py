@@ -1,0 +1,252 @@
+"""An exact amount belongs to one checkout, from the moment it is chosen until some days after the checkout ended."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.exactamounts import memo_of
+from checkouts.exhaustion import FOR_SECONDS, is_exhausted
+from checkouts.models import AmountReservation, Checkout
+from checkouts.selectors import amounts_left, reserved_amount
+from checkouts.services.reservations import choose_exact_amount, release_amounts
+from checkouts.states import CheckoutStatus
+from gateway.core.errors import ConflictError
+from tests.checkouts.crowds import (
+    HALF_PAST,
+    PRICE,
+    make_exact_checkout,
+    make_holders,
+)
+from tests.checkouts.factories import EXACT_OFFERS
+from tests.factories import NOON, make_merchant, make_wallet
+from wallets.models import ReceivingWallet
+
+pytestmark = pytest.mark.django_db
+
+SOON = NOON + timedelta(minutes=1)
+EVERY = range(1, 10_000)
+ROUND = range(100, 10_000, 100)
+HOUR = timedelta(hours=1)
+ENDED = {
+    CheckoutStatus.EXPIRED: {"expires_at": HALF_PAST},
+    CheckoutStatus.COMPLETED: {"paid_at": HALF_PAST, "expires_at": NOON - 9 * HOUR},
+}
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    return make_merchant()
+
+
+def choose(checkout: Checkout, now: datetime = SOON) -> AmountReservation:
+    return choose_exact_amount(checkout.pk, now=now)
+
+
+def refusal(checkout: Checkout, now: datetime = SOON) -> str | None:
+    with pytest.raises(ConflictError) as caught:
+        choose(checkout, now)
+    return caught.value.code
+
+
+def change(checkout: Checkout, **facts: Any) -> Checkout:
+    Checkout.objects.filter(pk=checkout.pk).update(**facts)
+    checkout.refresh_from_db()
+    return checkout
+
+
+def held_suffixes() -> set[int]:
+    held = AmountReservation.objects.filter(released_at=None)
+    return set(held.values_list("suffix", flat=True))
+
+
+def test_choosing_again_gives_the_same_amount(merchant: Merchant) -> None:
+    checkout = make_exact_checkout(merchant)
+    first = choose(checkout)
+    again = choose(checkout, SOON + timedelta(minutes=5))
+    assert (first.price, first.suffix % 100) == (PRICE, 0)
+    assert (again.pk, again.suffix, again.memo) == (first.pk, first.suffix, first.memo)
+    assert bytes(again.reference) == bytes(first.reference)
+    held = AmountReservation.objects.get()
+    assert held.reserved_at == SOON
+    assert held.memo == memo_of(bytes(held.reference))
+
+
+def test_creating_and_looking_reserves_nothing(merchant: Merchant) -> None:
+    checkout = make_exact_checkout(merchant)
+    assert reserved_amount(checkout, now=SOON) is None
+    assert amounts_left(merchant.pk, Mode.LIVE, PRICE) == 9_999
+
+
+def test_the_round_suffixes_come_first_and_no_other_before_they_are_gone(
+    merchant: Merchant,
+) -> None:
+    for _ in ROUND:
+        choose(make_exact_checkout(merchant))
+    assert held_suffixes() == set(ROUND)
+    assert choose(make_exact_checkout(merchant)).suffix in range(1, 100)
+
+
+def test_other_prices_modes_and_merchants_have_amounts_of_their_own(
+    merchant: Merchant,
+) -> None:
+    make_holders(merchant, EVERY)
+    for other in (
+        make_exact_checkout(merchant, price=Decimal("25.01")),
+        make_exact_checkout(merchant, mode=Mode.TEST),
+        make_exact_checkout(make_merchant()),
+    ):
+        assert choose(other).suffix in ROUND
+
+
+def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(
+    merchant: Merchant,
+) -> None:
+    checkout = make_exact_checkout(merchant)
+    first = choose(checkout)
+    short = Decimal("19.990001")
+    change(checkout, status=CheckoutStatus.UNDERPAID, amount_received=short)
+    rest = choose(checkout)
+    assert rest.price == Decimal("5.01")
+    assert rest.pk != first.pk
+    assert reserved_amount(checkout, now=SOON) == rest
+    # What was chosen first may still arrive, late or twice.
+    assert AmountReservation.objects.filter(released_at=None).count() == 2
+
+
+@pytest.mark.parametrize("status", ["completed", "expired", "processing"])
+def test_a_checkout_that_takes_no_money_gets_no_amount(
+    merchant: Merchant, status: str
+) -> None:
+    checkout = make_exact_checkout(merchant)
+    paid_at = NOON if status == "completed" else None
+    change(checkout, status=status, paid_at=paid_at)
+    assert refusal(checkout) == "state_conflict"
+    assert AmountReservation.objects.count() == 0
+
+
+def test_nothing_is_reserved_once_the_time_to_pay_is_over(merchant: Merchant) -> None:
+    checkout = make_exact_checkout(merchant)
+    assert refusal(checkout, HALF_PAST) == "state_conflict"
+    choose(checkout, HALF_PAST - timedelta(seconds=1))
+
+
+def test_every_wallet_of_a_choice_is_expected_to_be_paid(merchant: Merchant) -> None:
+    chains = ("solana", "ton", "tron", "ethereum")
+    for chain in chains:
+        make_wallet(merchant, chain, EXACT_OFFERS[chain]["wallet"])
+    choose(make_exact_checkout(merchant, mode=Mode.TEST))
+    assert set(ReceivingWallet.objects.values_list("expected_until", flat=True)) == {
+        None
+    }
+    choose(make_exact_checkout(merchant))
+    expected = HALF_PAST + timedelta(minutes=5)
+    assert {w.chain: w.expected_until for w in ReceivingWallet.objects.all()} == (
+        dict.fromkeys(chains, expected)
+    )
+    choose(make_exact_checkout(merchant, expires_at=HALF_PAST - timedelta(minutes=9)))
+    assert {w.expected_until for w in ReceivingWallet.objects.all()} == {expected}
+
+
+@pytest.mark.parametrize("status", ENDED)
+def test_an_amount_cools_for_three_days_after_its_checkout_ended(
+    merchant: Merchant, status: CheckoutStatus
+) -> None:
+    make_holders(merchant, [100, 200], status=status, **ENDED[status])
+    assert release_amounts(now=HALF_PAST + 72 * HOUR - timedelta(seconds=1)) == 0
+    assert release_amounts(now=HALF_PAST + 72 * HOUR) == 2
+    assert held_suffixes() == set()
+    assert release_amounts(now=HALF_PAST + 73 * HOUR) == 0
+
+
+@pytest.mark.parametrize("status", ["pending", "underpaid", "processing"])
+def test_a_live_checkout_keeps_its_amount_however_old_it_is(
+    merchant: Merchant, status: str
+) -> None:
+    make_holders(merchant, [100], status=CheckoutStatus(status))
+    assert release_amounts(now=NOON + 10_000 * HOUR) == 0
+
+
+def test_more_than_a_batch_is_released(merchant: Merchant) -> None:
+    make_holders(merchant, EVERY[:25], status=CheckoutStatus.EXPIRED)
+    assert release_amounts(now=NOON + 100 * HOUR, batch=10) == 25
+
+
+def test_a_released_amount_is_another_checkouts(merchant: Merchant) -> None:
+    make_holders(merchant, EVERY[:-1])
+    make_holders(merchant, EVERY[-1:], status=CheckoutStatus.EXPIRED)
+    release_amounts(now=NOON + 73 * HOUR)
+    late = make_exact_checkout(merchant, expires_at=NOON + 99 * HOUR)
+    assert choose(late, NOON + 73 * HOUR).suffix == 9_999
+
+
+def test_a_price_that_runs_short_takes_back_what_ended_first_but_nothing_of_the_last_day(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkouts.services.reservations._EARLY_BATCH", 1)
+    ended = CheckoutStatus.EXPIRED
+    make_holders(merchant, EVERY[:-3])
+    make_holders(merchant, [9_997], status=ended, expires_at=NOON - 25 * HOUR)
+    make_holders(merchant, [9_998], status=ended, expires_at=NOON - 26 * HOUR)
+    make_holders(merchant, [9_999], status=ended, expires_at=NOON - 23 * HOUR)
+    assert choose(make_exact_checkout(merchant)).suffix == 9_998
+    assert choose(make_exact_checkout(merchant)).suffix == 9_997
+    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
+
+
+def test_a_checkout_that_holds_an_amount_keeps_it_when_the_price_is_exhausted(
+    merchant: Merchant,
+) -> None:
+    checkout = make_exact_checkout(merchant)
+    mine = choose(checkout)
+    make_holders(merchant, sorted(set(EVERY) - {mine.suffix}))
+    assert amounts_left(merchant.pk, Mode.LIVE, PRICE) == 0
+    assert choose(checkout) == mine
+
+
+def test_an_exhausted_price_is_remembered_for_a_minute(merchant: Merchant) -> None:
+    make_holders(merchant, EVERY)
+    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
+    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
+    assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
+    assert not is_exhausted(merchant.pk, Mode.TEST, PRICE, now=SOON)
+    assert not is_exhausted(merchant.pk, Mode.LIVE, Decimal("25.01"), now=SOON)
+
+
+def test_whoever_takes_the_last_amount_says_so(merchant: Merchant) -> None:
+    make_holders(merchant, EVERY[:-1])
+    choose(make_exact_checkout(merchant))
+    assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
+
+
+def test_without_valkey_nothing_is_remembered_and_choosing_is_refused_all_the_same(
+    merchant: Merchant, settings: Any
+) -> None:
+    make_holders(merchant, EVERY)
+    settings.REDIS_URL = ""
+    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
+    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
+
+
+def test_a_remembered_exhaustion_ends(merchant: Merchant) -> None:
+    make_holders(merchant, EVERY)
+    refusal(make_exact_checkout(merchant))
+    later = SOON + timedelta(seconds=FOR_SECONDS)
+    other = make_merchant()
+    make_holders(other, EVERY)
+    # Its note makes this process read the list anew.
+    refusal(make_exact_checkout(other, expires_at=later + HOUR), later)
+    assert is_exhausted(other.pk, Mode.LIVE, PRICE, now=later)
+    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=later)
+
+
+def test_the_database_refuses_an_amount_to_a_second_checkout(
+    merchant: Merchant,
+) -> None:
+    make_holders(merchant, [137])
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_holders(merchant, [137])
