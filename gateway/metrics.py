@@ -5,6 +5,9 @@ from datetime import datetime
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
+from wallets.accountturns import account_ages
+from wallets.states import DifferenceKind
+
 _AGES = """
     SELECT 'florin_transfer_queue_seconds', min(queued_at) FROM wallets_transfer WHERE queued_at IS NOT NULL
     UNION ALL
@@ -12,6 +15,14 @@ _AGES = """
     WHERE status = 'pending' AND next_attempt_at <= %(now)s::timestamptz
 """
 _CHAINS = "SELECT chain, head, height, head_at FROM wallets_chaincursor"
+_EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
+_DIFFERENCES = """
+    SELECT c.chain, k.kind, count(d.id)
+    FROM wallets_chaincursor c CROSS JOIN unnest(%(kinds)s::text[]) AS k(kind)
+    LEFT JOIN wallets_sourcedifference d ON d.chain = c.chain AND d.kind = k.kind AND d.closed_at IS NULL
+    GROUP BY c.chain, k.kind
+"""
+_RECONCILED = "SELECT chain, reconciled_at, disagreeing_since IS NOT NULL FROM wallets_chaincursor"
 
 
 def measure(*, now: datetime) -> bytes:
@@ -24,7 +35,50 @@ def measure(*, now: datetime) -> bytes:
             age.set((now - oldest).total_seconds() if oldest else 0)
         cursor.execute(_CHAINS)
         _measure_chains(registry, cursor.fetchall(), now)
+        cursor.execute(_EFFORT)
+        _measure_effort(registry, cursor.fetchall())
+        _measure_accounts(registry, now)
+        cursor.execute(_DIFFERENCES, {"kinds": DifferenceKind.values})
+        _measure_differences(registry, cursor.fetchall())
+        cursor.execute(_RECONCILED)
+        _measure_agreement(registry, cursor.fetchall(), now)
     return generate_latest(registry) + generate_latest(REGISTRY)
+
+
+def _measure_effort(
+    registry: CollectorRegistry, rows: list[tuple[str, int, int, int]]
+) -> None:
+    requests, minute, reads = (
+        Gauge(name, help_text, ["chain"], registry=registry)
+        for name, help_text in (
+            ("florin_chain_requests_total", "Asked of nodes by watchers."),
+            ("florin_chain_requests_minute", "The same in the last minute."),
+            ("florin_chain_reads_total", "Windows of blocks, or accounts, read."),
+        )
+    )
+    for chain, asked, asked_lately, read in rows:
+        requests.labels(chain).set(asked)
+        minute.labels(chain).set(asked_lately)
+        reads.labels(chain).set(read)
+
+
+def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
+    """Tell how the accounts of those chains are read that are read account by account."""
+    accounts = Gauge(
+        "florin_accounts", "Wallets read.", ["chain", "state"], registry=registry
+    )
+    age = Gauge(
+        "florin_account_age_seconds",
+        "How old the knowledge is of the least known account that somebody may be paying to.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, ages in account_ages(now=now).items():
+        accounts.labels(chain, "all").set(ages.accounts)
+        accounts.labels(chain, "expected").set(ages.expected)
+        accounts.labels(chain, "broken").set(ages.broken)
+        if ages.oldest is not None:
+            age.labels(chain).set((now - ages.oldest).total_seconds())
 
 
 def _measure_chains(
@@ -46,3 +100,39 @@ def _measure_chains(
             behind.labels(chain).set(head - height)
         if head_at is not None:
             silent.labels(chain).set((now - head_at).total_seconds())
+
+
+def _measure_differences(
+    registry: CollectorRegistry, rows: list[tuple[str, str, int]]
+) -> None:
+    differences = Gauge(
+        "florin_source_differences",
+        "Transfers that two sources of a chain tell differently, and nobody has closed.",
+        ["chain", "kind"],
+        registry=registry,
+    )
+    for chain, kind, count in rows:
+        differences.labels(chain, kind).set(count)
+
+
+def _measure_agreement(
+    registry: CollectorRegistry,
+    rows: list[tuple[str, datetime | None, bool]],
+    now: datetime,
+) -> None:
+    age = Gauge(
+        "florin_reconciled_seconds",
+        "Since two sources of a chain were compared whole.",
+        ["chain"],
+        registry=registry,
+    )
+    disagree = Gauge(
+        "florin_sources_disagree",
+        "Whether two sources have different blocks where they are final.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, reconciled_at, is_disagreeing in rows:
+        if reconciled_at is not None:
+            age.labels(chain).set((now - reconciled_at).total_seconds())
+        disagree.labels(chain).set(int(is_disagreeing))

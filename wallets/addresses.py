@@ -1,18 +1,35 @@
-"""Addresses people type, checked with the chain's own checksum and brought into one form.
+"""Addresses of every chain: checked by the chain's own checksum, and kept in one canonical form.
 
-The libraries of chains other than Ethereum's kin are slow to import, so each is imported when first needed.
+Whether one is a good place for a merchant's money is another question: see `wallets.traps`.
 """
 
+import base64
+import binascii
 import re
 from typing import Final
+
+import base58
 
 from wallets.chains.specs import Family
 from wallets.forwarder import checksum
 
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _TRON: Final = re.compile(r"T[1-9A-HJ-NP-Za-km-z]{33}", re.ASCII)
+_TRON_HEX: Final = re.compile(r"(?:0x)?(?:41)?[0-9a-fA-F]{40}", re.ASCII)
 _SOLANA: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
-_TON: Final = re.compile(r"[A-Za-z0-9_+/-]{48}|(?:0|-1):[0-9a-fA-F]{64}", re.ASCII)
+# Two alphabets of base64 are in use; no wallet mixes them.
+_TON_FRIENDLY: Final = re.compile(r"[A-Za-z0-9_-]{48}|[A-Za-z0-9+/]{48}", re.ASCII)
+_TON_RAW: Final = re.compile(r"(0|-1):([0-9a-fA-F]{64})", re.ASCII)
+
+# The first byte of a friendly TON address (TEP-2).
+_TON_BOUNCEABLE: Final = 0x11
+_TON_NON_BOUNCEABLE: Final = 0x51
+_TON_TESTNET: Final = 0x80
+# The first byte of every address on Tron's main and test networks.
+_TRON_PREFIX: Final = b"\x41"
+_SOLANA_KEY_BYTES: Final = 32
+
+_MISTYPED: Final = "has a wrong checksum: a character was mistyped."
 
 
 class AddressError(ValueError):
@@ -22,21 +39,24 @@ class AddressError(ValueError):
 def canonical_address(text: str, *, family: Family, is_testnet: bool = False) -> str:
     """Return the address in the one form in which it is stored and compared. Raises AddressError.
 
-    EVM: EIP-55. Tron: base58 with checksum. Solana: base58. TON: bounceable and URL-safe, marked on test networks.
+    EVM: EIP-55. Tron: base58 with checksum. Solana: base58. TON: bounceable and URL-safe, marked on test networks. An
+    address that is marked for TON's test network is refused on any other.
     """
     match family:
         case Family.EVM:
             return checksum(evm_key(text))
         case Family.TRON:
-            return _tron(text)
+            _tron_key(text)
+            return text
         case Family.SOLANA:
-            return _solana(text)
+            _solana_key(text)
+            return text
         case Family.TON:
             return _ton(text, is_testnet=is_testnet)
 
 
 def address_key(text: str, *, family: Family) -> bytes:
-    """Return a canonical address as the bytes that recipients are joined by. Raises AddressError.
+    """Return an address as the bytes that recipients are joined by, the same for every spelling. Raises AddressError.
 
     EVM and Tron: the 20 bytes a contract knows. Solana: the 32 bytes of the public key. TON: one byte of workchain, signed,
     then the 32 bytes of the account.
@@ -49,7 +69,7 @@ def address_key(text: str, *, family: Family) -> bytes:
         case Family.SOLANA:
             return _solana_key(text)
         case Family.TON:
-            return _ton_key(text)
+            return _ton_key(text)[1]
 
 
 def evm_key(text: str) -> bytes:
@@ -64,62 +84,59 @@ def evm_key(text: str) -> bytes:
         raise AddressError("must not be the zero address: what it gets is lost.")
     digits = text[2:]
     if digits not in {digits.lower(), digits.upper()} and text != checksum(key):
-        raise AddressError("has a wrong checksum: a character was mistyped.")
+        raise AddressError(_MISTYPED)
     return key
 
 
-def _tron(text: str) -> str:
-    from tronpy.keys import to_hex_address
-
-    if not _TRON.fullmatch(text):
-        raise AddressError("must be a Tron address, starting with T.")
-    try:
-        is_tron = to_hex_address(text).startswith("41")
-    except ValueError:
-        raise AddressError("has a wrong checksum: a character was mistyped.") from None
-    if not is_tron:
-        raise AddressError("must be a Tron address.")
-    return text
-
-
 def _tron_key(text: str) -> bytes:
-    from tronpy.keys import to_hex_address
-
-    return bytes.fromhex(to_hex_address(text)[2:])
-
-
-def _solana(text: str) -> str:
-    from solders.pubkey import Pubkey
-
-    if not _SOLANA.fullmatch(text):
-        raise AddressError("must be a Solana address.")
+    if _TRON_HEX.fullmatch(text):
+        raise AddressError(
+            "must be a Tron address as wallets show it, starting with T, not in hexadecimal."
+        )
+    if not _TRON.fullmatch(text):
+        raise AddressError("must be a Tron address: T and 33 more characters.")
     try:
-        return str(Pubkey.from_string(text))
+        payload = base58.b58decode_check(text)
     except ValueError:
-        raise AddressError("must be a Solana address.") from None
+        raise AddressError(_MISTYPED) from None
+    if payload[:1] != _TRON_PREFIX:
+        raise AddressError("must be a Tron address.")
+    return payload[1:]
 
 
 def _solana_key(text: str) -> bytes:
-    from solders.pubkey import Pubkey
-
-    return bytes(Pubkey.from_string(text))
+    key = base58.b58decode(text) if _SOLANA.fullmatch(text) else b""
+    if len(key) != _SOLANA_KEY_BYTES:
+        raise AddressError("must be a Solana address: 32 bytes in base58.")
+    return key
 
 
 def _ton(text: str, *, is_testnet: bool) -> str:
-    from tonsdk.utils import Address, InvalidAddressError
+    tag, key = _ton_key(text)
+    if tag & _TON_TESTNET and not is_testnet:
+        raise AddressError("must not be one of TON's test network.")
+    body = bytes([_TON_BOUNCEABLE | (_TON_TESTNET if is_testnet else 0)]) + key
+    return base64.urlsafe_b64encode(body + _ton_checksum(body)).decode()
 
-    if not _TON.fullmatch(text):
+
+def _ton_key(text: str) -> tuple[int, bytes]:
+    """The tag, which raw addresses have none of (0), and the key."""
+    if raw := _TON_RAW.fullmatch(text):
+        workchain = int(raw[1]).to_bytes(1, "big", signed=True)
+        return 0, workchain + bytes.fromhex(raw[2])
+    if not _TON_FRIENDLY.fullmatch(text):
+        raise AddressError("must be a TON address: 48 characters, or 0: and 64 digits.")
+    packed = base64.b64decode(text, altchars=b"-_" if {*text} & {*"-_"} else b"+/")
+    body, written = packed[:-2], packed[-2:]
+    if _ton_checksum(body) != written:
+        raise AddressError(_MISTYPED)
+    if body[0] & ~_TON_TESTNET not in {_TON_BOUNCEABLE, _TON_NON_BOUNCEABLE}:
         raise AddressError("must be a TON address.")
-    try:
-        address = Address(text)
-    except (InvalidAddressError, ValueError):
-        raise AddressError("must be a TON address.") from None
-    written: str = address.to_string(True, True, True, is_testnet)
-    return written
+    if body[1] not in {0x00, 0xFF}:
+        raise AddressError("must be a TON address of workchain 0 or -1.")
+    return body[0], body[1:]
 
 
-def _ton_key(text: str) -> bytes:
-    from tonsdk.utils import Address
-
-    address = Address(text)
-    return int(address.wc).to_bytes(1, "big", signed=True) + bytes(address.hash_part)
+def _ton_checksum(body: bytes) -> bytes:
+    """CRC16 with polynomial 0x1021, starting from zero (TEP-2)."""
+    return binascii.crc_hqx(body, 0).to_bytes(2, "big")

@@ -1,17 +1,21 @@
 """Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models import DateTimeField, F, QuerySet, Value
 from django.db.models.functions import Greatest
 
 from accounts.states import Mode
+from wallets.budget import Usage
 from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
 from wallets.chains.registry import ChainSpec
 from wallets.leases import Lease, fenced
-from wallets.models import Block, ChainCursor
+from wallets.models import AccountCursor, Block, ChainCursor
+from wallets.networks import chains
 from wallets.selectors import Owner, owners_of
 from wallets.services import (
     NewTransfer,
@@ -23,6 +27,23 @@ from wallets.states import TransferState
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorganisation we follow."""
+
+# Blocks took longer in a chain's past than now, and reading a little too much again does no harm.
+_LONG_BLOCKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What a pass tells of its chain beside what it read.
+
+    `now` is when it began, `due_at` when the next one is meant to, `reads` how many windows or accounts it read.
+    """
+
+    head: Head
+    now: datetime
+    due_at: datetime
+    usage: Usage
+    reads: int = 1
 
 
 class Owners:
@@ -65,13 +86,15 @@ def begin(lease: Lease, block: BlockRef) -> None:
     """Start reading a chain after `block`."""
     with fenced(lease):
         _keep_blocks(lease.chain, [block])
-        _cursor(lease).update(height=block.height, block_hash=block.hash)
+        _cursor(lease).update(
+            height=block.height, block_hash=block.hash, first_height=block.height + 1
+        )
 
 
 def begin_at_height(lease: Lease, height: int) -> None:
     """Start reading a chain after `height`, whatever block is there."""
     with fenced(lease):
-        _cursor(lease).update(height=height, block_hash="")
+        _cursor(lease).update(height=height, block_hash="", first_height=height + 1)
 
 
 def commit_reading(
@@ -80,15 +103,12 @@ def commit_reading(
     *,
     reading: Reading,
     transfers: Sequence[NewTransfer],
-    head: Head,
     final_height: int,
     window: int,
-    now: datetime,
+    pulse: Pulse,
 ) -> int:
-    """Write a window whole and advance the cursor; return how many transfers were new. Raises LeaseLostError.
-
-    `now` is when the pass began that read it.
-    """
+    """Write a window whole and advance the cursor; return how many transfers were new. Raises LeaseLostError."""
+    head, now = pulse.head, pulse.now
     lowest = head.block.height - kept_blocks(spec)
     with fenced(lease):
         new = len(record_transfers(transfers, now=now))
@@ -98,20 +118,20 @@ def commit_reading(
         _cursor(lease).update(
             height=reading.last, block_hash=reading.blocks[-1].hash, window=window
         )
-        _note_head(lease, head, now=now)
+        write_pulse(lease, pulse)
         if reading.last == head.block.height:
-            _vouch(lease, spec, head=head, now=now)
+            vouch(lease, spec, pulse)
     return new
 
 
 def commit_idle(
-    lease: Lease, spec: ChainSpec, *, head: Head, final_height: int, now: datetime
+    lease: Lease, spec: ChainSpec, *, final_height: int, pulse: Pulse
 ) -> None:
     """Write that the chain was read to its head and had nothing new. Raises LeaseLostError."""
     with fenced(lease):
-        confirm_through(lease.chain, final_height, now=now)
-        _note_head(lease, head, now=now)
-        _vouch(lease, spec, head=head, now=now)
+        confirm_through(lease.chain, final_height, now=pulse.now)
+        write_pulse(lease, pulse)
+        vouch(lease, spec, pulse)
 
 
 def commit_window(lease: Lease, window: int) -> None:
@@ -141,12 +161,16 @@ def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
     with fenced(lease):
         lost = orphan_above(lease.chain, -1, now=now, states=[TransferState.DETECTED])
         Block.objects.filter(chain=lease.chain).delete()
+        AccountCursor.objects.filter(chain=lease.chain).delete()
         _cursor(lease).update(
             genesis_hash=genesis_hash,
             height=None,
             block_hash="",
+            first_height=None,
             head=None,
             read_through_at=None,
+            accounts_read_at=None,
+            due_at=None,
             factory_ok=None,
         )
     return lost
@@ -180,6 +204,7 @@ def resume(chain: str, *, height: int, now: datetime) -> int:
         cursor.execute(_RESUME, {"chain": chain, "height": height})
         if not cursor.rowcount:
             raise ChainCursor.DoesNotExist(chain)
+        lower_accounts(chain, height)
     return orphan_above(chain, height, now=now)
 
 
@@ -188,9 +213,33 @@ _RESUME = """
         DELETE FROM wallets_block WHERE chain = %(chain)s)
     UPDATE wallets_chaincursor
     SET height = %(height)s, block_hash = '', halted_reason = '', fence = fence + 1, owner = '',
-        lease_until = 'epoch', read_through_at = NULL
+        lease_until = 'epoch', due_at = NULL, read_through_at = NULL
     WHERE chain = %(chain)s
 """
+_LOWER = """
+    UPDATE wallets_accountcursor
+    SET height_time = height_time - make_interval(secs => (height - %(height)s) * %(block_seconds)s),
+        height = %(height)s, read_through_at = NULL
+    WHERE chain = %(chain)s AND height > %(height)s AND (%(keys)s::bytea[] IS NULL OR key = ANY(%(keys)s::bytea[]))
+"""
+
+
+def lower_accounts(
+    chain: str, height: int, *, keys: Sequence[bytes] | None = None
+) -> None:
+    """Have accounts read again from above `height`, all of the chain's unless `keys` says which.
+
+    A block's time is not known by its height alone; the time set is early enough in any case.
+    """
+    spec = chains().get(chain)
+    parameters: dict[str, Any] = {
+        "chain": chain,
+        "height": height,
+        "keys": keys if keys is None else list(keys),
+        "block_seconds": _LONG_BLOCKS * spec.block_seconds if spec else 0,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOWER, parameters)
 
 
 def kept_blocks(spec: ChainSpec) -> int:
@@ -202,26 +251,37 @@ def _cursor(lease: Lease) -> QuerySet[ChainCursor]:
     return ChainCursor.objects.filter(chain=lease.chain)
 
 
-def _note_head(lease: Lease, head: Head, *, now: datetime) -> None:
+def write_pulse(lease: Lease, pulse: Pulse) -> None:
     """Write what the node said, and that it could be read, which ends any failure."""
     _cursor(lease).update(
-        head=head.block.height,
-        head_at=now,
-        head_time=head.block.time,
+        head=pulse.head.block.height,
+        head_at=pulse.now,
+        head_time=pulse.head.block.time,
+        due_at=pulse.due_at,
+        requests=F("requests") + pulse.usage.new,
+        requests_minute=pulse.usage.last_minute,
+        reads=F("reads") + pulse.reads,
         failing_since=None,
         last_error="",
     )
 
 
-def _vouch(lease: Lease, spec: ChainSpec, *, head: Head, now: datetime) -> None:
-    """Write up to when everything paid on the chain is known, if the nodes agree that this is its head.
+def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:
+    """Return up to when everything paid is known, after all was read to the head; None if the nodes disagree.
 
     A node that stands still shows an old head as if it were the newest, so on a public chain nothing is vouched for
     past the head's own time. A local chain mints only when somebody pays, and has one node.
     """
-    if not head.agreed:
+    if not pulse.head.agreed:
+        return None
+    return pulse.now if spec.is_local else min(pulse.now, pulse.head.block.time)
+
+
+def vouch(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
+    """Write up to when everything paid on the chain is known, if the nodes agree that this is its head."""
+    through = known_through(spec, pulse)
+    if through is None:
         return
-    through = now if spec.is_local else min(now, head.block.time)
     # Two watchers' clocks may differ: what one vouched for is not taken back by the other.
     seen = Greatest("read_through_at", Value(through, DateTimeField()))
     _cursor(lease).update(read_through_at=seen)

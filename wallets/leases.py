@@ -35,6 +35,8 @@ class Lease:
     genesis_hash: str
     factory_ok: bool | None
     halted_reason: str
+    due_at: datetime | None
+    accounts_read_at: datetime | None
 
 
 _TAKE = """
@@ -42,7 +44,8 @@ _TAKE = """
     SET owner = %(owner)s, fence = fence + (owner <> %(owner)s)::int,
         lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
     WHERE chain = %(chain)s AND (owner = %(owner)s OR lease_until < clock_timestamp())
-    RETURNING chain, owner, fence, height, block_hash, "window", genesis_hash, factory_ok, halted_reason
+    RETURNING chain, owner, fence, height, block_hash, "window", genesis_hash, factory_ok, halted_reason,
+        due_at, accounts_read_at
 """
 _RELEASE = """
     UPDATE wallets_chaincursor SET lease_until = clock_timestamp(), owner = ''
@@ -50,6 +53,11 @@ _RELEASE = """
 """
 _CHECK = """
     SELECT FROM wallets_chaincursor WHERE chain = %s AND owner = %s AND fence = %s FOR UPDATE
+"""
+_HELD = """
+    SELECT FROM wallets_chaincursor
+    WHERE chain = %s AND owner = %s AND lease_until > clock_timestamp() AND halted_reason = ''
+    FOR UPDATE
 """
 _FAIL = """
     UPDATE wallets_chaincursor
@@ -101,6 +109,13 @@ def check_fence(lease: Lease) -> None:
         cursor.execute(_CHECK, [lease.chain, lease.owner, lease.fence])
         if cursor.fetchone() is None:
             raise LeaseLostError(lease.chain)
+
+
+def is_held(chain: str, owner: str) -> bool:
+    """Lock the cursor row for the caller's transaction and tell whether `owner` reads the chain, which is not halted."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, [chain, owner])
+        return cursor.fetchone() is not None
 
 
 def record_failure(lease: Lease, message: str, *, now: datetime) -> None:

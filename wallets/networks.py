@@ -46,12 +46,13 @@ def is_accepted(chain: str, symbol: str) -> bool:
 
 
 def watched_chains() -> list[ChainSpec]:
-    """Return the chains that a watcher of ours can read: those with an adapter and a node."""
-    return [
-        spec
-        for spec in chains().values()
-        if spec.rpc_urls and spec.family is Family.EVM
-    ]
+    """Return the chains that a watcher of ours can read: those with a node."""
+    return [spec for spec in chains().values() if spec.rpc_urls]
+
+
+def reads_accounts(spec: ChainSpec) -> bool:
+    """Whether a chain can only be asked account by account."""
+    return spec.family in {Family.SOLANA, Family.TON}
 
 
 def poll_seconds(spec: ChainSpec) -> float:

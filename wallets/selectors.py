@@ -15,7 +15,13 @@ from wallets.addresses import evm_key
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet
-from wallets.networks import chain_spec, chains, poll_seconds, watched_chains
+from wallets.networks import (
+    chain_spec,
+    chains,
+    poll_seconds,
+    reads_accounts,
+    watched_chains,
+)
 from wallets.states import ChainStatus
 
 # More than this many addresses make a longer question than the answer without them.
@@ -105,7 +111,7 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
 def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
     if cursor.halted_reason or cursor.head_at is None or cursor.head is None:
         return ChainStatus.DOWN
-    silence = now - _expected_at(spec, cursor.head_at, cursor.due_at)
+    silence = now - _expected_at(spec, cursor, cursor.head_at)
     standstill = _standstill(spec, cursor, now)
     if silence > _DOWN_AFTER or standstill > _HEAD_STANDS_STILL:
         return ChainStatus.DOWN
@@ -116,12 +122,20 @@ def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
     return ChainStatus.OK
 
 
-def _expected_at(
-    spec: ChainSpec, head_at: datetime, due_at: datetime | None
-) -> datetime:
-    """When the next word of the chain is due: its watcher says so, for quiet chains are read once a minute."""
-    usual = head_at + timedelta(seconds=poll_seconds(spec))
-    return max(usual, due_at) if due_at is not None else usual
+def _expected_at(spec: ChainSpec, cursor: ChainCursor, head_at: datetime) -> datetime:
+    """When the next word of the chain is due: its watcher says so, for quiet chains are read once a minute.
+
+    A watcher that lives renews its lease between two passes too, so where it does not, a quiet chain is a silent one.
+    """
+    told_at = head_at
+    if reads_accounts(spec) and cursor.accounts_read_at is not None:
+        told_at = min(head_at, cursor.accounts_read_at)
+    usual = told_at + timedelta(seconds=poll_seconds(spec))
+    if cursor.due_at is None:
+        return usual
+    # As far as the pass before the next one was late, the next one will be.
+    quiet = cursor.due_at - (head_at - told_at)
+    return max(usual, min(quiet, cursor.lease_until))
 
 
 def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelta:

@@ -5,35 +5,31 @@ Every change of a transfer's facts sets `queued_at`, which is the consumers' que
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
 
 from accounts.models import Merchant, User
 from accounts.services import record
 from accounts.states import Mode
 from gateway.core.errors import ConflictError, InvalidRequestError
 from wallets import selectors
-from wallets.addresses import (
-    AddressError,
-    address_key,
-    canonical_address,
-    evm_key,
-)
+from wallets.addresses import AddressError, address_key, canonical_address
 from wallets.bells import ring_after_commit
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
-from wallets.forwarder import (
-    DETERMINISTIC_DEPLOYER,
-    FACTORY_ADDRESS,
-    IMPLEMENTATION_ADDRESS,
-)
 from wallets.models import DepositAddress, ReceivingWallet
 from wallets.networks import chain_spec, chains
 from wallets.states import TransferState
+from wallets.traps import refuse_traps
+
+# A checkout lives a day at most, its amount cools for three, and an exchange may take its time; after that an address that
+# one merchant gave up may become another's.
+_BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +129,23 @@ def orphan_transfers(ids: Sequence[int], *, now: datetime) -> int:
     return _change(_ORPHAN, ids, now)
 
 
+def orphan_lost(ids: Sequence[int], *, now: datetime) -> int:
+    """Take live transfers out of their chain that no node knows any more; return how many were in it."""
+    return _change(_ORPHAN, ids, now, mode=Mode.LIVE)
+
+
 def revive_transfers(ids: Sequence[int], *, now: datetime) -> int:
     """Bring orphaned simulated transfers back, unconfirmed; return how many came."""
     return _change(_REVIVE, ids, now)
 
 
-def _change(statement: str, ids: Sequence[int], now: datetime) -> int:
+def _change(
+    statement: str, ids: Sequence[int], now: datetime, *, mode: Mode = Mode.TEST
+) -> int:
+    if not ids:
+        return 0
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(
-            statement, {"ids": list(ids), "mode": Mode.TEST.value, "now": now}
-        )
+        cursor.execute(statement, {"ids": list(ids), "mode": mode.value, "now": now})
         changed: int = cursor.rowcount
         if changed:
             ring_after_commit()
@@ -153,6 +156,7 @@ _CONFIRM_THROUGH = """
     UPDATE wallets_transfer
     SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
     WHERE chain = %(chain)s AND mode = 'live' AND state = 'detected' AND block_height <= %(height)s
+      AND (%(large)s::numeric IS NULL OR units < %(large)s::numeric)
 """
 _ORPHAN_ABOVE = """
     UPDATE wallets_transfer
@@ -162,9 +166,14 @@ _ORPHAN_ABOVE = """
 
 
 def confirm_through(chain: str, height: int, *, now: datetime) -> int:
-    """Make a chain's transfers up to `height` final; return how many became so."""
+    """Make a chain's ordinary transfers up to `height` final; return how many became so.
+
+    Large ones need more than depth: `wallets.confirming` makes them final.
+    """
+    large = chain_spec(chain).large_units
     return _change_range(
-        _CONFIRM_THROUGH, {"chain": chain, "height": height, "now": now}
+        _CONFIRM_THROUGH,
+        {"chain": chain, "height": height, "large": large, "now": now},
     )
 
 
@@ -191,6 +200,18 @@ def _change_range(statement: str, parameters: dict[str, Any]) -> int:
         return changed
 
 
+def expect_payments(chain: str, *, address: str, until: datetime) -> None:
+    """Have a merchant's own wallet read first, and its chain at full pace, until then; what is longer already stays.
+
+    `address` is in canonical form; a wallet that was replaced counts too.
+    """
+    ReceivingWallet.objects.filter(
+        Q(expected_until=None) | Q(expected_until__lt=until),
+        chain=chain,
+        address=address,
+    ).update(expected_until=until)
+
+
 @transaction.atomic
 def set_receiving_wallet(
     merchant: Merchant,
@@ -203,8 +224,8 @@ def set_receiving_wallet(
     """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
 
     Deposit addresses already given out keep paying the wallet they were made for. Raises InvalidRequestError
-    (chain_unsupported, address_invalid) and ConflictError (duplicate) where another merchant has this address and
-    the chain tells payments apart by their amount.
+    (chain_unsupported, address_invalid) and ConflictError (duplicate) where another merchant has this address, or had
+    it within 31 days, and the chain tells payments apart by their amount.
     """
     canonical = _canonical_wallet(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -215,6 +236,7 @@ def set_receiving_wallet(
         return current
     if current is not None:
         ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
+    _refuse_anothers(merchant, chain=chain, address=canonical, now=now)
     wallet = _create_wallet(merchant, chain=chain, address=canonical, now=now)
     record(
         merchant,
@@ -227,6 +249,24 @@ def set_receiving_wallet(
     )
     transaction.on_commit(selectors.forget)
     return wallet
+
+
+def _refuse_anothers(
+    merchant: Merchant, *, chain: str, address: str, now: datetime
+) -> None:
+    """Raise ConflictError where another merchant's buyers may still pay this address."""
+    if not chain_spec(chain).exact_amount_required:
+        return
+    others = ReceivingWallet.objects.filter(chain=chain, address=address).exclude(
+        merchant=merchant
+    )
+    held = Q(retired_at=None) | Q(retired_at__gt=now - _BUYERS_MAY_STILL_PAY)
+    if others.filter(held).exists():
+        raise _duplicate()
+
+
+def _duplicate() -> ConflictError:
+    return ConflictError("Another merchant receives at this address.", code="duplicate")
 
 
 def _create_wallet(
@@ -242,9 +282,8 @@ def _create_wallet(
                 created_at=now,
             )
     except IntegrityError as error:
-        raise ConflictError(
-            "Another merchant receives at this address.", code="duplicate"
-        ) from error
+        # Two merchants at once: the constraint lets one of them have it.
+        raise _duplicate() from error
 
 
 def _canonical_wallet(chain: str, address: str) -> str:
@@ -268,13 +307,11 @@ def _canonical_wallet(chain: str, address: str) -> str:
 
 
 def _refuse_traps(spec: ChainSpec, address: str) -> None:
-    """Refuse addresses that would swallow the money: contracts that cannot send it on."""
-    if address in {token.address for token in spec.tokens.values()}:
-        raise AddressError("must not be a token contract: what it gets is lost.")
-    if spec.family is not Family.EVM:
+    """Refuse addresses that would swallow the money, or send it round in a circle."""
+    refuse_traps(spec, address)
+    if spec.family not in {Family.EVM, Family.TRON}:
         return
-    key = evm_key(address)
-    if key in {FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, DETERMINISTIC_DEPLOYER}:
-        raise AddressError("must not be a contract of this gateway.")
+    # On Tron nothing can ever be deployed at such an address: its CREATE2 is not Ethereum's (TIP-26).
+    key = address_key(address, family=spec.family)
     if DepositAddress.objects.filter(key=key).exists():
         raise AddressError("must not be a deposit address of this gateway.")

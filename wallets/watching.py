@@ -6,24 +6,34 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from typing import cast
 
 import structlog
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
+from wallets.accountwatcher import AccountWatcher
+from wallets.auditing import audit_chain
 from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.base import ChainError, ChainUnavailableError
+from wallets.chains.base import (
+    AccountAdapter,
+    BlockAdapter,
+    ChainError,
+    ChainUnavailableError,
+)
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from wallets.leases import LeaseLostError
-from wallets.networks import poll_seconds
-from wallets.watcher import Outcome, Watcher
+from wallets.networks import poll_seconds, reads_accounts
+from wallets.passes import ChainWatcher, Outcome
+from wallets.watcher import Watcher
 
 log = structlog.get_logger(__name__)
 
 _LONGEST_PAUSE = 30.0
 _HALTED_PAUSE = 5.0
+_AUDIT_STOP_SECONDS = 5.0
 
 
 class WatchedChain:
@@ -54,16 +64,27 @@ def watch(chains: Sequence[WatchedChain], *, stop: threading.Event) -> None:
         )
         for chain in chains
     ]
-    for thread in threads:
+    audits = [
+        threading.Thread(
+            target=audit_chain,
+            kwargs={"spec": chain.spec, "owner": owner, "stop": stop},
+            name=f"audit {chain.spec.name}",
+            # In the middle of an hour's blocks it must not hold up the end of the process: it writes whole or nothing.
+            daemon=True,
+        )
+        for chain in chains
+    ]
+    for thread in threads + audits:
         thread.start()
     stop.wait()
     for thread in threads:
         thread.join()
+    for audit in audits:
+        audit.join(_AUDIT_STOP_SECONDS)
 
 
 def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:
-    adapter = open_adapter(chain.spec, chain.pool)
-    watcher = Watcher(chain.spec, adapter, rpc=chain.pool, owner=owner)
+    watcher = open_watcher(chain.spec, chain.pool, owner=owner)
     pace = _Pace(poll_seconds(chain.spec))
     try:
         while not stop.is_set():
@@ -76,7 +97,15 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
         connection.close()
 
 
-def _one_pass(watcher: Watcher) -> Outcome | Exception:
+def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:
+    """Return what reads this chain in the way it can be read, over a pool of its nodes."""
+    adapter = open_adapter(spec, pool)
+    if reads_accounts(spec):
+        return AccountWatcher(spec, cast("AccountAdapter", adapter), owner=owner)
+    return Watcher(spec, cast("BlockAdapter", adapter), rpc=pool, owner=owner)
+
+
+def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
     try:
         return watcher.tick(now=timezone.now())
     except LeaseLostError:
@@ -98,7 +127,7 @@ def _one_pass(watcher: Watcher) -> Outcome | Exception:
         return error
 
 
-def _let_go(watcher: Watcher) -> None:
+def _let_go(watcher: ChainWatcher) -> None:
     try:
         watcher.stop()
     except DatabaseError:

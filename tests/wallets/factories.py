@@ -2,19 +2,22 @@
 
 import secrets
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from tests.factories import WALLET, make_merchant
+from tests.factories import NOON, WALLET, make_merchant
 from tests.nodes.tokens import token_address
 from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import BlockAdapter
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.forwarder import checksum, deposit_key
-from wallets.models import DepositAddress
-from wallets.watcher import Outcome, Watcher
+from wallets.models import DepositAddress, SourceDifference
+from wallets.passes import ChainWatcher, Outcome
+from wallets.states import DifferenceKind
+from wallets.watcher import Watcher
 
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -62,12 +65,31 @@ def make_watcher(
     """A watcher of a local chain. Its pool is `watcher.pool`."""
     spec = local_spec(*urls, chain=chain, **settings)
     pool = open_pool(spec)
-    return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner=owner)
+    adapter = cast("BlockAdapter", open_adapter(spec, pool))
+    return Watcher(spec, adapter, rpc=pool, owner=owner)
 
 
-def read_all(watcher: Watcher, *, now: datetime | None = None) -> None:
+def read_all(watcher: ChainWatcher, *, now: datetime | None = None) -> None:
     """Let the watcher work until it has nothing to read."""
     for _ in range(200):
         if watcher.tick(now=now or timezone.now()) is not Outcome.AHEAD:
             return
     raise AssertionError("the watcher does not come to an end")
+
+
+def make_difference(
+    kind: DifferenceKind = DifferenceKind.MISSED, position: int = 0
+) -> SourceDifference:
+    """A transfer on Base that two sources tell differently."""
+    return SourceDifference.objects.create(
+        chain="base",
+        kind=kind,
+        tx_hash="0x01",
+        position=position,
+        recipient="0x02",
+        token="USDC",
+        units=1,
+        block_height=1,
+        source="http://node.example",
+        found_at=NOON,
+    )

@@ -1,25 +1,66 @@
-"""Addresses people type: taken in every spelling their chain allows, refused when a character is wrong."""
+"""Addresses people type: taken in every spelling their chain allows, refused when a character is wrong.
 
+The addresses are public ones: token contracts of each chain, and the examples of the standards themselves.
+"""
+
+import base64
+import binascii
+import time
+from contextlib import suppress
+
+import base58
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from wallets.addresses import AddressError, canonical_address, evm_key
+from wallets.addresses import AddressError, address_key, canonical_address, evm_key
 from wallets.chains.specs import Family
+from wallets.forwarder import create2_address, keccak
 
 EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 TRON = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+TRON_HEX = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"
 SOLANA = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 TON = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
+TON_UQ = "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p"
 TON_RAW = "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"
+TON_TESTNET = "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"
+OF = {Family.EVM: EVM, Family.TRON: TRON, Family.SOLANA: SOLANA, Family.TON: TON}
 
 
-@pytest.mark.parametrize("text", [EVM, EVM.lower(), "0x" + EVM[2:].upper()])
-def test_evm_addresses_are_written_with_their_checksum(text: str) -> None:
-    assert canonical_address(text, family=Family.EVM) == EVM
+def friendly(tag: int, workchain: int, account: bytes = bytes(range(32))) -> str:
+    """A TON address with a right checksum, whatever it says."""
+    body = bytes([tag, workchain]) + account
+    crc = binascii.crc_hqx(body, 0).to_bytes(2, "big")
+    return base64.urlsafe_b64encode(body + crc).decode()
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        EVM,
+        "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+        "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+        "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238",
+        "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
+        "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+        "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
+        "0xc2132D05D31c914a87C6611C10748AEb04B58e8F",
+        "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582",
+    ],
+)
+def test_evm_addresses_of_any_case_are_written_with_their_checksum(
+    published: str,
+) -> None:
+    for text in (published, published.lower(), "0x" + published[2:].upper()):
+        assert canonical_address(text, family=Family.EVM) == published
+        assert evm_key(text) == bytes.fromhex(published[2:])
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914",
         EVM.replace("A", "a", 1),
         EVM[:-1],
         EVM + "0",
@@ -38,35 +79,205 @@ def test_mistyped_evm_addresses_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "text", "canonical"),
+    ("text", "digits"),
     [
-        (Family.TRON, TRON, TRON),
-        (Family.SOLANA, SOLANA, SOLANA),
-        (Family.TON, TON, TON),
-        (Family.TON, TON_RAW, TON),
-        (Family.TON, "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p", TON),
+        (TRON, TRON_HEX[2:]),
+        (
+            "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf",
+            "eca9bc828a3005b9a3b909f2cc5c2a54794de05f",
+        ),
+        (
+            "TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs",
+            "42a1e39aefa49290f2b3f9ed688d7cecf86cd6e0",
+        ),
     ],
 )
-def test_other_chains_addresses_have_one_form(
-    family: Family, text: str, canonical: str
+def test_a_tron_address_is_its_base58_and_its_key_the_twenty_bytes_of_contracts(
+    text: str, digits: str
 ) -> None:
-    assert canonical_address(text, family=family) == canonical
+    assert canonical_address(text, family=Family.TRON) == text
+    assert address_key(text, family=Family.TRON).hex() == digits
 
 
 @pytest.mark.parametrize(
-    ("family", "text"),
+    "text", [TRON_HEX, TRON_HEX.upper(), "0x" + TRON_HEX, TRON_HEX[2:], EVM]
+)
+def test_a_tron_address_in_hexadecimal_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(AddressError, match=r"starting with T, not in hexadecimal"):
+        canonical_address(text, family=Family.TRON)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
     [
-        (Family.TRON, TRON[:-1] + "u"),
-        (Family.TRON, EVM),
-        (Family.SOLANA, SOLANA[:-4]),
-        (Family.SOLANA, EVM),
-        (Family.TON, "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDY"),
-        (Family.TON, TON_RAW[:-1]),
-        (Family.TON, EVM),
+        ("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6s", "mistyped"),
+        (TRON[:-1] + "u", "mistyped"),
+        (TRON.replace("N", "n"), "mistyped"),
+        (TRON[:-1], "33 more characters"),
+        (TRON.replace("q", "0"), "33 more characters"),
+        (SOLANA, "33 more characters"),
     ],
 )
-def test_other_chains_addresses_with_a_mistake_are_refused(
-    family: Family, text: str
+def test_mistyped_tron_addresses_are_refused(text: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message):
+        canonical_address(text, family=Family.TRON)
+
+
+@pytest.mark.parametrize(
+    "text", [SOLANA, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"]
+)
+def test_a_solana_address_is_the_base58_of_its_key(text: str) -> None:
+    assert canonical_address(text, family=Family.SOLANA) == text
+    assert base58.b58encode(address_key(text, family=Family.SOLANA)).decode() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SOLANA[:-4],
+        "1" + SOLANA,
+        "z" * 44,
+        "1" * 33,
+        SOLANA.replace("F", "0"),
+        SOLANA.replace("F", "l"),
+        EVM,
+    ],
+)
+def test_what_is_not_exactly_32_bytes_of_base58_is_no_solana_address(text: str) -> None:
+    with pytest.raises(AddressError, match="32 bytes"):
+        canonical_address(text, family=Family.SOLANA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TON, TON_UQ, TON_RAW, "0:" + TON_RAW[2:].upper(), TON.replace("_", "/")],
+)
+def test_a_ton_address_has_one_form_and_one_key_for_all_its_spellings(
+    text: str,
 ) -> None:
-    with pytest.raises(AddressError):
-        canonical_address(text, family=family)
+    assert canonical_address(text, family=Family.TON) == TON
+    key = address_key(text, family=Family.TON)
+    assert key == b"\0" + bytes.fromhex(TON_RAW[2:])
+
+
+def test_a_non_bounceable_ton_address_is_kept_bounceable() -> None:
+    text = "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K"
+    canonical = canonical_address(text, family=Family.TON)
+    assert canonical == "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
+
+
+def test_an_address_marked_for_tons_test_network_is_good_there_alone() -> None:
+    for text in (TON_TESTNET, friendly(0xD1, 0)):
+        with pytest.raises(AddressError, match="test network"):
+            canonical_address(text, family=Family.TON)
+    written = canonical_address(TON_TESTNET, family=Family.TON, is_testnet=True)
+    assert written == TON_TESTNET
+    # One without the mark is of every network (TEP-2).
+    marked = canonical_address(TON, family=Family.TON, is_testnet=True)
+    assert marked.startswith("kQ")
+    keys = {address_key(text, family=Family.TON) for text in (marked, TON)}
+    assert len(keys) == 1
+
+
+def test_an_address_of_tons_masterchain_is_one() -> None:
+    key = b"\xff" + bytes.fromhex(TON_RAW[2:])
+    text = canonical_address("-1:" + TON_RAW[2:], family=Family.TON)
+    assert text.startswith("Ef")
+    assert address_key(text, family=Family.TON) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDY", "mistyped"),
+        (TON.replace("f", "F"), "mistyped"),
+        (TON_RAW[:-1], "48 characters"),
+        ("1" + TON_RAW[1:], "48 characters"),
+        (TON[:-1], "48 characters"),
+        (TON.replace("E6", "+6"), "48 characters"),
+        (friendly(0x12, 0), "must be a TON address"),
+        (friendly(0x11, 1), "workchain"),
+        (EVM, "48 characters"),
+    ],
+)
+def test_mistyped_ton_addresses_are_refused(text: str, message: str) -> None:
+    with pytest.raises(AddressError, match=message):
+        canonical_address(text, family=Family.TON)
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_one_wrong_character_is_noticed_wherever_the_chain_has_a_checksum(
+    family: Family,
+) -> None:
+    right = OF[family]
+    swapped = [
+        right[:i] + right[i].swapcase() + right[i + 1 :] for i in range(len(right))
+    ]
+    taken = []
+    for text in {*swapped} - {right}:
+        with suppress(AddressError):
+            taken.append(canonical_address(text, family=family))
+    # Solana's addresses carry none: most slips make another address, which nobody can tell.
+    assert bool(taken) == (family is Family.SOLANA)
+
+
+HOSTILE = [
+    "",
+    "\0",
+    "\ud800",
+    EVM[:-1] + "\0",
+    EVM + "\n",
+    TRON + "\n",
+    SOLANA + " ",
+    TON + "\n",
+    "0x" + "\u0661" * 40,
+    "0x" + "\uff11" * 40,
+    # Cyrillic, Greek and full-width letters that look like ours.
+    TRON.replace("T", "\u0422", 1),
+    TRON.replace("T", "\u03a4", 1),
+    SOLANA.replace("E", "\u0415", 1),
+    TON.replace("E", "\uff25", 1),
+    "0:" + "\u0660" * 64,
+    "\u2212" + "1:" + TON_RAW[2:],
+    "0x" + "f" * 10_000,
+    "T" + "z" * 10_000,
+    "1" * 10_000,
+    "A" * 10_000,
+    "0:" + "0" * 10_000,
+    "=" * 48,
+    "A" * 47 + "=",
+]
+
+
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_typed_raises_another_error_or_takes_long(
+    text: str, family: Family
+) -> None:
+    started = time.perf_counter()
+    for ask in (canonical_address, address_key):
+        with pytest.raises(AddressError):
+            ask(text, family=family)
+    assert time.perf_counter() - started < 1.0
+
+
+@given(st.text() | st.from_regex(r"\A[1-9A-HJ-NP-Za-km-z]{32,48}\Z"))
+def test_whatever_is_taken_has_a_form_that_is_taken_again_and_stays(text: str) -> None:
+    for family in Family:
+        try:
+            canonical = canonical_address(text, family=family)
+        except AddressError:
+            continue
+        assert canonical_address(canonical, family=family) == canonical
+        key = address_key(text, family=family)
+        assert address_key(canonical, family=family) == key
+
+
+def test_trons_create2_is_another_so_no_deposit_address_is_shown_there() -> None:
+    """TIP-26 puts 0x41 where EIP-1014 has 0xff: what we compute could never be deployed on Tron, nor emptied."""
+    deployer = bytes.fromhex("deadbeef" + "00" * 16)
+    on_tron = keccak(b"\x41" + deployer + bytes(32) + keccak(b"\0"))[12:]
+    shown = base58.b58encode_check(b"\x41" + on_tron).decode()
+    assert shown == "TDmMBaJ8s3pjwH6voNuYDQVMhgQNsMgaL6"
+    assert address_key(shown, family=Family.TRON) == on_tron
+    assert on_tron != create2_address(deployer, salt=bytes(32), code_hash=keccak(b"\0"))

@@ -17,11 +17,18 @@ from tests.wallets.paying import mint, transfer
 from wallets import leases
 from wallets.leases import LeaseLostError, release_lease, take_lease
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
+from wallets.passes import Outcome
 from wallets.states import TransferState
-from wallets.watcher import Outcome, Watcher
+from wallets.watcher import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
+
+
+@pytest.fixture(autouse=True)
+def somebody_may_pay(db: None) -> None:
+    """A chain that nobody is expected to pay on is left alone between passes (test_watching_pace)."""
+    make_deposit()
 
 
 def expire_lease() -> None:

@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from tests.nodes import proxy as faults
 from tests.nodes.anvil import Anvil
@@ -18,25 +21,34 @@ from tests.nodes.proxy import RpcProxy
 from tests.nodes.tokens import token_address
 from tests.tree import ROOT
 from tests.waiting import wait_until
+from tests.wallets.accountchains import (
+    AccountChain,
+    OnSolana,
+    OnTon,
+    make_expected,
+)
 from tests.wallets.factories import address_of, make_deposit
 from tests.wallets.paying import transfer
-from wallets.models import EPOCH, ChainCursor, Transfer
+from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults]
 USDC = token_address("USDC")
 START_SECONDS = 30.0
+NINE = timedelta(seconds=9)
 
 
 class Watchers:
     """A `run_watchers` process; its output is in a file."""
 
-    def __init__(self, log: Path, urls: dict[str, str]) -> None:
+    def __init__(
+        self, log: Path, urls: dict[str, str], settings: dict[str, str]
+    ) -> None:
         self.log = log
         with log.open("w") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "run_watchers"],
                 cwd=ROOT,
-                env=environment(urls),
+                env=environment(urls) | settings,
                 stdout=output,
                 stderr=output,
             )
@@ -61,12 +73,15 @@ def environment(urls: dict[str, str]) -> dict[str, str]:
     database = urlsplit(os.environ["DATABASE_URL"])
     name = f"/{connection.settings_dict['NAME']}"
     chains = {f"CHAIN_{chain}_RPC_URLS": url for chain, url in urls.items()}
-    tokens = {f"CHAIN_{chain}_TOKEN_USDC": USDC for chain in urls}
+    kin = urls.keys() - {"SOLANA", "TON"}
+    tokens = {f"CHAIN_{chain}_TOKEN_USDC": USDC for chain in kin}
     return kept | {
         "DATABASE_URL": database._replace(path=name).geturl(),
         "FLORIN_ENV": "development",
         "CHAIN_NETWORK": "local",
         "CHAIN_POLL_SECONDS": "0.1",
+        # Longer than any test waits: what is seen sooner is seen because somebody was expected to pay.
+        "CHAIN_IDLE_SECONDS": "600",
         **chains,
         **tokens,
     }
@@ -79,8 +94,10 @@ Start = Callable[..., Watchers]
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[Watchers] = []
 
-    def start_watchers(**urls: str) -> Watchers:
-        watchers = Watchers(tmp_path / f"{len(started)}.log", urls)
+    def start_watchers(
+        *, settings: dict[str, str] | None = None, **urls: str
+    ) -> Watchers:
+        watchers = Watchers(tmp_path / f"{len(started)}.log", urls, settings or {})
         started.append(watchers)
         wait_until(
             lambda: watchers.said("Watching: ") or watchers.process.poll() is not None,
@@ -91,6 +108,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield start_watchers
     for watchers in started:
         watchers.end()
+
+
+def far_off() -> datetime:
+    """Further off than full pace."""
+    return timezone.now() + timedelta(minutes=5)
 
 
 def owner() -> str:
@@ -195,3 +217,42 @@ def test_the_other_chains_are_read_all_the_same(start: Start, base_node: Anvil) 
     wait_until(lambda: is_read(base_node))
     assert watchers.said("polygon is not watched")
     assert watchers.said("Watching: base.")
+
+
+def test_a_resting_chain_is_read_within_a_poll_of_a_new_checkout(
+    start: Start, base_node: Anvil
+) -> None:
+    start(BASE=base_node.url)
+    wait_until(lambda: is_read(base_node))
+    wait_until(lambda: ChainCursor.objects.filter(due_at__gt=far_off()).exists())
+    requests = ChainCursor.objects.get().requests
+    base_node.mine(3)
+    wait_until(lambda: ChainCursor.objects.get().lease_until > timezone.now() + NINE)
+    assert ChainCursor.objects.get().requests == requests
+    to = address_of(make_deposit())
+    transfer(base_node, payer(base_node), USDC, to, 25)
+    wait_until(lambda: units_seen() == [25], seconds=5)
+
+
+def test_account_chains_are_read_beside_the_others(
+    start: Start, base_node: Anvil, solana_node: Any, ton_node: Any
+) -> None:
+    chains: list[AccountChain] = [OnSolana(solana_node), OnTon(ton_node)]
+    tokens = {
+        f"CHAIN_{key}": value for one in chains for key, value in one.settings.items()
+    }
+    to = {chain.name: chain.new_address() for chain in chains}
+    for chain in chains:
+        make_expected(chain, to[chain.name])
+    watchers = start(
+        BASE=base_node.url, SOLANA=solana_node.url, TON=ton_node.url, settings=tokens
+    )
+    wait_until(lambda: AccountCursor.objects.filter(read_at__isnull=False).count() == 2)
+    paid = {chain.pay(to[chain.name], 25) for chain in chains}
+    solana_node.advance(5)
+    ton_node.advance(5)
+    wait_until(lambda: set(Transfer.objects.values_list("tx_hash", flat=True)) == paid)
+    assert watchers.said("Watching: base, solana, ton.")
+    watchers.process.send_signal(signal.SIGTERM)
+    assert watchers.process.wait(20) == 0
+    assert set(ChainCursor.objects.values_list("owner", flat=True)) == {""}

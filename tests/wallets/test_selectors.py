@@ -73,6 +73,73 @@ def test_status_follows_the_watchers_own_lag(
     assert status_of("base") == status
 
 
+def quiet(**overrides: Any) -> dict[str, Any]:
+    """A chain that nobody pays on: read half a minute ago, to be read in half a minute, its watcher alive."""
+    now = timezone.now()
+    half = timedelta(seconds=30)
+    facts = {"head_at": now - half, "due_at": now + half, "lease_until": now + half}
+    return facts | overrides
+
+
+def test_a_chain_that_nobody_pays_on_is_not_silent_between_two_passes() -> None:
+    make_cursor(**quiet())
+    assert status_of("base") == ChainStatus.OK
+
+
+@pytest.mark.parametrize(
+    ("ago", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)]
+)
+def test_it_is_once_its_watcher_is_gone(ago: int, status: ChainStatus) -> None:
+    gone = timezone.now() - timedelta(seconds=ago)
+    make_cursor(**quiet(head_at=gone, lease_until=gone))
+    assert status_of("base") == status
+
+
+@pytest.mark.parametrize(
+    ("late", "status"), [(20, ChainStatus.DELAYED), (70, ChainStatus.DOWN)]
+)
+def test_it_is_once_a_pass_that_was_due_did_not_come(
+    late: int, status: ChainStatus
+) -> None:
+    since = timezone.now() - timedelta(seconds=late)
+    make_cursor(**quiet(head_at=since - timedelta(minutes=1), due_at=since))
+    assert status_of("base") == status
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status"),
+    [(2, ChainStatus.OK), (30, ChainStatus.DELAYED), (90, ChainStatus.DOWN)],
+)
+@pytest.mark.parametrize("chain", ["solana", "ton"])
+def test_a_chain_of_accounts_is_as_late_as_the_least_known_of_those_to_be_paid(
+    chain: str, seconds: int, status: ChainStatus, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {f"{chain.upper()}_RPC_URLS": "http://127.0.0.1:4"}
+    now = timezone.now()
+    make_cursor(
+        chain,
+        accounts_read_at=now - timedelta(seconds=seconds),
+        due_at=now + timedelta(seconds=1),
+        lease_until=now + timedelta(seconds=10),
+    )
+    assert status_of(chain) == status
+
+
+def test_all_six_chains_tell_their_status_once_each_has_a_node(
+    settings: Any, client: Client
+) -> None:
+    names = list(chains())
+    settings.CHAIN_SETTINGS = {
+        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}"
+        for port, name in enumerate(names, start=1)
+    }
+    for name in names:
+        make_cursor(name)
+    selectors.forget()
+    data = client.get("/api/v1/chains").json()["data"]
+    assert {one["chain"]: one["status"] for one in data} == dict.fromkeys(names, "ok")
+
+
 def test_a_node_that_stands_still_is_noticed_on_public_networks_alone(
     settings: Any,
 ) -> None:

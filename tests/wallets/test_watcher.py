@@ -21,12 +21,19 @@ from wallets.chains.base import (
     ReorgDuringReadError,
 )
 from wallets.models import Block, ChainCursor, Transfer
+from wallets.passes import Outcome
 from wallets.states import TransferState
-from wallets.watcher import Outcome, Watcher
+from wallets.watcher import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
 DETECTED, CONFIRMED, ORPHANED = TransferState
+
+
+@pytest.fixture(autouse=True)
+def somebody_may_pay(db: None) -> None:
+    """A chain that nobody is expected to pay on is left alone between passes (test_watching_pace)."""
+    make_deposit()
 
 
 @pytest.fixture

@@ -1,0 +1,334 @@
+"""Reading a chain account by account: what is paid is recorded once, whoever is paid to comes first, forks are followed."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tests.wallets.accounts import (
+    NOW,
+    Watched,
+    cursor_of,
+    make_account,
+    make_accounts,
+    solana_spec,
+)
+from tests.wallets.ledger import Ledger, no_answer
+from wallets import accountingest
+from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
+from wallets.leases import LeaseLostError
+from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
+from wallets.passes import Outcome
+from wallets.states import TransferState
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(minutes=30)
+DETECTED, CONFIRMED, ORPHANED = TransferState
+
+
+def states() -> list[str]:
+    return list(Transfer.objects.order_by("pk").values_list("state", flat=True))
+
+
+def breaks_on(key: bytes, error: Exception) -> Callable[[Account], None]:
+    """Trouble with one account alone."""
+
+    def trouble(account: Account) -> None:
+        if account.key == key:
+            raise error
+
+    return trouble
+
+
+def test_a_payment_is_recorded_in_the_next_pass_and_read_again_without_effect() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    assert watched.tick(after=1) is Outcome.IDLE
+    found = Transfer.objects.get()
+    assert (found.tx_hash, found.units, found.wallet_id) == (
+        told.tx_hash,
+        25,
+        wallet.pk,
+    )
+    assert (found.merchant_id, found.mode, found.deposit_id) == (
+        wallet.merchant_id,
+        "live",
+        None,
+    )
+    before = list(Transfer.objects.values())
+    watched.tick(after=1)
+    assert list(Transfer.objects.values()) == before
+
+
+def test_what_is_as_deep_as_the_chain_asks_is_confirmed_in_the_same_pass() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    assert states() == [CONFIRMED]
+
+
+def test_a_wallet_is_read_from_the_head_on_and_vouched_for_from_its_first_reading() -> (
+    None
+):
+    watched = Watched()
+    watched.tick()
+    wallet = make_account()
+    watched.pay(wallet)
+    watched.ledger.height += 100
+    watched.tick(after=1)
+    cursor, chain = cursor_of(wallet), ChainCursor.objects.get()
+    assert not Transfer.objects.exists()
+    assert (cursor.height, cursor.height_time) == (
+        watched.ledger.height,
+        watched.ledger.time(watched.ledger.height),
+    )
+    assert cursor.read_through_at == cursor.read_at == watched.now
+    assert (chain.height, chain.head, chain.head_at) == (
+        watched.ledger.height,
+        watched.ledger.height,
+        watched.now,
+    )
+
+
+def test_a_replaced_wallet_is_read_too() -> None:
+    watched, wallet = Watched(), make_account()
+    type(wallet).objects.update(retired_at=NOW)
+    watched.tick()
+    watched.pay(wallet)
+    watched.tick(after=60)
+    assert Transfer.objects.get().wallet_id == wallet.pk
+
+
+def test_a_public_chain_is_not_vouched_for_past_the_time_of_its_head() -> None:
+    watched = Watched(spec=solana_spec(NETWORK="mainnet"))
+    wallet = make_account()
+    watched.tick()
+    assert cursor_of(wallet).read_through_at == watched.ledger.time(
+        watched.ledger.height
+    )
+
+
+def test_while_nodes_disagree_about_the_head_nothing_is_vouched_for() -> None:
+    watched, wallet = Watched(Ledger(agreed=False)), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    assert Transfer.objects.count() == 1
+    assert cursor_of(wallet).read_through_at is None
+    assert ChainCursor.objects.get().read_through_at is None
+
+
+def test_a_node_that_lags_moves_nothing_back() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    before = cursor_of(wallet).height
+    watched.ledger.height -= 10
+    assert watched.tick(after=1) is Outcome.IDLE
+    assert cursor_of(wallet).height == before
+    assert ChainCursor.objects.get().head == before
+    assert states() == [CONFIRMED]
+
+
+def test_no_node_means_nothing_moves_and_the_failure_is_told() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    before = cursor_of(wallet).height
+    watched.pay(wallet)
+    watched.ledger.failure = no_answer()
+    with pytest.raises(ChainUnavailableError):
+        watched.tick(after=1)
+    assert cursor_of(wallet).height == before
+    assert ChainCursor.objects.get().last_error == "the node does not answer"
+    watched.ledger.failure = None
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    assert ChainCursor.objects.get().last_error == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MalformedAnswerError("no block time"), no_answer(), KeyError("slot")],
+    ids=["malformed", "times out", "unforeseen"],
+)
+def test_one_account_that_cannot_be_read_does_not_hold_up_the_others(
+    error: Exception,
+) -> None:
+    watched = Watched(Ledger(at_once=10))
+    wallets = [make_account(expected_until=LATER) for _ in range(10)]
+    bad, good = wallets[3], wallets[:3] + wallets[4:]
+    watched.tick()
+    before = cursor_of(bad).height
+    watched.ledger.trouble = breaks_on(bytes(bad.key), error)
+    for wallet in wallets:
+        watched.pay(wallet)
+    assert watched.tick(after=1) is Outcome.IDLE
+    assert set(Transfer.objects.values_list("wallet", flat=True)) == {
+        wallet.pk for wallet in good
+    }
+    assert cursor_of(bad).height == before
+    assert cursor_of(bad).last_error
+    assert ChainCursor.objects.get().last_error == ""
+    # It waits for its turn among the idle ones, and its money is found once it can be read.
+    asked = watched.asked(bad)
+    watched.run(30)
+    assert watched.asked(bad) == asked
+    watched.ledger.trouble = lambda account: None
+    watched.run(60)
+    assert Transfer.objects.count() == 10
+    assert cursor_of(bad).last_error == ""
+
+
+def test_a_bad_account_is_found_even_where_a_pass_can_ask_for_little() -> None:
+    watched = Watched(Ledger(at_once=10), solana_spec(REQUESTS_PER_MINUTE="60"))
+    wallets = [make_account(expected_until=LATER) for _ in range(10)]
+    bad = wallets[0]
+    watched.ledger.trouble = breaks_on(bytes(bad.key), MalformedAnswerError("odd"))
+    for _ in range(300):
+        try:
+            watched.tick(after=1)
+        except MalformedAnswerError:
+            continue
+    for wallet in wallets[1:]:
+        through = cursor_of(wallet).read_through_at
+        assert through is not None
+        assert watched.now - through < timedelta(seconds=60)
+
+
+def test_a_node_that_fails_in_the_middle_keeps_what_was_read_before() -> None:
+    watched = Watched(Ledger(at_once=1))
+    wallets = [make_account(expected_until=LATER) for _ in range(20)]
+    watched.tick()
+    for wallet in wallets:
+        watched.pay(wallet)
+    read: list[bytes] = []
+
+    def trouble(account: Account) -> None:
+        if len(read) >= 5:
+            raise no_answer()
+        read.append(account.key)
+
+    watched.ledger.trouble = trouble
+    with pytest.raises(ChainUnavailableError):
+        watched.tick(after=1)
+    assert Transfer.objects.count() == 5
+    # Nothing says that it was these accounts' fault.
+    assert not AccountCursor.objects.exclude(last_error="").exists()
+    watched.ledger.trouble = lambda account: None
+    watched.tick(after=1)
+    assert Transfer.objects.count() == 20
+
+
+def test_a_limited_rate_ends_the_pass_at_once() -> None:
+    watched = Watched(Ledger(at_once=1))
+    make_accounts(20, expected_until=LATER)
+    error = ChainUnavailableError("the node limits our rate", retry_after=3.0)
+
+    def trouble(account: Account) -> None:
+        raise error
+
+    watched.ledger.trouble = trouble
+    with pytest.raises(ChainUnavailableError) as raised:
+        watched.tick()
+    assert raised.value.retry_after == 3.0
+    assert len(watched.ledger.asked) == 1
+
+
+def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(wallet)
+
+    def dies(*args: Any, **options: Any) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(accountingest, "write_pulse", dies)
+        with pytest.raises(SystemExit):
+            watched.tick(after=1)
+    assert not Transfer.objects.exists()
+    watched.owner = "two"
+    watched.restart()
+    ChainCursor.objects.update(lease_until=EPOCH)
+    watched.tick(after=11)
+    assert Transfer.objects.get().units == 25
+
+
+def test_a_watcher_that_lost_its_lease_while_it_read_writes_nothing() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(wallet)
+    other = Watched(ledger=Ledger(height=5_000), owner="other", seconds=20)
+
+    def trouble(account: Account) -> None:
+        watched.ledger.trouble = lambda account: None
+        ChainCursor.objects.update(lease_until=EPOCH)
+        other.tick()
+
+    watched.ledger.trouble = trouble
+    with pytest.raises(LeaseLostError):
+        watched.tick(after=1)
+    assert not Transfer.objects.exists()
+    assert cursor_of(wallet).height == 5_000
+
+
+def test_a_second_watcher_stands_by_even_while_the_first_rests() -> None:
+    first = Watched()
+    make_account()
+    second = Watched(ledger=first.ledger, owner="two")
+    first.tick()
+    for _ in range(20):
+        assert first.tick(after=1) is Outcome.QUIET
+        assert second.tick(after=1) is Outcome.STANDBY
+
+
+def test_a_local_chain_that_was_replaced_is_read_anew() -> None:
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.pay(wallet)
+    watched.tick()
+    watched.ledger.first, watched.ledger.height = "another", 3
+    watched.ledger.transfers.clear()
+    watched.pay(wallet, 26)
+    assert watched.tick(after=1) is Outcome.AHEAD
+    watched.tick()
+    assert list(Transfer.objects.values_list("units", "state")) == [
+        (25, CONFIRMED),
+        (26, CONFIRMED),
+    ]
+    assert cursor_of(wallet).height == 4
+
+
+def test_a_public_chain_with_another_first_block_stops() -> None:
+    watched = Watched(spec=solana_spec(NETWORK="mainnet"))
+    make_account(expected_until=LATER)
+    watched.tick()
+    watched.ledger.first = "another"
+    watched.restart()
+    watched.tick(after=1)
+    assert watched.tick(after=1) is Outcome.HALTED
+    assert "another chain" in ChainCursor.objects.get().halted_reason
+
+
+def test_a_person_can_have_a_stopped_chain_read_on_from_a_height() -> None:
+    watched = Watched(spec=solana_spec(NETWORK="mainnet"))
+    wallet = make_account(expected_until=LATER)
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.ledger.height += 100
+    watched.tick(after=1)
+    before = cursor_of(wallet)
+    call_command("resume_chain", "solana", str(told.block_height - 1))
+    lowered = cursor_of(wallet)
+    assert (lowered.height, lowered.read_through_at) == (told.block_height - 1, None)
+    assert before.height_time is not None
+    assert lowered.height_time is not None
+    assert lowered.height_time < watched.ledger.time(told.block_height - 1)
+    assert states() == [ORPHANED]
+    watched.restart()
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    assert cursor_of(wallet).height == watched.ledger.height

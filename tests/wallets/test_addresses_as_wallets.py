@@ -1,0 +1,172 @@
+"""Sound addresses that a merchant must not be paid at, and whose wallet an address is."""
+
+from datetime import timedelta
+
+import base58
+import pytest
+from solders.keypair import Keypair
+
+from gateway.core.errors import ConflictError, InvalidRequestError
+from tests.factories import NOON, WALLET, make_merchant
+from tests.wallets.factories import make_deposit
+from wallets.addresses import AddressError, canonical_address
+from wallets.chains.registry import load_chains
+from wallets.chains.solana_questions import token_account
+from wallets.forwarder import FACTORY_ADDRESS
+from wallets.models import ReceivingWallet
+from wallets.selectors import TEST_WALLETS
+from wallets.services import set_receiving_wallet
+from wallets.traps import refuse_traps
+
+pytestmark = pytest.mark.django_db
+
+OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+USDC_MINT = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
+ATA_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
+OWNER = "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK"
+# The owner's account for USDC, as it stands on the main network.
+TOKEN_ACCOUNT = "8dqL6jKduEJwfAem49yAvXB8YczkDPgVCgU88VPfTnAP"
+TON_MASTER = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
+SOUND = {
+    "base": (WALLET.lower(), WALLET),
+    "ethereum": (WALLET, WALLET),
+    "tron": ("TJRabPrwbZy45sbavfcjinPJC18kjpRTv8",) * 2,
+    "solana": (OWNER, OWNER),
+    "ton": (
+        "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K",
+        "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP",
+    ),
+}
+
+
+def set_wallet(chain: str, address: str) -> ReceivingWallet:
+    return set_receiving_wallet(make_merchant(), chain=chain, address=address, now=NOON)
+
+
+@pytest.mark.parametrize("chain", sorted(SOUND))
+def test_a_wallet_of_each_chain_is_kept_in_its_canonical_form(chain: str) -> None:
+    typed, kept = SOUND[chain]
+    assert set_wallet(chain, typed).address == kept
+
+
+@pytest.mark.parametrize(
+    ("chain", "address", "message"),
+    [
+        ("ethereum", "0xdAC17F958D2ee523a2206206994597C13D831ec7", "token contract"),
+        ("base", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "token contract"),
+        ("polygon", "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174", "token contract"),
+        ("tron", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "token contract"),
+        ("tron", "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf", "token contract"),
+        ("solana", USDC_MINT, "token contract"),
+        ("solana", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU", "token contract"),
+        ("ton", TON_MASTER, "token contract"),
+        ("ton", "0:" + "00" * 32, "nobody's"),
+        ("ton", "-1:" + "5" * 64, "workchain 0"),
+        ("tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb", "nobody's"),
+        ("ethereum", "0x0000000000000000000000000000000000000001", "network keeps"),
+        ("ethereum", "0x000000000000000000000000000000000000dEaD", "nobody's"),
+        ("solana", "1" * 32, "program of Solana"),
+        ("solana", TOKEN_PROGRAM, "program of Solana"),
+        ("solana", ATA_PROGRAM, "program of Solana"),
+        ("solana", "SysvarC1ock11111111111111111111111111111111", "program of Solana"),
+        ("solana", "So11111111111111111111111111111111111111112", "program of Solana"),
+        ("solana", TOKEN_ACCOUNT, "give the wallet's own address"),
+    ],
+)
+def test_an_address_that_swallows_what_it_gets_is_refused_in_words(
+    chain: str, address: str, message: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=message) as caught:
+        set_wallet(chain, address)
+    assert (caught.value.code, caught.value.param) == ("address_invalid", "address")
+    assert caught.value.message.startswith("The address ")
+    assert not ReceivingWallet.objects.exists()
+
+
+def test_the_contracts_and_deposit_addresses_of_the_gateway_are_refused_on_tron_too() -> (
+    None
+):
+    for key in (FACTORY_ADDRESS, bytes(make_deposit().key)):
+        address = base58.b58encode_check(b"\x41" + key).decode()
+        with pytest.raises(InvalidRequestError, match="of this gateway"):
+            set_wallet("tron", address)
+
+
+@pytest.mark.parametrize(
+    ("owner", "account"),
+    [
+        (OWNER, TOKEN_ACCOUNT),
+        (
+            "3i476kTBBTy7pBGx4CXwJpJ6phuwLQgcwLTdHhU3c7ui",
+            "H51DXRt3ubThhdhNeDMScfkbC5X4AWzYfHaZS3JKEfPh",
+        ),
+    ],
+)
+def test_the_token_accounts_we_read_are_those_of_the_main_network_and_no_wallets(
+    owner: str, account: str
+) -> None:
+    assert token_account(owner, mint=USDC_MINT, program=TOKEN_PROGRAM) == account
+    assert set_wallet("solana", owner).address == owner
+    with pytest.raises(InvalidRequestError, match="token account"):
+        set_wallet("solana", account)
+
+
+def test_a_wallet_of_solana_is_a_point_on_the_curve_and_its_token_account_is_none() -> (
+    None
+):
+    spec = load_chains("local", {})["solana"]
+    for _ in range(50):
+        owner = str(Keypair().pubkey())
+        refuse_traps(spec, owner)
+        account = token_account(owner, mint=USDC_MINT, program=TOKEN_PROGRAM)
+        with pytest.raises(AddressError, match="token account"):
+            refuse_traps(spec, account)
+
+
+@pytest.mark.parametrize("network", ["mainnet", "testnet", "local"])
+def test_no_published_token_and_no_stand_in_of_test_mode_is_a_wallet_on_any_network(
+    network: str,
+) -> None:
+    for spec in load_chains(network, {}).values():
+        nobody = TEST_WALLETS[spec.family]
+        for text in (nobody, *(token.address for token in spec.tokens.values())):
+            canonical = canonical_address(
+                text, family=spec.family, is_testnet=network == "testnet"
+            )
+            with pytest.raises(AddressError, match="what it gets is lost"):
+                refuse_traps(spec, canonical)
+
+
+@pytest.mark.parametrize("days", [0, 30.9])
+def test_a_wallet_given_up_lately_is_still_its_merchants(days: float) -> None:
+    first, second = make_merchant(), make_merchant()
+    set_receiving_wallet(first, chain="ethereum", address=WALLET, now=NOON)
+    set_receiving_wallet(first, chain="ethereum", address=OTHER, now=NOON)
+    later = NOON + timedelta(days=days)
+    with pytest.raises(ConflictError) as caught:
+        set_receiving_wallet(second, chain="ethereum", address=WALLET, now=later)
+    assert caught.value.code == "duplicate"
+    assert not ReceivingWallet.objects.filter(merchant=second).exists()
+    # It may have it back itself.
+    again = set_receiving_wallet(first, chain="ethereum", address=WALLET, now=later)
+    assert again.retired_at is None
+
+
+def test_a_wallet_given_up_for_31_days_may_be_anothers() -> None:
+    first, second = make_merchant(), make_merchant()
+    for address in (WALLET, OTHER):
+        set_receiving_wallet(first, chain="ethereum", address=address, now=NOON)
+    later = NOON + timedelta(days=31)
+    taken = set_receiving_wallet(second, chain="ethereum", address=WALLET, now=later)
+    assert (taken.merchant, taken.address) == (second, WALLET)
+
+
+def test_a_refused_wallet_leaves_the_one_before_in_place() -> None:
+    first, second = make_merchant(), make_merchant()
+    set_receiving_wallet(first, chain="ethereum", address=WALLET, now=NOON)
+    set_receiving_wallet(second, chain="ethereum", address=OTHER, now=NOON)
+    with pytest.raises(ConflictError):
+        set_receiving_wallet(second, chain="ethereum", address=WALLET, now=NOON)
+    kept = ReceivingWallet.objects.get(merchant=second)
+    assert (kept.address, kept.retired_at) == (OTHER, None)

@@ -1,0 +1,120 @@
+"""The second look survives what happens to it, and ends when it is told to."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer
+from tests.nodes.proxy import RpcProxy, garbage, honest
+from tests.nodes.tokens import token_address
+from tests.waiting import wait_until
+from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
+from tests.wallets.paying import transfer
+from wallets import auditing
+from wallets.auditing import audit_chain
+from wallets.chains.adapters import open_pool
+from wallets.models import Transfer
+from wallets.passes import ChainWatcher
+from wallets.watching import open_watcher
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+USDC = token_address("USDC")
+LARGE = 10_000_000_000
+
+
+class Audit:
+    """The second look in a thread of its own, at a chain behind a proxy."""
+
+    def __init__(self, proxy: RpcProxy) -> None:
+        self.proxy, self.stop = proxy, threading.Event()
+        spec = local_spec(proxy.url)
+        self.watcher: ChainWatcher = open_watcher(spec, open_pool(spec), owner="one")
+        self.thread = threading.Thread(
+            target=audit_chain,
+            kwargs={"spec": spec, "owner": "one", "stop": self.stop},
+        )
+
+    def end(self) -> None:
+        self.stop.set()
+        self.thread.join()
+        self.watcher.close()
+
+
+@pytest.fixture
+def audit(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
+    monkeypatch.setattr(auditing, "BEAT_SECONDS", 0.05)
+    with RpcProxy(base_node.url) as proxy:
+        started = Audit(proxy)
+        started.thread.start()
+        yield started
+        started.end()
+
+
+def pay_large(node: Anvil, audit: Audit) -> None:
+    transfer(node, payer(node), USDC, address_of(make_deposit()), LARGE)
+    node.mine(6)
+    read_all(audit.watcher)
+
+
+def is_confirmed(audit: Audit) -> bool:
+    # Its lease lasts as long as it reads.
+    audit.watcher.tick(now=timezone.now())
+    return Transfer.objects.filter(state="confirmed").exists()
+
+
+def end_other_connections() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_it_confirms_a_large_amount_beside_the_watcher(
+    base_node: Anvil, audit: Audit
+) -> None:
+    pay_large(base_node, audit)
+    wait_until(lambda: is_confirmed(audit))
+
+
+def test_it_goes_on_after_the_database_ended_its_connection(
+    base_node: Anvil, audit: Audit
+) -> None:
+    wait_until(end_other_connections)
+    pay_large(base_node, audit)
+    wait_until(lambda: is_confirmed(audit))
+
+
+def test_it_goes_on_after_a_node_that_answered_nonsense(
+    base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wallets.confirming._FINALITY_SECONDS", 0.1)
+    pay_large(base_node, audit)
+    read_all(audit.watcher)
+    audit.proxy.fault = garbage()
+    before = audit.proxy.requests
+    wait_until(lambda: audit.proxy.requests > before)
+    audit.proxy.fault = honest
+    wait_until(lambda: is_confirmed(audit))
+
+
+def test_it_goes_on_after_an_error_of_ours(
+    base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = threading.Event()
+
+    def fails(_: object) -> None:
+        happened.set()
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wallets.confirming.LargeAmounts._waiting", fails)
+        assert happened.wait(10)
+    pay_large(base_node, audit)
+    wait_until(lambda: is_confirmed(audit))

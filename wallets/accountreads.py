@@ -1,0 +1,166 @@
+"""Reading many accounts in groups, within a budget, so that one that cannot be read does not hold up the others."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Final
+
+import structlog
+
+from wallets.budget import Budget
+from wallets.chains.base import (
+    Account,
+    AccountAdapter,
+    AccountReading,
+    ChainError,
+    ChainUnavailableError,
+    Head,
+    MalformedAnswerError,
+)
+
+log = structlog.get_logger(__name__)
+
+# Where the budget does not suffice for all, every fourth group is of accounts that nobody is expected to pay to.
+_EVERY: Final = 4
+# Finding the one bad account among fifty takes fewer failures in a row; a node that fails takes them all.
+_MOST_FAILURES_IN_A_ROW: Final = 6
+# Well within the longest lease: a pass that outlasts it is for nothing.
+_LONGEST_PASS_SECONDS: Final = 15.0
+
+
+@dataclass(slots=True)
+class AccountReads:
+    """What came of reading accounts.
+
+    `broken` are those that failed alone, and why; without a reason where it may be the nodes' fault. `error` is the last
+    failure there was, `has_given_up` whether there were too many.
+    """
+
+    readings: list[AccountReading] = field(default_factory=list)
+    broken: dict[bytes, str] = field(default_factory=dict)
+    error: ChainError | None = None
+    groups: int = 0
+    # What the next pass should be able to spend before it begins.
+    wanted: float = 0.0
+    is_complete: bool = True
+    has_given_up: bool = False
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the nodes failed, and not just single accounts."""
+        return self.has_given_up or (self.error is not None and not self.readings)
+
+
+class AccountReader:
+    """Reads accounts through an adapter. What it learns of group sizes and turns is kept from pass to pass."""
+
+    def __init__(
+        self,
+        adapter: AccountAdapter,
+        budget: Budget,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._adapter = adapter
+        self._budget = budget
+        self._clock = clock
+        self._at_once = adapter.accounts_at_once
+        self._turn = 0
+
+    @property
+    def most_at_once(self) -> int:
+        """How many accounts the budget may suffice for in one pass, at the very best."""
+        return self._adapter.accounts_at_once * (int(self._budget.capacity) + 1)
+
+    def read(
+        self, expected: Sequence[Account], others: Sequence[Account], *, head: Head
+    ) -> AccountReads:
+        """Read as many as the budget and some seconds allow, one group at least: the expected ones first."""
+        reads, before = AccountReads(), self._adapter.requests
+        waiting = deque(self._groups(expected, others))
+        failures, until = 0, self._clock() + _LONGEST_PASS_SECONDS
+        while waiting:
+            is_over = self._budget.level() <= 0 or self._clock() >= until
+            if reads.groups and is_over:
+                break
+            failures = 0 if self._read_group(waiting, reads, head) else failures + 1
+            if failures >= _MOST_FAILURES_IN_A_ROW or _asks_to_wait(reads.error):
+                reads.has_given_up = True
+                break
+        if reads.is_failure:
+            reads.broken = dict.fromkeys(reads.broken, "")
+        reads.is_complete = not waiting
+        if waiting:
+            spent = self._adapter.requests - before
+            reads.wanted = self._wanted(len(expected), spent / reads.groups)
+        self._turn = (self._turn + reads.groups) % _EVERY
+        self._learn(reads)
+        return reads
+
+    def _wanted(self, expected: int, group_cost: float) -> float:
+        """Return what the expected accounts cost and the share of the others with them.
+
+        With less, a pass would spend most on asking for the head; with more, the expected ones would wait for the others.
+        """
+        if not expected:
+            return self._budget.capacity
+        groups = ceil(expected / self._at_once) * _EVERY / (_EVERY - 1)
+        return min(1 + groups * group_cost, self._budget.capacity)
+
+    def _read_group(
+        self, waiting: deque[Sequence[Account]], reads: AccountReads, head: Head
+    ) -> bool:
+        """Read the next group; one that fails is cut in two, to be read last."""
+        group = waiting.popleft()
+        reads.groups += 1
+        try:
+            reads.readings += self._ask(group, head)
+        except ChainError as error:
+            reads.error = error
+            half = len(group) // 2
+            if half:
+                waiting.extend((group[:half], group[half:]))
+            else:
+                reads.broken[group[0].key] = str(error)
+            return False
+        return True
+
+    def _ask(self, group: Sequence[Account], head: Head) -> list[AccountReading]:
+        try:
+            readings = self._adapter.read_accounts(group, head=head)
+        except ChainError:
+            raise
+        except Exception as error:
+            # What an adapter did not foresee in one account's data must not stop the others from being read.
+            log.exception("account reader failed")
+            raise MalformedAnswerError(f"unforeseen {type(error).__name__}") from error
+        if [reading.key for reading in readings] != [account.key for account in group]:
+            raise MalformedAnswerError("other accounts were read than asked for")
+        return readings
+
+    def _groups(
+        self, expected: Sequence[Account], others: Sequence[Account]
+    ) -> Iterator[Sequence[Account]]:
+        first, second = deque(self._cut(expected)), deque(self._cut(others))
+        turn = self._turn
+        while first or second:
+            turn += 1
+            is_others_turn = not first or (turn % _EVERY == 0 and second)
+            yield (second if is_others_turn else first).popleft()
+
+    def _cut(self, accounts: Sequence[Account]) -> Iterator[Sequence[Account]]:
+        for start in range(0, len(accounts), self._at_once):
+            yield accounts[start : start + self._at_once]
+
+    def _learn(self, reads: AccountReads) -> None:
+        """Ask for fewer at once after a failure: the budget may not suffice to find its cause in one pass."""
+        if reads.error is not None:
+            self._at_once = max(self._at_once // 2, 1)
+        else:
+            self._at_once = min(self._at_once * 2, self._adapter.accounts_at_once)
+
+
+def _asks_to_wait(error: ChainError | None) -> bool:
+    return isinstance(error, ChainUnavailableError) and error.retry_after is not None

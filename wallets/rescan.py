@@ -1,0 +1,171 @@
+"""Reading again what was read before, beside the watchers: what is new is recorded, nothing is taken back or moved.
+
+Only final blocks are read: whatever a fork may still replace is the watcher's alone, who follows forks.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from wallets.chains.base import (
+    Account,
+    AccountAdapter,
+    BlockAdapter,
+    ChainAdapter,
+    ChainError,
+    Head,
+    RangeTooLargeError,
+    TokenTransfer,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.ingest import Owners
+from wallets.models import EPOCH, AccountCursor, ChainCursor
+from wallets.reconcile import since_given
+from wallets.selectors import watched_keys
+from wallets.services import NewTransfer, record_transfers
+from wallets.windows import LARGEST_WINDOW, WindowSize, window_end
+
+Say = Callable[[str], None]
+_LONG_BLOCKS: Final = 10
+
+
+class RescanError(Exception):
+    """The range cannot be read again; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescanned:
+    """What came of it: the last height looked at, how many transfers were seen, and the new ones."""
+
+    last: int
+    seen: int
+    new: Sequence[NewTransfer]
+    failures: Sequence[str] = ()
+
+
+def rescan_blocks(
+    spec: ChainSpec,
+    adapter: BlockAdapter,
+    *,
+    first: int,
+    last: int | None,
+    now: datetime,
+    say: Say,
+) -> Rescanned:
+    """Read blocks again from `first` on, as far as they are read and final. Raises RescanError, ChainError.
+
+    Addresses are taken as they were watched at the beginning of the year before `now`: whoever paid late, paid long after.
+    """
+    cursor, head = _known_chain(spec, adapter)
+    final = adapter.final_height(head, read_height=min(cursor, head.block.height))
+    end = min(final, cursor, last if last is not None else cursor)
+    if first > end:
+        raise RescanError(f"Nothing from {first} on is read and final; {end} is.")
+    hint = watched_keys(spec.name, now=now - timedelta(days=366))
+    owners, sizes, window = Owners(spec.name), WindowSize(), LARGEST_WINDOW
+    seen, new, at = 0, [], first
+    while at <= end:
+        until = min(window_end(at, window, head_height=head.block.height), end)
+        try:
+            reading = adapter.read(at, until, head=head, hint=hint, ours=owners.ours)
+        except RangeTooLargeError:
+            if window == 1:
+                raise
+            window = sizes.after_refusal(window)
+            continue
+        window = sizes.after_success(window, read=until - at + 1)
+        seen += len(reading.transfers)
+        new += _record(owners, reading.transfers, now=now)
+        at = until + 1
+        say(f"{spec.name}: read up to {until} of {end}, {len(new)} new")
+    return Rescanned(end, seen, new)
+
+
+def rescan_accounts(
+    spec: ChainSpec,
+    adapter: AccountAdapter,
+    *,
+    first: int,
+    last: int | None,
+    now: datetime,
+    say: Say,
+    pace: Callable[[], None],
+) -> Rescanned:
+    """Read every account again from `first` on, as far as it is read and final. Raises RescanError, ChainError.
+
+    A group of accounts that cannot be read is told of in `failures`. `pace` is called before each group, to wait.
+    """
+    _, head = _known_chain(spec, adapter)
+    final = min(adapter.finalized(), head.block.height)
+    end = min(final, last) if last is not None else final
+    if first > end:
+        raise RescanError(f"Nothing from {first} on is final; {end} is.")
+    cursors = list(AccountCursor.objects.filter(chain=spec.name).order_by("pk"))
+    owners, step = Owners(spec.name), adapter.accounts_at_once
+    seen, new, failures = 0, [], []
+    for start in range(0, len(cursors), step):
+        group = cursors[start : start + step]
+        pace()
+        try:
+            found = _reread(spec, adapter, group, first=first, head=head)
+        except ChainError as error:
+            failures.append(f"{', '.join(one.address for one in group)}: {error}")
+            continue
+        known = {bytes(one.key): one.height or 0 for one in group}
+        ready = [
+            one
+            for one in found
+            if first <= one.block_height <= min(end, known[one.recipient_key])
+        ]
+        seen += len(ready)
+        owners.ours(set(known))
+        new += _record(owners, ready, now=now)
+        say(f"{spec.name}: read {start + len(group)} of {len(cursors)} accounts")
+    return Rescanned(end, seen, new, failures)
+
+
+def _known_chain(spec: ChainSpec, adapter: ChainAdapter) -> tuple[int, Head]:
+    """Return up to where the chain was read, and its head; the node must serve the chain that was read."""
+    cursor = ChainCursor.objects.filter(chain=spec.name).first()
+    if cursor is None or cursor.height is None:
+        raise RescanError(f"No watcher has read {spec.title} yet.")
+    if adapter.genesis() != cursor.genesis_hash:
+        raise RescanError("The node serves another chain than the one that was read.")
+    return cursor.height, adapter.head()
+
+
+def _reread(
+    spec: ChainSpec,
+    adapter: AccountAdapter,
+    group: Sequence[AccountCursor],
+    *,
+    first: int,
+    head: Head,
+) -> list[TokenTransfer]:
+    accounts = [_from_height(spec, cursor, first) for cursor in group]
+    keys = {account.key for account in accounts}
+    return [
+        transfer
+        for reading in adapter.read_accounts(accounts, head=head)
+        for transfer in reading.transfers
+        if transfer.recipient_key in keys
+    ]
+
+
+def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
+    """The account as if it was known to just below `first`, whose time is early enough in any case."""
+    blocks = max((cursor.height or 0) - first + 1, 0)
+    back = timedelta(seconds=blocks * spec.block_seconds * _LONG_BLOCKS)
+    time = cursor.height_time or EPOCH
+    # Further back than the first block there is nothing.
+    time = time - back if time - EPOCH > back else EPOCH
+    return Account(bytes(cursor.key), cursor.address, first - 1, time)
+
+
+def _record(
+    owners: Owners, transfers: Sequence[TokenTransfer], *, now: datetime
+) -> list[NewTransfer]:
+    """Record, and return those that were not known. What a fork once took is found in a final block: it is back."""
+    owned = since_given([owners.owned(transfer) for transfer in transfers])
+    return [one for one in owned if record_transfers([one], now=now)]
