@@ -6,7 +6,15 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-NAMES = ("creation", "reading", "webhooks", "watcher")
+NAMES = (
+    "creation",
+    "reading",
+    "webhooks",
+    "watcher",
+    "attribution",
+    "detection",
+    "polling",
+)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.tokens import mint, token_address, transfer_many
 
 if TYPE_CHECKING:
-    from wallets.watcher import Watcher
+    from wallets.watching.blocks import Watcher
 
 FEW, MANY = 1_000, 100_000
 BATCH = 500
@@ -229,10 +229,11 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
 
 
 def _watcher(node: Anvil) -> "Watcher":
-    from wallets.chains.adapters import open_adapter, open_pool
+    from wallets.chains.adapters import open_pool
+    from wallets.chains.evm import EvmAdapter
     from wallets.models import Block, ChainCursor
     from wallets.networks import chain_spec
-    from wallets.watcher import Watcher
+    from wallets.watching.blocks import Watcher
 
     Block.objects.all().delete()
     ChainCursor.objects.filter(chain="base").delete()
@@ -243,11 +244,11 @@ def _watcher(node: Anvil) -> "Watcher":
     )
     spec = chain_spec("base")
     pool = open_pool(spec)
-    return Watcher(spec, open_adapter(spec, pool), rpc=pool, owner="bench")
+    return Watcher(spec, EvmAdapter(spec, pool), rpc=pool, owner="bench")
 
 
 def _read_to_head(watcher: "Watcher") -> None:
-    from wallets.watcher import Outcome
+    from wallets.watching.passes import Outcome
 
     while watcher.tick(now=timezone.now()) is not Outcome.IDLE:
         pass

@@ -1,112 +1,71 @@
-"""Local EVM chains for the demo: real nodes, kept running, remembered between starts."""
+"""Local chains for the demo: real nodes and emulators, kept running."""
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
+from demo.nodes.base import CommandMaker, DemoNode, LocalChain
+from demo.nodes.evm import EvmNode, KeptAnvil
+from demo.nodes.solana import SolanaNode
+from demo.nodes.ton import TonNode
+from demo.nodes.tron import TronNode
 from gateway.core.embedded.processes import Command
-from tests.nodes.anvil import Anvil, FundedAccount, anvil_binary
-from tests.nodes.errors import NodeStartError
-from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.anvil import anvil_binary
+from tests.nodes.solana import node as solana
+from tests.nodes.ton import node as ton
+from wallets.chains.specs import CHAINS, ChainFacts, Family
 
-CHAIN_IDS = {"base": 8453, "polygon": 137, "ethereum": 1}
-# What the product accepts on each of them.
-TOKENS = {
-    "base": ("USDC",),
-    "polygon": ("USDC", "USDT"),
-    "ethereum": ("USDC", "USDT"),
-}
-START_SECONDS = 30.0
-STEP_SECONDS = 0.02
-
-# The first two of the accounts that every anvil node funds, with keys known to
-# everybody: they are derived from the node's published test mnemonic.
-ACCOUNTS = [
-    FundedAccount(
-        "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-        "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
-    ),
-    FundedAccount(
-        "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-        "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class LocalChain:
-    """A chain to pay on: where its node is, and a key that holds coin and tokens."""
-
-    name: str
-    rpc_url: str
-    chain_id: int
-    tokens: Mapping[str, str]
-    funded_address: str
-    funded_private_key: str
-
-    def as_json(self) -> dict[str, object]:
-        """The form var/demo.json has, under the chain's name."""
-        fields = asdict(self)
-        del fields["name"]
-        return fields
-
-
-class KeptNode(Anvil):
-    """A node whose process the stack runs; this object only talks to it."""
-
-    def __init__(self, name: str, *, port: int, folder: Path) -> None:
-        state = folder / f"{name}.json"
-        super().__init__(CHAIN_IDS[name], port=port, state=state, extra=["--silent"])
-        self.name = name
-        self.accounts = ACCOUNTS
-
-    def await_answer(self) -> None:
-        """Return once the node answers. Raises `NodeStartError` after half a minute."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                self.block_number()
-            except OSError:
-                time.sleep(STEP_SECONDS)
-            else:
-                return
-        message = f"The {self.name} node does not answer at {self.url}."
-        raise NodeStartError(message)
+PortChooser = Callable[[int], int]
+"""Picks a port for each number, counted from zero."""
 
 
 class LocalChains:
-    """The demo's nodes. `folder` keeps their state, `port` picks each one's port.
+    """The demo's nodes. `folder` keeps the state of those that have one, `port` picks each one's port.
 
-    Raises `NodeMissingError` when the node's program is not installed.
+    Raises `NodeMissingError` when a node's program is not installed.
     """
 
-    def __init__(self, folder: Path, *, port: Callable[[int], int]) -> None:
+    def __init__(self, folder: Path, *, port: PortChooser) -> None:
         anvil_binary()
-        self.nodes = [
-            KeptNode(name, port=port(number), folder=folder)
-            for number, name in enumerate(CHAIN_IDS)
+        ton.node_command()
+        ports = map(port, count())
+        self.nodes: list[DemoNode] = [
+            _node(facts, ports=ports, folder=folder) for facts in CHAINS
         ]
 
-    def commands(self, make: Callable[..., Command]) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[Command]:
         """The programs to keep running, made by `make(name, *argv)`."""
-        return [
-            replace(make(node.name, *node.command()), prepare=node.prepare_state)
-            for node in self.nodes
-        ]
+        return [command for node in self.nodes for command in node.commands(make)]
+
+    def mined_urls(self) -> list[str]:
+        """The nodes that `demo.miner` makes blocks on."""
+        return [url for node in self.nodes for url in node.mined_urls()]
 
     def prepare(self) -> list[LocalChain]:
-        """Wait for the nodes; deploy factory and tokens, fund the payer, once."""
-        return [self._prepared(node) for node in self.nodes]
+        """Wait for all nodes at once; each chain comes back ready to pay on. Raises `NodeStartError`."""
+        with ThreadPoolExecutor(len(self.nodes)) as pool:
+            return list(pool.map(_prepare, self.nodes))
 
-    def _prepared(self, node: KeptNode) -> LocalChain:
-        node.await_answer()
-        tokens = prepare_chain(node)
-        return LocalChain(
-            name=node.name,
-            rpc_url=node.url,
-            chain_id=node.chain_id,
-            tokens={symbol: tokens[symbol] for symbol in TOKENS[node.name]},
-            funded_address=payer(node).address,
-            funded_private_key=payer(node).key,
-        )
+
+def _prepare(node: DemoNode) -> LocalChain:
+    return node.prepare()
+
+
+def _node(facts: ChainFacts, *, ports: Iterator[int], folder: Path) -> DemoNode:
+    match facts.family:
+        case Family.EVM:
+            return EvmNode(
+                facts.name, facts.symbols, _anvil(facts, next(ports), folder)
+            )
+        case Family.TRON:
+            return TronNode(_anvil(facts, next(ports), folder), port=next(ports))
+        case Family.TON:
+            return TonNode(ton.TonNode(port=next(ports)))
+        case Family.SOLANA:
+            return SolanaNode(solana.SolanaNode(port=next(ports)))
+
+
+def _anvil(facts: ChainFacts, port: int, folder: Path) -> KeptAnvil:
+    chain_id = facts.mainnet.chain_id or 0  # each of these chains has one
+    return KeptAnvil(facts.name, chain_id=chain_id, port=port, folder=folder)

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
@@ -11,6 +11,7 @@ from typing import Protocol
 import orjson
 
 from demo.settings_file import DemoSettings
+from wallets.chains.specs import CHAINS
 
 FOLDER = Path(__file__).parent / "assets"
 CONTENT_SECURITY_POLICY = (
@@ -51,8 +52,11 @@ WEBHOOK = Template(
   <details><summary>Body</summary><pre>$body</pre></details>
 </li>"""
 )
+ORDER = Template((FOLDER / "order.html").read_text())
+PAY_BUTTON = Template('<button name="chain" value="$chain">Pay on $title</button>')
 WALLET = Template((FOLDER / "wallet.html").read_text())
 NO_WALLET = "<p>No local chain runs, so checkouts are made with the test key.</p>"
+NO_BUTTONS = "<p>It is paid by itself: the test key made it.</p>"
 NOTHING_RECEIVED = "<li>Nothing yet. Buy something.</li>"
 
 
@@ -65,6 +69,17 @@ class ProductLike(Protocol):
     def price(self) -> str: ...
     @property
     def about(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order and the checkout that pays it; `price` in USD."""
+
+    number: str
+    name: str
+    price: str
+    checkout_id: str
+    checkout_url: str
 
 
 @dataclass(frozen=True)
@@ -85,10 +100,17 @@ class ShopLike(Protocol):
     def received(self) -> Iterable[Received]: ...
 
 
-def shop_page(shop: ShopLike, products: Mapping[str, ProductLike], note: str) -> str:
-    """The whole page, with a sentence on top when there is a `note`."""
+def shop_page(
+    shop: ShopLike,
+    products: Mapping[str, ProductLike],
+    *,
+    note: str = "",
+    order: Order | None = None,
+) -> str:
+    """The whole page, with a sentence on top when there is a `note`, and how to pay the `order` just taken."""
     return PAGE.substitute(
         note=f'<p class="note" role="status">{html.escape(note)}</p>' if note else "",
+        order=_order(order, shop.settings) if order else "",
         products="\n".join(_product(sku, item) for sku, item in products.items()),
         wallet=_wallet(shop.settings),
         received=received_list(shop.received),
@@ -100,6 +122,19 @@ def received_list(received: Iterable[Received]) -> str:
     """The webhooks, the newest first, as list items."""
     # A copy, because other threads add to it.
     return "\n".join(map(_webhook, tuple(received))) or NOTHING_RECEIVED
+
+
+def _order(order: Order, settings: DemoSettings) -> str:
+    fields = {key: html.escape(value) for key, value in asdict(order).items()}
+    return ORDER.substitute(fields, buttons=_buttons(settings) or NO_BUTTONS)
+
+
+def _buttons(settings: DemoSettings) -> str:
+    titles = {facts.name: facts.title for facts in CHAINS}
+    return "\n".join(
+        PAY_BUTTON.substitute(chain=html.escape(name), title=html.escape(titles[name]))
+        for name in settings.chains
+    )
 
 
 def _product(sku: str, item: ProductLike) -> str:

@@ -14,9 +14,17 @@ from webhooks.services.secrets import ensure_secret
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
-RECEIVING_CHAINS = ("base", "polygon", "ethereum")
-# One of the accounts that every local node knows; it holds nothing anywhere else.
-RECEIVING_ADDRESS = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
+# Where the demo merchant's money ends up. On EVM chains and Tron it is one of the accounts that every local node knows;
+# the others belong to nobody. None holds anything outside of the demo.
+_TEST_ACCOUNT = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
+RECEIVING_WALLETS = {
+    "base": _TEST_ACCOUNT,
+    "polygon": _TEST_ACCOUNT,
+    "ethereum": _TEST_ACCOUNT,
+    "tron": "TQe8oR3LibG2EHCMUe6WgvHXhAVpRLizBz",
+    "solana": "A68C3ZW7EYAwVd13uy47ZNFpK5hM5E3SB5xFXmfeqY8M",
+    "ton": "EQBxIdCdjlXzPyaqTXZdjFtYY9liBVCfKUlnLawhsy-ekDBj",
+}
 
 
 def seed_demo(
@@ -29,8 +37,8 @@ def seed_demo(
     """
     owner, password = _owner(kept)
     merchant = _merchant(owner, now)
-    for chain in RECEIVING_CHAINS:
-        set_receiving_wallet(merchant, chain=chain, address=RECEIVING_ADDRESS, now=now)
+    for chain, address in RECEIVING_WALLETS.items():
+        set_receiving_wallet(merchant, chain=chain, address=address, now=now)
     return Credentials(
         owner_email=owner.email,
         owner_password=password,

@@ -21,17 +21,22 @@ class Credentials:
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """All of var/demo.json. `chains` is empty when no local chain runs."""
+    """All of var/demo.json. `chains` is empty when no local chain runs.
+
+    `network` says to whoever is about to send something that these are local chains; the demo knows no others.
+    """
 
     base_url: str
     shop_url: str
     credentials: Credentials
     chains: dict[str, dict[str, Any]]
+    network: str = "local"
 
     def write(self, path: Path) -> None:
         """Replace the file by one that only its owner can read."""
-        document = {"base_url": self.base_url, "shop_url": self.shop_url}
-        document |= asdict(self.credentials) | {"chains": self.chains}
+        urls = {"base_url": self.base_url, "shop_url": self.shop_url}
+        chains = {"network": self.network, "chains": self.chains}
+        document = urls | asdict(self.credentials) | chains
         write_private(path, json.dumps(document, indent=2) + "\n")
 
 
@@ -43,6 +48,7 @@ def read_settings(path: Path) -> DemoSettings:
         shop_url=document["shop_url"],
         credentials=_credentials(document),
         chains=document["chains"],
+        network=document["network"],
     )
 
 

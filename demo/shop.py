@@ -4,33 +4,31 @@ It creates checkouts through the public API, and shows the webhooks it received,
 after checking their signatures.
 """
 
-import json
 import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from demo import pages
+from demo.gateway_api import GatewayApi, GatewayError
+from demo.payments import Wish, chain_entry, pay_checkout
 from demo.settings_file import DemoSettings, read_settings
 from demo.signature import is_genuine
-from demo.wallet import WalletError, pay
+from demo.wallet import pay
+from demo.wallets.base import WalletError
 
 HOST = "127.0.0.1"
 MAX_BODY = 1_000_000
 KEPT_WEBHOOKS = 50
-API_SECONDS = 15
+KEPT_ORDERS = 200
 SIGNATURE_HEADER = "X-Service-Signature"
-
-
-class ShopError(Exception):
-    """The buyer is told this sentence."""
 
 
 @dataclass(frozen=True)
@@ -50,61 +48,73 @@ PRODUCTS = {
 
 
 class Shop:
-    """The shop's own state: how many orders it took, and the webhooks it received."""
+    """The shop's own state: the orders it took, and the webhooks it received."""
 
     def __init__(self, settings: DemoSettings) -> None:
         self.settings = settings
         self.received: deque[pages.Received] = deque(maxlen=KEPT_WEBHOOKS)
-        self._orders = 0
+        self._orders: dict[str, pages.Order] = {}
+        self._taken = 0
         self._lock = threading.Lock()
 
     def buy(self, sku: str) -> str:
-        """Create a checkout and return the address of its page. Raises `ShopError`."""
+        """Take an order, create its checkout and return the order's number. Raises `WalletError`, `GatewayError`."""
         product = PRODUCTS.get(sku)
         if product is None:
             message = "The shop does not sell that."
-            raise ShopError(message)
-        order = self._next_order()
-        answer = self._post_checkout(
+            raise WalletError(message)
+        number = self._next_number()
+        checkout = self._api().post(
+            "/checkouts",
             {
                 "amount": product.price,
                 "currency": "USD",
                 "description": product.name,
-                "metadata": {"order_ref": order, "product_ref": sku},
-                "redirect_url": f"{self.settings.shop_url}/?thanks={order}",
+                "metadata": {"order_ref": number, "product_ref": sku},
+                "redirect_url": f"{self.settings.shop_url}/?thanks={number}",
                 "webhook_url": f"{self.settings.shop_url}/webhook",
-            }
+            },
         )
-        return str(answer["checkout_url"])
+        self._keep(
+            pages.Order(
+                number=number,
+                name=product.name,
+                price=product.price,
+                checkout_id=checkout["id"],
+                checkout_url=checkout["checkout_url"],
+            )
+        )
+        return number
 
-    def _next_order(self) -> str:
-        with self._lock:
-            self._orders += 1
-            # The start of this process keeps orders of different days apart.
-            return f"demo-{int(time.time())}-{self._orders}"
+    def order(self, number: str) -> pages.Order | None:
+        """One of the latest orders."""
+        return self._orders.get(number)
 
-    def _post_checkout(self, body: dict[str, Any]) -> dict[str, Any]:
+    def pay_order(self, number: str, chain: str) -> str:
+        """Pay an order from the demo's wallet; returns the hash. Raises `WalletError`, `GatewayError`."""
+        order = self.order(number)
+        if order is None:
+            message = "The shop does not know this order any more."
+            raise WalletError(message)
+        return pay_checkout(self.settings, order.checkout_id, Wish(chain))
+
+    def _api(self) -> GatewayApi:
         credentials = self.settings.credentials
         # Without a chain nobody could pay a live checkout.
         key = credentials.live_key if self.settings.chains else credentials.test_key
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        gateway = urlsplit(self.settings.base_url).netloc
-        connection = HTTPConnection(gateway, timeout=API_SECONDS)
-        try:
-            path = "/api/v1/checkouts"
-            connection.request("POST", path, json.dumps(body), headers)
-            response = connection.getresponse()
-            text = response.read().decode()
-        except (OSError, HTTPException) as error:
-            message = f"Florin does not answer: {error}"
-            raise ShopError(message) from error
-        finally:
-            connection.close()
-        if response.status != HTTPStatus.CREATED:
-            message = f"Florin answered {response.status}: {text}"
-            raise ShopError(message)
-        created: dict[str, Any] = json.loads(text)
-        return created
+        return GatewayApi(self.settings.base_url, key)
+
+    def _next_number(self) -> str:
+        with self._lock:
+            self._taken += 1
+            # The start of this process keeps orders of different days apart.
+            return f"demo-{int(time.time())}-{self._taken}"
+
+    def _keep(self, order: pages.Order) -> None:
+        with self._lock:
+            while len(self._orders) >= KEPT_ORDERS:
+                del self._orders[next(iter(self._orders))]
+            self._orders[order.number] = order
 
     def hear(self, signature: str, body: bytes) -> bool:
         """Take in a webhook; returns whether its signature is genuine."""
@@ -115,13 +125,14 @@ class Shop:
         return genuine
 
     def transfer(self, form: dict[str, str]) -> str:
-        """Pay with the demo's wallet; returns the hash. Raises `WalletError`."""
-        chain = self.settings.chains.get(form.get("chain", ""))
-        if chain is None:
-            message = "The demo runs no such chain."
-            raise WalletError(message)
-        token, to = form.get("token", ""), form.get("to", "")
-        return pay(chain, token=token, to=to, amount=form.get("amount", ""))
+        """Send what the form says from the demo's wallet; returns the hash. Raises `WalletError`."""
+        return pay(
+            chain_entry(self.settings, form.get("chain", "")),
+            token=form.get("token", ""),
+            to=form.get("to", ""),
+            amount=form.get("amount", ""),
+            comment=form.get("comment", ""),
+        )
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -135,9 +146,10 @@ class Handler(BaseHTTPRequestHandler):
         """The page, its files, and the list of webhooks alone."""
         url = urlsplit(self.path)
         if url.path == "/":
-            thanks = dict(parse_qsl(url.query)).get("thanks", "")
+            asked = dict(parse_qsl(url.query))
+            thanks = asked.get("thanks", "")
             note = f"Thank you for order {thanks}." if thanks else ""
-            self._page(note)
+            self._page(note, order=self.shop.order(asked.get("order", "")))
         elif url.path == "/received":
             self._answer(pages.received_list(self.shop.received))
         elif asset := pages.ASSETS.get(url.path):
@@ -147,7 +159,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Buying, paying, and the webhooks."""
-        actions = {"/webhook": self._webhook, "/buy": self._buy, "/pay": self._pay}
+        actions = {
+            "/webhook": self._webhook,
+            "/buy": self._buy,
+            "/pay-order": self._pay_order,
+            "/pay": self._pay,
+        }
         action = actions.get(urlsplit(self.path).path)
         body = self._body()
         if body is None:
@@ -166,19 +183,30 @@ class Handler(BaseHTTPRequestHandler):
 
     def _buy(self, body: bytes) -> None:
         try:
-            checkout_url = self.shop.buy(_form(body).get("sku", ""))
-        except ShopError as error:
+            number = self.shop.buy(_form(body).get("sku", ""))
+        except (WalletError, GatewayError) as error:
             self._page(str(error), status=HTTPStatus.BAD_GATEWAY)
         else:
-            self._redirect(checkout_url)
+            self._redirect(f"/?order={quote(number)}")
+
+    def _pay_order(self, body: bytes) -> None:
+        form = _form(body)
+        number = form.get("order", "")
+        self._paid(
+            lambda: self.shop.pay_order(number, form.get("chain", "")),
+            order=self.shop.order(number),
+        )
 
     def _pay(self, body: bytes) -> None:
+        self._paid(lambda: self.shop.transfer(_form(body)))
+
+    def _paid(self, send: Callable[[], str], order: pages.Order | None = None) -> None:
         try:
-            note = f"Sent in transaction {self.shop.transfer(_form(body))}."
-        except WalletError as error:
-            self._page(str(error), status=HTTPStatus.BAD_REQUEST)
+            note = f"Sent in transaction {send()}."
+        except (WalletError, GatewayError) as error:
+            self._page(str(error), status=HTTPStatus.BAD_REQUEST, order=order)
         else:
-            self._page(note)
+            self._page(note, order=order)
 
     def _body(self) -> bytes | None:
         length = self.headers.get("Content-Length", "0")
@@ -193,8 +221,15 @@ class Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         return self.headers.get("Host") == ours and origin in {None, f"http://{ours}"}
 
-    def _page(self, note: str, *, status: HTTPStatus = HTTPStatus.OK) -> None:
-        self._answer(pages.shop_page(self.shop, PRODUCTS, note), status=status)
+    def _page(
+        self,
+        note: str,
+        *,
+        status: HTTPStatus = HTTPStatus.OK,
+        order: pages.Order | None = None,
+    ) -> None:
+        page = pages.shop_page(self.shop, PRODUCTS, note=note, order=order)
+        self._answer(page, status=status)
 
     def _redirect(self, url: str) -> None:
         self.send_response(HTTPStatus.SEE_OTHER)

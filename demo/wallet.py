@@ -1,53 +1,91 @@
-"""The demo's wallet: pays with a real transfer, for people without a browser wallet."""
+"""The demo's wallet: pays with a real transfer, for people without a wallet of their own."""
 
-import threading
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation, Overflow
-from typing import Any
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.errors import NodeError
-from tests.nodes.tokens import DECIMALS, transfer
-from wallets.forwarder import checksum
-
-# Two transfers at once would be signed with the same nonce.
-_one_at_a_time = threading.Lock()
+from demo.wallets.base import ChainEntry, Transfer, WalletError
+from wallets.addresses import AddressError, canonical_address
+from wallets.chains.specs import TOKEN_DECIMALS, Family
 
 
-class WalletError(Exception):
-    """The transfer was not made; the message says why."""
-
-
-def pay(chain: dict[str, Any], *, token: str, to: str, amount: str) -> str:
+def pay(
+    chain: ChainEntry,
+    *,
+    token: str,
+    to: str,
+    amount: str,
+    reference: str = "",
+    comment: str = "",
+) -> str:
     """Send `amount` (a decimal number of tokens) and return the transaction's hash.
 
-    `chain` is an entry of var/demo.json. Raises `WalletError`.
+    `chain` is an entry of var/demo.json; `reference` and `comment` are written beside the transfer where the chain has
+    room for them. Raises `WalletError`.
     """
     if token not in chain["tokens"]:
         message = f"This wallet holds no {token} on that chain."
         raise WalletError(message)
-    node = Anvil(chain["chain_id"], port=urlsplit(chain["rpc_url"]).port)
-    account = FundedAccount(chain["funded_address"], chain["funded_private_key"])
-    recipient, units = _recipient(to), _units(amount)
+    family = Family(chain["kind"])
+    order = Transfer(
+        token_address=chain["tokens"][token],
+        to=_recipient(to, family),
+        units=_units(amount),
+        reference=reference,
+        comment=comment,
+    )
+    send = _sender(family)
     try:
-        with _one_at_a_time:
-            return transfer(node, account, chain["tokens"][token], recipient, units)
-    except (NodeError, OSError) as error:
-        message = f"The node did not take the transfer: {error}"
+        with _one_at_a_time(chain):
+            return send(chain, order)
+    except OSError as error:
+        message = f"The node does not answer: {error}"
         raise WalletError(message) from error
 
 
-def _recipient(text: str) -> str:
+def _sender(family: Family) -> Callable[[ChainEntry, Transfer], str]:
+    """The family's wallet, imported when first used: each has libraries that are slow to import."""
+    match family:
+        case Family.EVM | Family.TRON:
+            from demo.wallets import evm
+
+            return evm.send
+        case Family.SOLANA:
+            from demo.wallets import solana
+
+            return solana.send
+        case Family.TON:
+            from demo.wallets import ton
+
+            return ton.send
+
+
+@contextmanager
+def _one_at_a_time(chain: ChainEntry) -> Iterator[None]:
+    """Let no other transfer of this wallet begin, in this process or another: both would be signed with one number."""
+    port = urlsplit(chain["node_url"]).port
+    path = Path(tempfile.gettempdir()) / f"florin-demo-{os.getuid()}-{port}.lock"
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _recipient(text: str, family: Family) -> str:
     try:
-        return checksum(bytes.fromhex(text.strip().removeprefix("0x")))
-    except ValueError:
-        message = "An address is 0x and 40 hexadecimal digits."
+        return canonical_address(text.strip(), family=family)
+    except AddressError as error:
+        message = f"The address {error}"
         raise WalletError(message) from None
 
 
 def _units(text: str) -> int:
     try:
-        units = Decimal(text.strip()) * 10**DECIMALS
+        units = Decimal(text.strip()) * 10**TOKEN_DECIMALS
     except (InvalidOperation, Overflow):
         units = Decimal(0)
     is_sound = units.is_finite() and 0 < units < 10**18

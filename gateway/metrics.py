@@ -5,8 +5,8 @@ from datetime import datetime
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
-from wallets.accountturns import account_ages
 from wallets.states import DifferenceKind
+from wallets.watching.account_turns import account_ages
 
 _AGES = """
     SELECT 'florin_transfer_queue_seconds', min(queued_at) FROM wallets_transfer WHERE queued_at IS NOT NULL

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from wallets.accountturns import AccountAges, account_ages
 from wallets.chains.base import ChainAdapter, ChainError, ChainMismatchError
 from wallets.chains.registry import ChainSpec
 from wallets.expectation import is_expected
 from wallets.models import ChainCursor, SourceDifference
 from wallets.networks import reads_accounts
+from wallets.reconciling.sources import account_nodes, block_nodes
 from wallets.selectors import chain_statuses
-from wallets.sources import account_nodes, block_nodes
 from wallets.states import ChainStatus
+from wallets.watching.account_turns import AccountAges, account_ages
 
 PATIENCE_SECONDS: Final = 5.0
 """How long nodes may take to answer, all of them together."""

@@ -168,7 +168,7 @@ _ORPHAN_ABOVE = """
 def confirm_through(chain: str, height: int, *, now: datetime) -> int:
     """Make a chain's ordinary transfers up to `height` final; return how many became so.
 
-    Large ones need more than depth: `wallets.confirming` makes them final.
+    Large ones need more than depth: `wallets.watching.confirming` makes them final.
     """
     large = chain_spec(chain).large_units
     return _change_range(

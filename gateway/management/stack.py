@@ -26,6 +26,8 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
 CHAIN_SECONDS = 30.0
 STEP_SECONDS = 0.05
+# The API counts who asks, and people want to ask it as well.
+ASK_API_SECONDS = 0.5
 LOG_TAIL = 2_000
 
 MANAGE = (sys.executable, str(ROOT / "manage.py"))
@@ -193,7 +195,7 @@ class Stack:
             statuses = self.chain_statuses() or {}
             return all(statuses.get(name) == "ok" for name in names)
 
-        return comes_true(all_are_read, CHAIN_SECONDS)
+        return comes_true(all_are_read, CHAIN_SECONDS, pause=ASK_API_SECONDS)
 
     def chain_statuses(self) -> dict[str, str] | None:
         """What the API says of its chains, by name; None while it does not answer."""
@@ -208,13 +210,15 @@ class Stack:
             connection.close()
 
 
-def comes_true(condition: Callable[[], bool], seconds: float) -> bool:
+def comes_true(
+    condition: Callable[[], bool], seconds: float, *, pause: float = STEP_SECONDS
+) -> bool:
     """Whether the condition became true within so many seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(STEP_SECONDS)
+        time.sleep(pause)
     return True
 
 

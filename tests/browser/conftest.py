@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
+from tests.checkouts.factories import make_chains_well
 from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
@@ -198,3 +199,9 @@ def _listen(page: Page, complaints: list[str]) -> None:
 def _hear(kind: str, text: str, complaints: list[str]) -> None:
     if kind in {"error", "warning"}:
         complaints.append(text)
+
+
+@pytest.fixture
+def chains_are_well(settings: Any) -> None:
+    """A page shows no address on a chain that nobody reads."""
+    make_chains_well(settings)

@@ -27,7 +27,11 @@ from tests.checkouts.factories import (
 from wallets.models import ChainCursor, Transfer
 from wallets.states import TransferState
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
 
 SHOP = re.compile(r"^https://shop\.example/")
 

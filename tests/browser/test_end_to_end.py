@@ -8,6 +8,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,16 +20,21 @@ import standardwebhooks
 import stripe
 from playwright.sync_api import BrowserContext, Page, expect
 
+from gateway.core.money import to_units
 from tests.browser.conftest import StubWallet
-from tests.demo.running import Running, ask, running, var_folder
+from tests.demo.running import Running, ask, demo_pay, running, var_folder
 from tests.nodes.anvil import Anvil
 from tests.nodes.tokens import balance_of
 from tests.waiting import wait_until
+from wallets.chains import specs
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
 CONFIRMED_WITHIN_MS = 90_000
 PRICE_UNITS = 25_000_000
+UNITS_PER_CENT = 10_000
+CHAINS = [facts.name for facts in specs.CHAINS]
+DEPOSIT_CHAINS = {"base", "polygon"}
 
 
 class Receiver:
@@ -58,9 +66,27 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def of_type(self, event_type: str) -> list[tuple[dict[str, str], bytes]]:
-        """What arrived of one type, in order."""
-        return [(h, b) for h, b in self.requests if json.loads(b)["type"] == event_type]
+    def told(
+        self, checkout_id: str, event_type: str
+    ) -> list[tuple[dict[str, str], bytes]]:
+        """What arrived of one type about a checkout, in order."""
+        wanted = (checkout_id, event_type)
+        return [(h, b) for h, b in self.requests if _about(json.loads(b)) == wanted]
+
+
+def _about(event: dict[str, Any]) -> tuple[str, str]:
+    return event["checkout_id"], event["type"]
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A checkout paid from the demo's wallet: as created, the option chosen, and the seconds from asking to being told."""
+
+    checkout: dict[str, Any]
+    option: dict[str, Any]
+    tx_hash: str
+    webhook: tuple[dict[str, str], bytes]
+    seconds: float
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +96,13 @@ def demo() -> Iterator[Running]:
         yield started
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def settings(demo: Running) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((demo.var / "demo.json").read_text())
     return document
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def receiver() -> Iterator[Receiver]:
     shop = Receiver()
     yield shop
@@ -130,7 +156,7 @@ def test_a_buyer_pays_with_a_browser_wallet_and_the_shop_is_told(
     page.get_by_role("button", name="Test Wallet").click()
     follow_to_the_shop(page, receiver, checkout["id"])
 
-    [(headers, body)] = told(receiver, "checkout.completed")
+    [(headers, body)] = told(receiver, checkout["id"], seconds=15)
     assert_verifies(settings["webhook_secret"], headers, body)
     shown = read(settings, checkout["id"])
     event = json.loads(body)
@@ -142,6 +168,71 @@ def test_a_buyer_pays_with_a_browser_wallet_and_the_shop_is_told(
     usdc = settings["chains"]["base"]["tokens"]["USDC"]
     address = checkout["available_chains"][0]["address"]
     assert balance_of(node, usdc, address) == PRICE_UNITS
+
+
+@pytest.fixture(scope="module")
+def payments(
+    demo: Running, settings: dict[str, Any], receiver: Receiver
+) -> dict[str, Paid]:
+    """A payment on each chain, all at once: Tron's twenty blocks pass while the others are confirmed."""
+    await_background_work(settings)
+
+    def pay(chain: str) -> Paid:
+        return pay_on(chain, demo, settings, receiver)
+
+    with ThreadPoolExecutor(len(CHAINS)) as pool:
+        return dict(zip(CHAINS, pool.map(pay, CHAINS), strict=True))
+
+
+def pay_on(
+    chain: str, demo: Running, settings: dict[str, Any], receiver: Receiver
+) -> Paid:
+    """Create a checkout, choose the chain and let the demo's wallet pay; return when the shop has heard of it."""
+    checkout = create(settings, receiver)
+    token = next(iter(settings["chains"][chain]["tokens"]))
+    status, option = ask(
+        settings["base_url"],
+        "POST",
+        f"/api/v1/checkouts/{checkout['id']}/options",
+        key=settings["live_key"],
+        body={"chain": chain, "token": token},
+    )
+    assert status == 200, option
+    started = time.monotonic()
+    paid = demo_pay(demo, checkout["id"], "--chain", chain)
+    assert paid.returncode == 0, paid.stderr
+    [webhook] = told(receiver, checkout["id"], seconds=CONFIRMED_WITHIN_MS / 1000)
+    seconds = time.monotonic() - started
+    return Paid(checkout, option, paid.stdout.strip(), webhook, seconds)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_payment_on_each_chain_is_seen_confirmed_credited_and_told(
+    chain: str, payments: dict[str, Paid], settings: dict[str, Any]
+) -> None:
+    paid = payments[chain]
+    headers, body = paid.webhook
+    assert_verifies(settings["webhook_secret"], headers, body)
+    event, shown = json.loads(body), read(settings, paid.checkout["id"])
+    assert event["data"]["metadata"] == paid.checkout["metadata"]
+    assert (shown["status"], shown["exception"]) == ("completed", None)
+    [transfer] = shown["transfers"]
+    assert event["data"]["payment"] == shown["payment"]
+    assert shown["payment"]["tx_hash"] == transfer["tx_hash"] == paid.tx_hash
+    assert transfer["chain"] == chain
+    assert transfer["amount"] == paid.option["payAmount"]
+    assert transfer["confirmations"] >= transfer["required_confirmations"]
+    print(f"{chain}: paid, confirmed and told in {paid.seconds:.1f} s")  # noqa: T201
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_where_the_amount_tells_payments_apart_it_is_less_than_a_cent_above_the_price(
+    chain: str, payments: dict[str, Paid]
+) -> None:
+    option = payments[chain].option
+    surplus = to_units(Decimal(option["payAmount"])) - PRICE_UNITS
+    assert option["exactAmountRequired"] == (chain not in DEPOSIT_CHAINS)
+    assert surplus == 0 if chain in DEPOSIT_CHAINS else 0 < surplus < UNITS_PER_CENT
 
 
 def follow_to_the_shop(page: Page, receiver: Receiver, checkout_id: str) -> None:
@@ -181,9 +272,14 @@ def await_background_work(settings: dict[str, Any]) -> None:
     wait_until(is_completed, seconds=60, pause=0.6)
 
 
-def told(receiver: Receiver, event_type: str) -> list[tuple[dict[str, str], bytes]]:
-    wait_until(lambda: receiver.of_type(event_type), seconds=15)
-    return receiver.of_type(event_type)
+def told(
+    receiver: Receiver, checkout_id: str, *, seconds: float
+) -> list[tuple[dict[str, str], bytes]]:
+    """Wait until the shop hears that a checkout is completed."""
+    wait_until(
+        lambda: receiver.told(checkout_id, "checkout.completed"), seconds=seconds
+    )
+    return receiver.told(checkout_id, "checkout.completed")
 
 
 def assert_verifies(secret: str, headers: dict[str, str], body: bytes) -> None:

@@ -12,6 +12,7 @@ from tests.browser.conftest import DESKTOP, PHONE
 from tests.checkouts.factories import (
     make_closed,
     make_completed,
+    make_exact_choice,
     make_expired,
     make_overpaid,
     make_page_checkout,
@@ -21,7 +22,11 @@ from tests.checkouts.factories import (
 )
 from tests.tree import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
 
 FOLDER = ROOT / "var" / "screenshots"
 STATES: dict[str, Callable[[], Checkout]] = {
@@ -35,6 +40,13 @@ STATES: dict[str, Callable[[], Checkout]] = {
     "expired": make_expired,
     "test-mode": make_test_checkout,
     "exact-amount": make_test_checkout,
+    "exact-solana": make_exact_choice,
+    "exact-ton": make_exact_choice,
+}
+QUERIES = {
+    "exact-amount": "?chain=tron",
+    "exact-solana": "?chain=solana",
+    "exact-ton": "?chain=ton",
 }
 VIEWS: dict[str, dict[str, Any]] = {
     f"{size}-{scheme}": {"viewport": viewport, "color_scheme": scheme}
@@ -72,7 +84,7 @@ def test_every_state_fits_every_screen(
     # A wallet is there, so that its button is in the picture.
     context.add_init_script("window.ethereum = { request: async () => null }")
     page = context.new_page()
-    query = "?chain=tron" if state == "exact-amount" else ""
+    query = QUERIES.get(state, "")
     page.goto(f"{live_server.url}/c/{STATES[state]().code}{query}")
     take(page, f"checkout-{state}-{view}")
     assert not overflows(page)

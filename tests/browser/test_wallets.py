@@ -12,7 +12,11 @@ from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout
 from tests.factories import USDC_ON_BASE
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
 
 BUYER = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
 BASE, POLYGON = 8453, 137

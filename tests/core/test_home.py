@@ -1,9 +1,10 @@
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from gateway.checks import revocation_is_prompt
+from gateway.checks import late_money_meets_no_stranger, revocation_is_prompt
 from tests.factories import LOCAL_NODES, make_checkout, make_live_chain, make_transfer
 
 pytestmark = pytest.mark.django_db
@@ -58,3 +59,20 @@ def test_a_key_may_not_be_remembered_longer_than_promised(settings):
     assert [problem.id for problem in revocation_is_prompt()] == ["gateway.E001"]
     settings.API_KEY_CACHE_SECONDS = 5.0
     assert revocation_is_prompt() == []
+
+
+@pytest.mark.parametrize(
+    ("short", "usual", "problems"),
+    [
+        (24, 72, []),
+        (24, 24, []),
+        (23, 72, ["gateway.E002"]),
+        (48, 47, ["gateway.E002"]),
+    ],
+)
+def test_an_exact_amount_is_held_for_a_day_at_least(
+    settings: Any, short: int, usual: int, problems: list[str]
+) -> None:
+    settings.EXACT_AMOUNT_SHORT_HOLD_HOURS = short
+    settings.EXACT_AMOUNT_HOLD_HOURS = usual
+    assert [problem.id for problem in late_money_meets_no_stranger()] == problems

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from demo.chains import LocalChain
+from demo.nodes.base import LocalChain
 from gateway.management.commands.demo import (
     Command,
     chain_environment,
@@ -144,9 +144,19 @@ def test_the_demo_knows_no_chain_but_its_own() -> None:
     }
     forget_real_chains(environment)
     assert environment == {"CHAIN_NETWORK": "local"}
-    local = LocalChain("base", "http://127.0.0.1:8010", 8453, {"USDC": "0x1"}, "", "")
+    local = LocalChain(
+        name="base",
+        kind="evm",
+        rpc_url="http://127.0.0.1:8010",
+        node_url="http://127.0.0.1:8010",
+        tokens={"USDC": "0x1"},
+        funded_address="",
+        funded_private_key="",
+    )
     assert chain_environment([local]) == {
         "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:8010",
+        "CHAIN_BASE_LARGE_AMOUNT_USD": "0",
+        "CHAIN_BASE_REQUESTS_PER_MINUTE": "6000",
         "CHAIN_BASE_TOKEN_USDC": "0x1",
     }
 

@@ -31,6 +31,12 @@ def two_free_ports() -> int:
     return next(p for p in candidates if port_is_free(p) and port_is_free(p + 1))
 
 
+def environment_for(var: Path) -> dict[str, str]:
+    """What a person's shell has, with `var` as the folder of everything kept."""
+    ours = {k: v for k, v in os.environ.items() if k not in OURS}
+    return ours | {"FLORIN_VAR": str(var), "FLORIN_ENV": "development"}
+
+
 class Running:
     """A started command, its folder `var`, and what it printed so far."""
 
@@ -38,14 +44,12 @@ class Running:
         self.var = var
         self.port = two_free_ports()
         self._output = var.parent / f"{command}-{self.port}.output"
-        environment = {k: v for k, v in os.environ.items() if k not in OURS}
-        environment |= {"FLORIN_VAR": str(var), "FLORIN_ENV": "development"}
         manage = [sys.executable, "manage.py", command, "--port", str(self.port)]
         with self._output.open("w") as output:
             self.process = subprocess.Popen(
                 [*manage, *options],
                 cwd=ROOT,
-                env=environment,
+                env=environment_for(var),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -79,6 +83,20 @@ def running(var: Path, command: str, *options: str) -> Iterator[Running]:
     finally:
         if started.process.poll() is None:
             started.end(signal.SIGTERM)
+
+
+def demo_pay(
+    demo: Running, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py demo_pay` beside a demo, with `environment` on top of the usual one."""
+    return subprocess.run(
+        [sys.executable, "manage.py", "demo_pay", *arguments],
+        cwd=ROOT,
+        env=environment_for(demo.var) | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @contextmanager

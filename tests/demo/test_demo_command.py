@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from demo.wallet import pay
-from tests.demo.running import Running, ask, running, var_folder
+from tests.demo.running import Running, ask, demo_pay, running, var_folder
 from tests.demo.test_shop import Client
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
+from wallets.chains.specs import CHAINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
@@ -47,6 +48,12 @@ def first_block(settings: dict[str, Any]) -> Any:
     return answer["result"]["hash"]
 
 
+def unread(settings: dict[str, Any]) -> list[str]:
+    """The chains that cannot be paid on."""
+    _, chains = ask(settings["base_url"], "GET", "/api/v1/chains")
+    return [chain["chain"] for chain in chains["data"] if chain["status"] != "ok"]
+
+
 def received(settings: dict[str, Any]) -> str:
     return str(ask(settings["shop_url"], "GET", "/received")[1])
 
@@ -59,38 +66,60 @@ def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
     names = ("base_url", "shop_url", "live_key", "test_key", "webhook_secret")
     for name in (*names, "owner_email", "owner_password"):
         assert settings[name] in demo.output
-    for name, chain_id in {"base": 8453, "polygon": 137, "ethereum": 1}.items():
-        chain = settings["chains"][name]
-        assert chain["chain_id"] == chain_id
+    assert set(settings["chains"]) == {facts.name for facts in CHAINS}
+    for facts in CHAINS:
+        chain = settings["chains"][facts.name]
+        assert chain["kind"] == facts.family
+        assert chain["chain_id"] == facts.mainnet.chain_id
+        assert tuple(chain["tokens"]) == facts.symbols
         assert chain["rpc_url"] in demo.output
-        assert "USDC" in chain["tokens"]
-        assert chain["funded_private_key"] in demo.output
+        assert f"demo_pay CHECKOUT_ID --chain {facts.name}" in demo.output
+    assert settings["chains"]["base"]["funded_private_key"] in demo.output
 
 
-@pytest.mark.parametrize("name", ["base", "polygon"])
-def test_a_live_checkout_is_paid_on_chain_and_the_shop_hears_of_it(
-    demo: Running, name: str
+@pytest.mark.parametrize("chain", ["polygon", "solana"])
+def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(
+    demo: Running, chain: str
 ) -> None:
-    settings = settings_of(demo)
-    wanted = {"amount": "12.34", "currency": "USD", "order_ref": f"on-{name}"}
-    base, key = settings["base_url"], settings["live_key"]
-    status, checkout = ask(base, "POST", "/api/v1/checkouts", key=key, body=wanted)
-    assert status == 201, checkout
-    offers = {offer["chain"]: offer for offer in checkout["available_chains"]}
-    to = offers[name]["address"]
-    pay(settings["chains"][name], token="USDC", to=to, amount="12.34")
-    wait_until(lambda: checkout["id"] in received(settings), seconds=PAID_SECONDS)
+    settings, shop = settings_of(demo), Client(demo.port + 1)
+    number, page = order(shop, "postcard")
+    assert page.count('name="chain" value="') == len(CHAINS)
+    # The first one is of the order; webhooks of others follow.
+    checkout_id = re.findall("chk_live_[a-z0-9]+", page)[0]
+    status, paid = shop.submit("/pay-order", order=number, chain=chain)
+    assert (status, "Sent in transaction" in paid) == (200, True), paid
+    wait_until(lambda: checkout_id in received(settings), seconds=PAID_SECONDS)
     assert "checkout.completed" in received(settings)
     assert "forged" not in received(settings)
+    # Who pays again is not stopped, and told.
+    again = demo_pay(demo, checkout_id, "--chain", chain)
+    assert again.returncode == 0
+    assert "takes no payment" in again.stderr
+    assert re.fullmatch(r"\w{64,90}\n", again.stdout)
 
 
-def test_buying_in_the_shop_leads_to_a_checkout_of_that_price(demo: Running) -> None:
+def order(shop: Client, sku: str) -> tuple[str, str]:
+    """Buy something; return the order's number and the page that says how to pay it."""
+    path, _ = shop.follow("/buy", sku=sku)
+    number = path.partition("=")[2]
+    return number, shop.ask("GET", path)[1]
+
+
+def test_buying_in_the_shop_makes_a_checkout_of_that_price(demo: Running) -> None:
     settings = settings_of(demo)
-    assert Client(demo.port + 1).submit("/buy", sku="postcard")[0] == 303
+    _, page = order(Client(demo.port + 1), "coffee")
     base, key = settings["base_url"], settings["live_key"]
     listed = ask(base, "GET", "/api/v1/checkouts", key=key)[1]["data"]
-    bought = [c for c in listed if c["description"] == "Postcard"]
-    assert [checkout["amount"] for checkout in bought] == ["1.00"]
+    [bought] = [c for c in listed if c["description"] == "Coffee beans"]
+    assert bought["amount"] == "18.50"
+    assert f'href="{base}/' in page
+    assert bought["id"] in page
+
+
+def test_an_order_the_shop_does_not_know_is_not_paid(demo: Running) -> None:
+    shop = Client(demo.port + 1)
+    status, page = shop.submit("/pay-order", order="demo-1-1", chain="base")
+    assert (status, "does not know this order" in page) == (400, True)
 
 
 def test_a_test_checkout_pays_itself(demo: Running) -> None:
@@ -131,6 +160,8 @@ def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(var: Path) ->
         for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
             assert after[name] == before[name]
         assert first_block(after) == block
+        # Those that are new at each start as well.
+        wait_until(lambda: unread(after) == [], seconds=PAID_SECONDS, pause=2)
         status, _ = ask(
             after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
         )

@@ -10,9 +10,9 @@ from accounts.keys import digest_of
 from accounts.models import ApiKey, Membership, Merchant, User
 from accounts.services import revoke_api_key
 from accounts.states import Mode, Role
-from demo.chains import CHAIN_IDS
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
+from wallets.chains.specs import CHAINS
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 from webhooks.services.secrets import secrets_of
@@ -43,7 +43,7 @@ def test_the_merchant_has_an_owner_keys_wallets_and_webhooks() -> None:
         assert ApiKey.objects.get(mode=mode).digest == digest_of(key)
         assert Endpoint.objects.get(mode=mode, is_default=True).url == WEBHOOK
     chains = ReceivingWallet.objects.values_list("chain", flat=True)
-    assert set(chains) == set(CHAIN_IDS)
+    assert set(chains) == {facts.name for facts in CHAINS}
     assert secrets_of(merchant, now=NOON) == [made.webhook_secret]
 
 
@@ -51,7 +51,7 @@ def test_seeding_again_changes_nothing() -> None:
     made = seed()
     assert seed(made) == made
     assert (Merchant.objects.count(), User.objects.count()) == (1, 1)
-    assert (ApiKey.objects.count(), ReceivingWallet.objects.count()) == (2, 3)
+    assert (ApiKey.objects.count(), ReceivingWallet.objects.count()) == (2, 6)
 
 
 def test_credentials_that_were_lost_are_made_anew_for_the_same_merchant() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from demo.chains import LocalChain
+from demo.nodes.base import LocalChain
 from demo.settings_file import (
     Credentials,
     DemoSettings,
@@ -43,10 +43,20 @@ class Client:
     def ask(
         self, method: str, path: str, body: bytes = b"", **headers: str
     ) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(self.host, timeout=10)
+        connection = http.client.HTTPConnection(self.host, timeout=30)
         connection.request(method, path, body, headers)
         response = connection.getresponse()
         answer = response.status, response.read().decode()
+        connection.close()
+        return answer
+
+    def follow(self, path: str, **form: str) -> tuple[str, int]:
+        """Submit a form; return where it leads and the status."""
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        headers = {"Origin": f"http://{self.host}"}
+        connection.request("POST", path, urlencode(form).encode(), headers)
+        response = connection.getresponse()
+        answer = response.headers["Location"], response.status
         connection.close()
         return answer
 
@@ -82,7 +92,9 @@ def shop_on_base(base_node: Anvil) -> Iterator[Client]:
     account = payer(base_node)
     chain = LocalChain(
         name="base",
+        kind="evm",
         rpc_url=base_node.url,
+        node_url=base_node.url,
         chain_id=8453,
         tokens={"USDC": token_address("USDC")},
         funded_address=account.address,

@@ -8,11 +8,11 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from tests.factories import make_merchant, make_wallet
-from wallets.accountwatcher import AccountWatcher
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import ReceivingWallet
-from wallets.passes import Outcome
+from wallets.watching.accounts import AccountWatcher
+from wallets.watching.passes import Outcome
 
 if TYPE_CHECKING:
     from tests.nodes.solana.node import SolanaNode

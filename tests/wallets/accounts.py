@@ -8,11 +8,11 @@ from solders.pubkey import Pubkey
 
 from tests.factories import make_merchant
 from tests.wallets.ledger import BEGAN, Ledger
-from wallets.accountwatcher import AccountWatcher
 from wallets.chains.base import TokenTransfer
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import AccountCursor, ReceivingWallet
-from wallets.passes import Outcome
+from wallets.watching.accounts import AccountWatcher
+from wallets.watching.passes import Outcome
 
 NOW = BEGAN + timedelta(days=1)
 NODES = {"SOLANA_RPC_URLS": "http://127.0.0.1:1", "TON_RPC_URLS": "http://127.0.0.1:2"}

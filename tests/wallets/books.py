@@ -22,8 +22,8 @@ from tests.wallets.factories import (
 from tests.wallets.paying import transfer
 from tests.wallets.test_pool import Clock
 from wallets.models import ChainCursor, SourceDifference
-from wallets.reconciling import Reconciler
-from wallets.watcher import Watcher
+from wallets.reconciling.passes import Reconciler
+from wallets.watching.blocks import Watcher
 
 USDC = token_address("USDC")
 EVERY = 300.0

@@ -15,9 +15,9 @@ from wallets.chains.base import BlockAdapter
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.forwarder import checksum, deposit_key
 from wallets.models import DepositAddress, SourceDifference
-from wallets.passes import ChainWatcher, Outcome
 from wallets.states import DifferenceKind
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
+from wallets.watching.passes import ChainWatcher, Outcome
 
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 

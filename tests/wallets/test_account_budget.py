@@ -14,9 +14,9 @@ from tests.wallets.accounts import (
 )
 from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
-from wallets.leases import LONGEST_LEASE_SECONDS
 from wallets.models import ChainCursor, Transfer
-from wallets.passes import Outcome
+from wallets.watching.leases import LONGEST_LEASE_SECONDS
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)

@@ -16,12 +16,12 @@ from tests.wallets.accounts import (
     solana_spec,
 )
 from tests.wallets.ledger import Ledger, no_answer
-from wallets import accountingest
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
-from wallets.leases import LeaseLostError
 from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
-from wallets.passes import Outcome
 from wallets.states import TransferState
+from wallets.watching import account_ingest as accountingest
+from wallets.watching.leases import LeaseLostError
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)

@@ -16,10 +16,10 @@ from tests.wallets.accountchains import (
     read_all,
 )
 from tests.wallets.accounts import cursor_of
-from wallets import accountingest
-from wallets.accountwatcher import AccountWatcher
 from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.states import TransferState
+from wallets.watching import account_ingest as accountingest
+from wallets.watching.accounts import AccountWatcher
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

@@ -14,12 +14,12 @@ from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from wallets import auditing
-from wallets.auditing import audit_chain
 from wallets.chains.adapters import open_pool
 from wallets.models import Transfer
-from wallets.passes import ChainWatcher
-from wallets.watching import open_watcher
+from wallets.reconciling import process as auditing
+from wallets.reconciling.process import audit_chain
+from wallets.watching.passes import ChainWatcher
+from wallets.watching.process import open_watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,7 +94,7 @@ def test_it_goes_on_after_the_database_ended_its_connection(
 def test_it_goes_on_after_a_node_that_answered_nonsense(
     base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.confirming._FINALITY_SECONDS", 0.1)
+    monkeypatch.setattr("wallets.watching.confirming._FINALITY_SECONDS", 0.1)
     pay_large(base_node, audit)
     read_all(audit.watcher)
     audit.proxy.fault = garbage()
@@ -114,7 +114,7 @@ def test_it_goes_on_after_an_error_of_ours(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("wallets.confirming.LargeAmounts._waiting", fails)
+        patch.setattr("wallets.watching.confirming.LargeAmounts._waiting", fails)
         assert happened.wait(10)
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))

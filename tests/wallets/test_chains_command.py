@@ -28,7 +28,7 @@ from wallets.models import (
     Transfer,
 )
 from wallets.states import TransferState
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

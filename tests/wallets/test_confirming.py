@@ -19,10 +19,10 @@ from tests.wallets.paying import transfer
 from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.confirming import LargeAmounts
 from wallets.models import SourceDifference, Transfer
 from wallets.states import TransferState
-from wallets.watching import open_watcher
+from wallets.watching.confirming import LargeAmounts
+from wallets.watching.process import open_watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,7 +18,7 @@ from tests.wallets.paying import transfer, transfer_many
 from wallets.chains.base import ChainError
 from wallets.chains.evm import EvmAdapter
 from wallets.models import ChainCursor, Transfer
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -22,9 +22,9 @@ from tests.wallets.factories import (
 )
 from wallets.chains.adapters import open_pool
 from wallets.models import ReceivingWallet, Transfer
-from wallets.passes import ChainWatcher
 from wallets.selectors import watched_keys
-from wallets.watching import open_watcher
+from wallets.watching.passes import ChainWatcher
+from wallets.watching.process import open_watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -14,12 +14,12 @@ from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer
-from wallets import leases
-from wallets.leases import LeaseLostError, release_lease, take_lease
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
-from wallets.passes import Outcome
 from wallets.states import TransferState
-from wallets.watcher import Watcher
+from wallets.watching import leases
+from wallets.watching.blocks import Watcher
+from wallets.watching.leases import LeaseLostError, release_lease, take_lease
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -13,7 +13,6 @@ from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
-from wallets.confirming import LargeAmounts
 from wallets.models import (
     AccountCursor,
     ChainCursor,
@@ -21,8 +20,9 @@ from wallets.models import (
     SourceDifference,
     Transfer,
 )
-from wallets.reconciling import Reconciler
-from wallets.watching import open_watcher
+from wallets.reconciling.passes import Reconciler
+from wallets.watching.confirming import LargeAmounts
+from wallets.watching.process import open_watcher
 
 pytestmark = pytest.mark.django_db
 EVERY = 300.0

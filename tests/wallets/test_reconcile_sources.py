@@ -29,9 +29,9 @@ from tests.wallets.factories import (
     local_spec,
 )
 from wallets.chains.base import BlockRef
-from wallets.leases import LeaseLostError, release_lease
 from wallets.models import ChainCursor, Transfer
-from wallets.reconcile import Scope, SourceDisagreesError, settle
+from wallets.reconciling.comparing import Scope, SourceDisagreesError, settle
+from wallets.watching.leases import LeaseLostError, release_lease
 
 pytestmark = pytest.mark.django_db
 

@@ -17,8 +17,8 @@ from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
 from wallets.models import ChainCursor, SourceDifference, Transfer
-from wallets.reconciling import Reconciler
-from wallets.watching import open_watcher
+from wallets.reconciling.passes import Reconciler
+from wallets.watching.process import open_watcher
 
 pytestmark = pytest.mark.django_db
 EVERY = 300.0

@@ -21,9 +21,9 @@ from wallets.chains.base import (
     ReorgDuringReadError,
 )
 from wallets.models import Block, ChainCursor, Transfer
-from wallets.passes import Outcome
 from wallets.states import TransferState
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
@@ -245,7 +245,7 @@ def test_no_node_means_nothing_moves_and_the_failure_is_told(
 def test_old_block_hashes_are_forgotten(
     base_node: Anvil, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.ingest.LEAST_KEPT_BLOCKS", 5)
+    monkeypatch.setattr("wallets.watching.ingest.LEAST_KEPT_BLOCKS", 5)
     base_node.mine(40)
     read_all(watcher)
     kept = list(Block.objects.order_by("height").values_list("height", flat=True))

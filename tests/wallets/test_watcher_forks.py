@@ -15,9 +15,9 @@ from tests.nodes.tokens import token_address
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw, transfer
 from wallets.models import Block, ChainCursor, Transfer
-from wallets.passes import Outcome
 from wallets.states import TransferState
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -16,10 +16,10 @@ from tests.wallets.factories import address_of, make_deposit, make_watcher, read
 from tests.wallets.paying import transfer
 from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, Transfer
-from wallets.passes import Outcome
 from wallets.services import expect_payments
 from wallets.states import TransferState
-from wallets.watcher import Watcher
+from wallets.watching.blocks import Watcher
+from wallets.watching.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -1,10 +1,11 @@
 """`manage.py demo`: the whole service with a shop and chains to pay on."""
 
 import json
+import os
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from demo.chains import LocalChain, LocalChains
+from demo.chains import LocalChains
+from demo.nodes.base import LocalChain
 from demo.settings_file import Credentials, DemoSettings
 from gateway.core.embedded import EnginesError
 from gateway.management.stack import (
@@ -25,11 +27,11 @@ from gateway.management.stack import (
     until_signalled,
 )
 from tests.nodes.errors import NodeMissingError, NodeStartError
+from wallets.chains.specs import CHAINS, Family
 
 # The nodes' ports come after the shop's, with room between.
 FIRST_NODE_PORT = 10
-# Ethereum is only read for money that was sent there by mistake.
-PAYABLE = {"base", "polygon"}
+TITLES = {facts.name: facts.title for facts in CHAINS}
 NO_NODE = (
     "No local chains: they need Node.js 18 or later, and npm ci run once. Going on in"
     " test mode, where checkouts are paid by themselves."
@@ -81,9 +83,12 @@ class Command(BaseCommand):
         except NodeMissingError:
             self._say(NO_NODE)
             return None
-        self._say("Starting local chains: Base, Polygon, Ethereum.")
-        urls = [node.url for node in nodes.nodes]
-        miner = stack.command("miner", sys.executable, "-m", "demo.miner", *urls)
+        self._say(
+            f"Starting local chains: {_titles(node.name for node in nodes.nodes)}."
+        )
+        miner = stack.command(
+            "miner", sys.executable, "-m", "demo.miner", *nodes.mined_urls()
+        )
         stack.keep([*nodes.commands(stack.command), miner])
         return nodes
 
@@ -102,7 +107,7 @@ class Command(BaseCommand):
         arguments = (str(stack.port + 1), str(stack.var / "demo.json"))
         shop = stack.command("shop", sys.executable, "-m", "demo.shop", *arguments)
         stack.start_services(shop)
-        if not stack.await_chains(PAYABLE & demo.chains.keys()):
+        if not stack.await_chains(demo.chains.keys()):
             self._say(f"The chains are slow to be read; see {stack.log('watchers')}.")
 
     def _say(self, line: str) -> None:
@@ -133,6 +138,11 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
     for chain in chains:
         prefix = f"CHAIN_{chain.name.upper()}"
         environment[f"{prefix}_RPC_URLS"] = chain.rpc_url
+        # There is one node of each, which nobody can second, and it is ours to ask as often as we like.
+        environment[f"{prefix}_LARGE_AMOUNT_USD"] = "0"
+        environment[f"{prefix}_REQUESTS_PER_MINUTE"] = "6000"
+        if chain.grid_url:
+            environment[f"{prefix}_GRID_URLS"] = chain.grid_url
         for symbol, address in chain.tokens.items():
             environment[f"{prefix}_TOKEN_{symbol}"] = address
     return environment
@@ -159,16 +169,32 @@ def sheet(demo: DemoSettings, var: Path) -> str:
         f'    -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\',
         """    -d '{"amount": "25.00", "currency": "USD"}'""",
         "",
+        *(f"  {line}" for line in _payment_lines(demo)),
     ]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _chain_lines(demo: DemoSettings) -> list[str]:
     lines = [
-        f"{name.capitalize():<10} {chain['rpc_url']} (chain id {chain['chain_id']})"
+        f"{TITLES[name]:<10} {chain['rpc_url']} ({', '.join(chain['tokens'])})"
         for name, chain in demo.chains.items()
     ]
-    if demo.chains:
-        payer = next(iter(demo.chains.values()))["funded_private_key"]
-        lines.append(f"{'Payer':<10} {payer} (a public test key: play money only)")
-    return lines
+    payers = {
+        chain["funded_private_key"]
+        for chain in demo.chains.values()
+        if chain["kind"] == Family.EVM
+    }
+    known = "(a public test key: play money only)"
+    return [*lines, *(f"{'Payer':<10} {payer} {known}" for payer in payers)]
+
+
+def _payment_lines(demo: DemoSettings) -> list[str]:
+    if not demo.chains:
+        return []
+    pay = f"{os.path.relpath(sys.executable)} manage.py demo_pay CHECKOUT_ID --chain"
+    commands = [f"  {pay} {name}" for name in demo.chains]
+    return ["Pay its checkout with play money:", "", *commands, ""]
+
+
+def _titles(names: Iterable[str]) -> str:
+    return ", ".join(TITLES[name] for name in names)

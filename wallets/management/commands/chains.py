@@ -11,13 +11,18 @@ from typing import Any, Final, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.budget import Budget
 from wallets.chainreport import ChainReport, NodeReport, report_chains
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError
 from wallets.chains.registry import ChainSpec
 from wallets.networks import chains, reads_accounts, watched_chains
-from wallets.rescan import RescanError, Rescanned, rescan_accounts, rescan_blocks
+from wallets.watching.budget import Budget
+from wallets.watching.rescan import (
+    RescanError,
+    Rescanned,
+    rescan_accounts,
+    rescan_blocks,
+)
 
 HEADINGS: Final = (
     "chain",

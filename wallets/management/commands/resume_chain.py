@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.ingest import resume
 from wallets.models import ChainCursor
+from wallets.watching.ingest import resume
 
 
 class Command(BaseCommand):

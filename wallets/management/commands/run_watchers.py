@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.registry import ChainSpec
 from wallets.networks import watched_chains
-from wallets.watching import WatchedChain, watch
+from wallets.watching.process import WatchedChain, watch
 
 
 class Command(BaseCommand):

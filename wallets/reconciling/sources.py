@@ -18,7 +18,7 @@ from wallets.chains.base import (
 )
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
-from wallets.windows import LARGEST_WINDOW, WindowSize, window_end
+from wallets.watching.windows import LARGEST_WINDOW, WindowSize, window_end
 
 
 class Ledger(Protocol):

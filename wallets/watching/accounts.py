@@ -7,22 +7,22 @@ from typing import Final
 
 import structlog
 
-from wallets.accountforks import AccountForks
-from wallets.accountingest import (
+from wallets.chains.base import AccountAdapter, Head
+from wallets.chains.registry import ChainSpec
+from wallets.expectation import is_expected, pause_seconds
+from wallets.watching.account_forks import AccountForks
+from wallets.watching.account_ingest import (
     commit_accounts,
     lacks_accounts,
     note_turns,
     open_accounts,
 )
-from wallets.accountreads import AccountReader, AccountReads
-from wallets.accountturns import DueAccount, due_accounts
-from wallets.budget import Budget
-from wallets.chains.base import AccountAdapter, Head
-from wallets.chains.registry import ChainSpec
-from wallets.expectation import is_expected, pause_seconds
-from wallets.ingest import Pulse
-from wallets.leases import Lease, fenced
-from wallets.passes import ChainWatcher, Outcome
+from wallets.watching.account_reads import AccountReader, AccountReads
+from wallets.watching.account_turns import DueAccount, due_accounts
+from wallets.watching.budget import Budget
+from wallets.watching.ingest import Pulse
+from wallets.watching.leases import Lease, fenced
+from wallets.watching.passes import ChainWatcher, Outcome
 
 log = structlog.get_logger(__name__)
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainSpec
-from wallets.confirming import LargeAmounts
-from wallets.leases import LeaseLostError
-from wallets.reconciling import Reconciler
+from wallets.reconciling.passes import Reconciler
+from wallets.watching.confirming import LargeAmounts
+from wallets.watching.leases import LeaseLostError
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,6 @@ from typing import Final
 
 import structlog
 
-from wallets.budget import Budget
 from wallets.chains.base import (
     Account,
     AccountAdapter,
@@ -19,6 +18,7 @@ from wallets.chains.base import (
     Head,
     MalformedAnswerError,
 )
+from wallets.watching.budget import Budget
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,6 @@ from typing import Final
 
 import structlog
 
-from wallets import ingest
 from wallets.chains.base import (
     BlockAdapter,
     ChainUnavailableError,
@@ -20,13 +19,14 @@ from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.expectation import pause_seconds
 from wallets.factory import FactoryError, Rpc, check_factory
-from wallets.ingest import Owners
-from wallets.leases import Lease
 from wallets.models import Block
-from wallets.passes import ChainWatcher, Outcome
-from wallets.reorgs import find_fork, reaches_down_to, stored_hash
 from wallets.selectors import watched_keys
-from wallets.windows import WindowSize, window_end
+from wallets.watching import ingest
+from wallets.watching.ingest import Owners
+from wallets.watching.leases import Lease
+from wallets.watching.passes import ChainWatcher, Outcome
+from wallets.watching.reorgs import find_fork, reaches_down_to, stored_hash
+from wallets.watching.windows import WindowSize, window_end
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,9 @@ from django.db.models.functions import Coalesce
 
 from wallets.chains.base import AccountReading, Head
 from wallets.chains.registry import ChainSpec
-from wallets.ingest import (
+from wallets.models import EPOCH, ChainCursor, Transfer
+from wallets.services import confirm_through, orphan_lost, record_transfers
+from wallets.watching.ingest import (
     Owners,
     Pulse,
     known_through,
@@ -17,9 +19,7 @@ from wallets.ingest import (
     vouch,
     write_pulse,
 )
-from wallets.leases import Lease, fenced
-from wallets.models import EPOCH, ChainCursor, Transfer
-from wallets.services import confirm_through, orphan_lost, record_transfers
+from wallets.watching.leases import Lease, fenced
 
 _LACKING: Final = """
     FROM wallets_receivingwallet w

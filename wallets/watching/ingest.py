@@ -10,10 +10,8 @@ from django.db.models import DateTimeField, F, QuerySet, Value
 from django.db.models.functions import Greatest
 
 from accounts.states import Mode
-from wallets.budget import Usage
 from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
 from wallets.chains.registry import ChainSpec
-from wallets.leases import Lease, fenced
 from wallets.models import AccountCursor, Block, ChainCursor
 from wallets.networks import chains
 from wallets.selectors import Owner, owners_of
@@ -24,6 +22,8 @@ from wallets.services import (
     record_transfers,
 )
 from wallets.states import TransferState
+from wallets.watching.budget import Usage
+from wallets.watching.leases import Lease, fenced
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorganisation we follow."""

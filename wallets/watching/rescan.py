@@ -19,12 +19,12 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.registry import ChainSpec
-from wallets.ingest import Owners
 from wallets.models import EPOCH, AccountCursor, ChainCursor
-from wallets.reconcile import since_given
+from wallets.reconciling.comparing import since_given
 from wallets.selectors import watched_keys
 from wallets.services import NewTransfer, record_transfers
-from wallets.windows import LARGEST_WINDOW, WindowSize, window_end
+from wallets.watching.ingest import Owners
+from wallets.watching.windows import LARGEST_WINDOW, WindowSize, window_end
 
 Say = Callable[[str], None]
 _LONG_BLOCKS: Final = 10

@@ -13,8 +13,6 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
-from wallets.accountwatcher import AccountWatcher
-from wallets.auditing import audit_chain
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import (
     AccountAdapter,
@@ -24,10 +22,12 @@ from wallets.chains.base import (
 )
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.leases import LeaseLostError
 from wallets.networks import poll_seconds, reads_accounts
-from wallets.passes import ChainWatcher, Outcome
-from wallets.watcher import Watcher
+from wallets.reconciling.process import audit_chain
+from wallets.watching.accounts import AccountWatcher
+from wallets.watching.blocks import Watcher
+from wallets.watching.leases import LeaseLostError
+from wallets.watching.passes import ChainWatcher, Outcome
 
 log = structlog.get_logger(__name__)
 

@@ -20,10 +20,9 @@ from wallets.chains.base import (
     ChainUnavailableError,
 )
 from wallets.chains.registry import ChainSpec
-from wallets.leases import is_held
 from wallets.models import ChainCursor
 from wallets.networks import reads_accounts
-from wallets.reconcile import (
+from wallets.reconciling.comparing import (
     SPAN,
     Compared,
     SourceDisagreesError,
@@ -32,7 +31,7 @@ from wallets.reconcile import (
     compare_ledger,
     compare_node,
 )
-from wallets.sources import (
+from wallets.reconciling.sources import (
     AccountNode,
     BlockNode,
     Ledger,
@@ -41,7 +40,8 @@ from wallets.sources import (
     ledgers,
     source_count,
 )
-from wallets.turns import Turns
+from wallets.reconciling.turns import Turns
+from wallets.watching.leases import is_held
 
 log = structlog.get_logger(__name__)
 

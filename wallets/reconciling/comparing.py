@@ -15,9 +15,6 @@ from accounts.states import Mode
 from wallets.addresses import address_key
 from wallets.chains.base import Account, BlockRef, ChainAdapter, TokenTransfer
 from wallets.chains.registry import ChainSpec
-from wallets.differences import close_known, key_of, note_differences
-from wallets.ingest import Owners
-from wallets.leases import LeaseLostError, is_held
 from wallets.models import (
     AccountCursor,
     Block,
@@ -25,11 +22,14 @@ from wallets.models import (
     ReceivingWallet,
     Transfer,
 )
-from wallets.reorgs import stored_hash
+from wallets.reconciling.differences import close_known, key_of, note_differences
+from wallets.reconciling.sources import AccountNode, BlockNode, Ledger
 from wallets.selectors import watched_keys
 from wallets.services import NewTransfer, record_transfers
-from wallets.sources import AccountNode, BlockNode, Ledger
 from wallets.states import DifferenceKind, TransferState
+from wallets.watching.ingest import Owners
+from wallets.watching.leases import LeaseLostError, is_held
+from wallets.watching.reorgs import stored_hash
 
 SPAN: Final = timedelta(hours=1)
 """How far back every pass looks."""

@@ -18,11 +18,11 @@ from wallets.bells import ring_after_commit
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainError, TokenTransfer
 from wallets.chains.registry import ChainSpec
-from wallets.differences import note_differences
-from wallets.leases import is_held
 from wallets.models import Transfer
-from wallets.sources import Witness, witnesses
+from wallets.reconciling.differences import note_differences
+from wallets.reconciling.sources import Witness, witnesses
 from wallets.states import DifferenceKind, TransferState
+from wallets.watching.leases import is_held
 
 log = structlog.get_logger(__name__)
 

@@ -8,13 +8,13 @@ from enum import Enum
 
 import structlog
 
-from wallets import ingest
-from wallets.budget import Meter
 from wallets.chains.base import ChainAdapter, ChainError, Head
 from wallets.chains.registry import ChainSpec
 from wallets.expectation import idle_seconds, is_expected
-from wallets.ingest import Pulse
-from wallets.leases import (
+from wallets.watching import ingest
+from wallets.watching.budget import Meter
+from wallets.watching.ingest import Pulse
+from wallets.watching.leases import (
     LEASE_SECONDS,
     LONGEST_LEASE_SECONDS,
     Lease,

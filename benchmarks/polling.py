@@ -1,0 +1,193 @@
+"""What watching costs: requests a minute to each chain's nodes, with none to 100,000 open checkouts.
+
+The watchers are those of an installation, paced as on the public networks, over local nodes that make blocks as often as
+those do. A merchant has a hundred open checkouts each, so 100,000 of them are 1,000 accounts on Solana and TON.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from solders.keypair import Keypair
+
+from benchmarks.report import Claim, Report, Series
+from benchmarks.sixchains import SixChains, six_chains
+from tests.nodes.tron.addresses import to_base58
+from wallets.addresses import address_key, canonical_address
+from wallets.chains.specs import CHAINS, Family
+from wallets.forwarder import checksum
+
+OPEN = (0, 10, 1_000, 100_000)
+PER_MERCHANT = 100
+MEASURED_SECONDS = 60.0
+# A pass a minute over a quiet chain, and what it takes to find out that there is something new.
+QUIET_REQUESTS = 10
+BLOCK_SECONDS = {"base": 2.0, "polygon": 2.0, "ethereum": 12.0, "tron": 3.0}
+# Catching up with what was made before, and the first look of each account.
+SETTLING_SECONDS = 15.0
+
+
+def run(*, rounds: int, seconds: float) -> list[Report]:
+    """Watch a minute at each number of open checkouts; rounds and seconds do not change that."""
+    del rounds, seconds
+    budgets = _public_budgets()
+    settings = {
+        f"CHAIN_{name.upper()}_REQUESTS_PER_MINUTE": str(budget)
+        for name, budget in budgets.items()
+    }
+    # As `wallets.networks.poll_seconds` has it for public networks.
+    settings |= {
+        f"CHAIN_{name.upper()}_POLL_SECONDS": str(max(1.0, block / 4))
+        for name, block in BLOCK_SECONDS.items()
+    }
+    with six_chains(**settings) as running, _mining(running):
+        return [_measure(running, budgets)]
+
+
+def _public_budgets() -> dict[str, int]:
+    return {facts.name: facts.requests_per_minute for facts in CHAINS}
+
+
+@contextmanager
+def _mining(running: SixChains) -> Iterator[None]:
+    """Make blocks on the nodes that make none by themselves, at their chain's pace."""
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_mine, args=(running.chains[name].node_url, pace, stop))
+        for name, pace in BLOCK_SECONDS.items()
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _mine(url: str, pace: float, stop: threading.Event) -> None:
+    from wallets.chains.rpc import Node
+
+    node = Node(url)
+    while not stop.wait(pace):
+        node.call("evm_mine", [])
+
+
+def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
+    series = {
+        (name, count): Series(f"{name} at {count:,} open", "requests/min")
+        for name in running.chains
+        for count in OPEN
+    }
+    for count in OPEN:
+        _fill(count)
+        for name, requests in _requests_a_minute(running).items():
+            series[name, count].rounds.append(requests)
+    claims = []
+    for name in running.chains:
+        quiet, most = series[name, 0], [series[name, count] for count in OPEN]
+        claims.append(
+            Claim(
+                f"{name}: quiet, requests a minute",
+                quiet.median,
+                QUIET_REQUESTS,
+                at_most=True,
+            )
+        )
+        claims.append(
+            Claim(
+                f"{name}: busiest, within its budget",
+                max(one.median for one in most),
+                budgets[name],
+                at_most=True,
+            )
+        )
+    return Report("polling", list(series.values()), claims)
+
+
+def _requests_a_minute(running: SixChains) -> dict[str, float]:
+    from wallets.networks import chain_spec
+    from wallets.watching.process import WatchedChain, watch
+
+    chains = [WatchedChain(chain_spec(name)) for name in running.chains]
+    stop = threading.Event()
+    watchers = threading.Thread(target=watch, args=(chains,), kwargs={"stop": stop})
+    watchers.start()
+    try:
+        time.sleep(SETTLING_SECONDS)
+        before = {chain.spec.name: chain.pool.requests for chain in chains}
+        time.sleep(MEASURED_SECONDS)
+        return {
+            chain.spec.name: (chain.pool.requests - before[chain.spec.name])
+            * 60
+            / MEASURED_SECONDS
+            for chain in chains
+        }
+    finally:
+        stop.set()
+        watchers.join()
+
+
+def _fill(count: int) -> None:
+    """Bring what is watched up to that of `count` open checkouts, of merchants with a wallet on every chain."""
+    from django.utils import timezone
+
+    from accounts.models import Merchant
+    from tests.factories import make_merchant
+    from wallets.models import DepositAddress, ReceivingWallet
+    from wallets.networks import chains
+
+    now = timezone.now()
+    exact = [spec for spec in chains().values() if spec.exact_amount_required]
+    present = ReceivingWallet.objects.filter(chain=exact[0].name).count()
+    for number in range(present, -(-count // PER_MERCHANT)):
+        merchant = make_merchant(f"merchant {number}")
+        ReceivingWallet.objects.bulk_create(
+            ReceivingWallet(
+                merchant=merchant,
+                chain=spec.name,
+                address=address,
+                key=address_key(address, family=spec.family),
+                expected_until=now + timedelta(days=1),
+            )
+            for spec in exact
+            for address in [_address(spec.family, number)]
+        )
+    owner, _ = Merchant.objects.get_or_create(name="owner of the deposit addresses")
+    first = DepositAddress.objects.count()
+    DepositAddress.objects.bulk_create(
+        (
+            DepositAddress(
+                key=_digest("deposit", number)[:20],
+                destination=_digest("destination", number)[:20],
+                nonce=_digest("nonce", number),
+                merchant=owner,
+                mode="live",
+                watched_until=now + timedelta(days=31),
+            )
+            for number in range(first, count)
+        ),
+        batch_size=5_000,
+    )
+
+
+def _digest(kind: str, number: int) -> bytes:
+    return hashlib.sha256(f"{kind} {number}".encode()).digest()
+
+
+def _address(family: Family, number: int) -> str:
+    """A wallet nobody pays, in its chain's canonical form."""
+    seed = _digest("wallet", number)
+    match family:
+        case Family.EVM:
+            return checksum(seed[:20])
+        case Family.TRON:
+            return to_base58(checksum(seed[:20]))
+        case Family.SOLANA:
+            return str(Keypair.from_seed(seed).pubkey())
+        case Family.TON:
+            return canonical_address(f"0:{seed.hex()}", family=family)

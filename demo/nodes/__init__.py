@@ -1,0 +1,1 @@
+"""The nodes the demo runs, one module for each family of chains."""

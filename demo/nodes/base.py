@@ -1,0 +1,72 @@
+"""What the demo wants of a node: a program to keep running, and a chain made ready to pay on."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
+
+from gateway.core.embedded.processes import Command
+from tests.nodes.errors import NodeStartError
+
+HOST = "127.0.0.1"
+START_SECONDS = 30.0
+STEP_SECONDS = 0.02
+
+CommandMaker = Callable[..., Command]
+"""Makes a program of the stack, as `make(name, *argv)`."""
+
+
+@dataclass(frozen=True)
+class LocalChain:
+    """A chain to pay on: where its node is, and a wallet that holds coin and tokens.
+
+    `kind` is the chain's family. The gateway reads `rpc_url`; transfers are sent to `node_url`, which is another one only
+    on Tron, whose JSON-RPC takes none. `grid_url` is Tron's second interface.
+    """
+
+    name: str
+    kind: str
+    rpc_url: str
+    node_url: str
+    tokens: Mapping[str, str]
+    funded_address: str
+    funded_private_key: str = field(repr=False)
+    chain_id: int | None = None
+    grid_url: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The form var/demo.json has, under the chain's name."""
+        fields = asdict(self)
+        del fields["name"]
+        return fields
+
+
+class DemoNode(Protocol):
+    """One chain's node, or nodes. The stack runs its programs; this object only talks to them."""
+
+    @property
+    def name(self) -> str:
+        """The chain's."""
+
+    def commands(self, make: CommandMaker) -> list[Command]:
+        """The programs to keep running."""
+
+    def mined_urls(self) -> list[str]:
+        """The nodes that make no block by themselves and must be made to."""
+
+    def prepare(self) -> LocalChain:
+        """Wait for the node, put the tokens there and fund the payer. Raises `NodeStartError`."""
+
+
+def await_answer(name: str, ask: Callable[[], object]) -> None:
+    """Return once `ask` raises no OSError any more. Raises `NodeStartError` after half a minute."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            ask()
+        except OSError:
+            time.sleep(STEP_SECONDS)
+        else:
+            return
+    message = f"The {name} node does not answer."
+    raise NodeStartError(message)

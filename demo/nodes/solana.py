@@ -1,0 +1,39 @@
+"""Solana: the real programs in memory, another chain at each start."""
+
+from dataclasses import dataclass
+
+from demo.nodes.base import CommandMaker, LocalChain, await_answer
+from gateway.core.embedded.processes import Command
+from tests.nodes.solana.node import USDC
+from tests.nodes.solana.node import SolanaNode as Node
+from wallets.chains.specs import Family
+
+
+@dataclass(frozen=True)
+class SolanaNode:
+    """The chain `solana`, whose slots pass by themselves."""
+
+    node: Node
+    name: str = "solana"
+
+    def commands(self, make: CommandMaker) -> list[Command]:
+        """The one program."""
+        return [make(self.name, *self.node.command())]
+
+    def mined_urls(self) -> list[str]:
+        """None: its slots follow the clock."""
+        return []
+
+    def prepare(self) -> LocalChain:
+        """Make USDC and fund the payer. Raises `NodeStartError`."""
+        await_answer(self.name, self.node.slot)
+        self.node.prepare()
+        return LocalChain(
+            name=self.name,
+            kind=Family.SOLANA,
+            rpc_url=self.node.url,
+            node_url=self.node.url,
+            tokens={"USDC": USDC},
+            funded_address=str(self.node.payer.pubkey()),
+            funded_private_key=str(self.node.payer),
+        )

@@ -1,0 +1,38 @@
+"""TON: the real TVM in memory, another chain at each start."""
+
+from dataclasses import dataclass
+
+from demo.nodes.base import CommandMaker, LocalChain, await_answer
+from gateway.core.embedded.processes import Command
+from tests.nodes.ton.node import TonNode as Node
+from wallets.chains.specs import Family
+
+
+@dataclass(frozen=True)
+class TonNode:
+    """The chain `ton`, which makes blocks by itself."""
+
+    node: Node
+    name: str = "ton"
+
+    def commands(self, make: CommandMaker) -> list[Command]:
+        """The one program."""
+        return [make(self.name, *self.node.command())]
+
+    def mined_urls(self) -> list[str]:
+        """None: its blocks follow the clock."""
+        return []
+
+    def prepare(self) -> LocalChain:
+        """Deploy USDT and fund the payer. Raises `NodeStartError`."""
+        await_answer(self.name, self.node.head)
+        self.node.prepare()
+        return LocalChain(
+            name=self.name,
+            kind=Family.TON,
+            rpc_url=self.node.url,
+            node_url=self.node.url,
+            tokens={"USDT": self.node.usdt},
+            funded_address=self.node.payer.address,
+            funded_private_key=self.node.payer.seed.hex(),
+        )

@@ -1,0 +1,32 @@
+"""The wallet for Ethereum and its kin, Tron's stand-in among them."""
+
+from urllib.parse import urlsplit
+
+from demo.wallets.base import ChainEntry, Transfer, WalletError
+from tests.nodes.anvil import Anvil, FundedAccount
+from tests.nodes.errors import NodeError
+from tests.nodes.tokens import transfer
+from wallets.addresses import address_key
+from wallets.chains.specs import Family
+from wallets.forwarder import checksum
+
+
+def send(chain: ChainEntry, order: Transfer) -> str:
+    """Send and return the transaction's hash, written as the chain writes it. Raises `WalletError`."""
+    if order.comment:
+        message = "Transfers on this chain carry no comment."
+        raise WalletError(message)
+    family = Family(chain["kind"])
+    payer, token, recipient = (
+        checksum(address_key(text, family=family))
+        for text in (chain["funded_address"], order.token_address, order.to)
+    )
+    # Tron's JSON-RPC takes no transactions, so they go to the node behind it.
+    node = Anvil(chain["chain_id"], port=urlsplit(chain["node_url"]).port)
+    account = FundedAccount(payer, chain["funded_private_key"])
+    try:
+        tx_hash = transfer(node, account, token, recipient, order.units)
+    except NodeError as error:
+        message = f"The node did not take the transfer: {error}"
+        raise WalletError(message) from error
+    return tx_hash.removeprefix("0x") if family is Family.TRON else tx_hash

@@ -1,0 +1,29 @@
+"""The wallet for TON: a v4r2 contract that sends jettons, with a comment where one is wanted."""
+
+from urllib.parse import urlsplit
+
+from demo.wallets.base import ChainEntry, Transfer, WalletError
+from tests.nodes.errors import NodeError
+from tests.nodes.ton.messages import TonWallet
+from tests.nodes.ton.node import TonNode
+
+
+def send(chain: ChainEntry, order: Transfer) -> str:
+    """Send and return the hash of the transaction by which it arrived. Raises `WalletError`."""
+    node = TonNode(port=urlsplit(chain["node_url"]).port)
+    payer = TonWallet(bytes.fromhex(chain["funded_private_key"]))
+    try:
+        tx_hash = node.pay(
+            order.to,
+            order.units,
+            order.comment or None,
+            payer=payer,
+            jetton=order.token_address,
+        )
+    except NodeError as error:
+        message = f"The node did not take the transfer: {error}"
+        raise WalletError(message) from error
+    if not tx_hash:
+        message = "The node did not take the transfer: it failed on the chain."
+        raise WalletError(message)
+    return tx_hash

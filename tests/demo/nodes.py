@@ -1,0 +1,88 @@
+"""Each family's own test node, described as var/demo.json describes the demo's."""
+
+from collections.abc import Callable
+from typing import Any
+
+from demo.nodes.base import LocalChain
+from demo.wallet import pay
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer
+from tests.nodes.solana.node import USDC, SolanaNode
+from tests.nodes.tokens import balance_of, token_address
+from tests.nodes.ton.node import TonNode
+from tests.nodes.tron.addresses import to_base58, to_hex
+from tests.nodes.tron.node import USDT, TronNode
+from wallets.chains.specs import Family
+
+Balance = Callable[[str], int]
+
+
+def evm_entry(node: Anvil) -> dict[str, Any]:
+    """An EVM chain with USDC."""
+    account = payer(node)
+    return LocalChain(
+        name="base",
+        kind=Family.EVM,
+        rpc_url=node.url,
+        node_url=node.url,
+        tokens={"USDC": token_address("USDC")},
+        funded_address=account.address,
+        funded_private_key=account.key,
+        chain_id=node.chain_id,
+    ).as_json()
+
+
+def tron_entry(node: TronNode) -> dict[str, Any]:
+    """Tron with USDT."""
+    account = payer(node.anvil)
+    return LocalChain(
+        name="tron",
+        kind=Family.TRON,
+        rpc_url=node.url,
+        node_url=node.anvil.url,
+        tokens={"USDT": USDT},
+        funded_address=to_base58(account.address),
+        funded_private_key=account.key,
+        chain_id=node.anvil.chain_id,
+    ).as_json()
+
+
+def solana_entry(node: SolanaNode) -> dict[str, Any]:
+    """Solana with USDC."""
+    return LocalChain(
+        name="solana",
+        kind=Family.SOLANA,
+        rpc_url=node.url,
+        node_url=node.url,
+        tokens={"USDC": USDC},
+        funded_address=str(node.payer.pubkey()),
+        funded_private_key=str(node.payer),
+    ).as_json()
+
+
+def ton_entry(node: TonNode) -> dict[str, Any]:
+    """TON with USDT."""
+    return LocalChain(
+        name="ton",
+        kind=Family.TON,
+        rpc_url=node.url,
+        node_url=node.url,
+        tokens={"USDT": node.usdt},
+        funded_address=node.payer.address,
+        funded_private_key=node.payer.seed.hex(),
+    ).as_json()
+
+
+def evm_balance(node: Anvil) -> Balance:
+    """What an address holds of USDC."""
+    return lambda owner: balance_of(node, token_address("USDC"), owner)
+
+
+def tron_balance(node: TronNode) -> Balance:
+    """What an address holds of USDT."""
+    return lambda owner: balance_of(node.anvil, to_hex(USDT), to_hex(owner))
+
+
+def pay_one(entry: dict[str, Any], to: str) -> None:
+    """Pay one USDC, in a process that knows no Django."""
+    pay(entry, token="USDC", to=to, amount="1")

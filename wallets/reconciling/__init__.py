@@ -1,0 +1,1 @@
+"""Comparing what was read with what other sources of the same chain tell."""
