@@ -18,6 +18,8 @@ REFERENCE_BYTES: Final = 32
 _BLOCK: Final = 100
 _BLOCKS: Final = range(0, CAPACITY + 1, _BLOCK)
 _ROUND: Final = _BLOCKS[1:]
+_THOUSANDS: Final = range(10 * _BLOCK, CAPACITY + 1, 10 * _BLOCK)
+_FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOUSANDS)
 _VANISHING: Final = range(1, _BLOCK // 2)
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
@@ -36,12 +38,13 @@ def exact_units(price: Decimal, suffix: int) -> int:
 def best_free(taken: Iterable[int]) -> list[int]:
     """Return the free suffixes that are safest to hand out next; none once all are taken.
 
-    First the 99 multiples of 100, which survive a wallet that shows four decimals. Then 1 to 49: cut or rounded to four
+    First the 99 multiples of 100, which survive a wallet that shows four decimals; of them those of 1000 last, for others
+    cut to three decimals look like them. Then 1 to 49: cut or rounded to four
     decimals they become the price itself, which is never mistaken for another checkout's exact amount, as 537 cut is for
     500. Then those that share their four decimals with the fewest others.
     """
     free = _free_flags(taken)
-    for tier in (_ROUND, _VANISHING):
+    for tier in (_FOUR_DECIMALS, _THOUSANDS, _VANISHING):
         if proof := [suffix for suffix in tier if free[suffix]]:
             return proof
     room = {block: free.count(1, block, block + _BLOCK) for block in _BLOCKS}

@@ -1,12 +1,13 @@
 """Whose money is it? A transfer and the facts it is judged by go in, a decision with its reason comes out.
 
-Pure: no database, no clock. Transfers to deposit addresses are decided here by the address alone.
+Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone; those to a merchant's own
+wallet, where the amount tells, in `checkouts.exactmatching`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from checkouts.pricing import DUST_UNITS
 from checkouts.states import CheckoutStatus, InboxReason
@@ -17,7 +18,10 @@ GRACE = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class TransferFacts:
-    """What is known of a transfer. `accepted` tells our tokens from look-alikes the watcher also reports."""
+    """What is known of a transfer. `accepted` tells our tokens from look-alikes the watcher also reports.
+
+    `labels` are texts that the payer put beside it, and may be anything.
+    """
 
     chain: str
     token: str
@@ -25,11 +29,12 @@ class TransferFacts:
     units: int
     block_time: datetime
     recipient: str
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CheckoutFacts:
-    """What attribution asks of a checkout. `offers` maps a chain to its tokens and address."""
+    """What attribution asks of a checkout. `offers` maps a chain to its tokens and to where they are to be sent."""
 
     status: CheckoutStatus
     offers: Mapping[str, Any]
@@ -54,18 +59,22 @@ class ToInbox:
 Decision = Credit | ToInbox
 
 
+Place = Literal["address", "wallet"]
+"""Where an offer says that money is to be sent: an address of the checkout's own, or the merchant's wallet."""
+
+
 def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision:
     """Judge a transfer that arrived at a checkout's own address."""
     return (
-        _not_what_was_offered(transfer, checkout)
-        or _not_in_time(transfer, checkout)
+        unfit(transfer)
+        or not_offered(transfer, checkout, place="address")
+        or not_in_time(transfer, checkout)
         or Credit("sent to this checkout's own address")
     )
 
 
-def _not_what_was_offered(
-    transfer: TransferFacts, checkout: CheckoutFacts
-) -> ToInbox | None:
+def unfit(transfer: TransferFacts) -> ToInbox | None:
+    """Return why a transfer can pay nothing, whatever it is meant for; None where it may."""
     if transfer.units < DUST_UNITS:
         return ToInbox(
             InboxReason.DUST, "less than a cent; transfers this small are never matched"
@@ -75,21 +84,41 @@ def _not_what_was_offered(
             InboxReason.WRONG_TOKEN,
             f"{transfer.token} on {transfer.chain} is not a token we accept",
         )
-    offer = checkout.offers.get(transfer.chain)
-    if offer is None or transfer.token not in offer["tokens"]:
-        return ToInbox(
-            InboxReason.WRONG_NETWORK,
-            f"{transfer.token} on {transfer.chain} was not offered for this checkout",
-        )
-    if transfer.recipient != offer["address"]:
-        return ToInbox(
-            InboxReason.WRONG_NETWORK,
-            f"sent on {transfer.chain} to this checkout's address for another chain",
-        )
     return None
 
 
-def _not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
+def not_offered(
+    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
+) -> ToInbox | None:
+    """Return why the transfer is not what the checkout asked for; None where it is."""
+    if is_offered(transfer, checkout, place=place):
+        return None
+    offer = checkout.offers.get(transfer.chain)
+    if offer is None or transfer.token not in offer["tokens"]:
+        found = (
+            f"{transfer.token} on {transfer.chain} was not offered for this checkout"
+        )
+    elif place == "address":
+        found = f"sent on {transfer.chain} to this checkout's address for another chain"
+    else:
+        found = f"sent on {transfer.chain} to a wallet that this checkout does not name"
+    return ToInbox(InboxReason.WRONG_NETWORK, found)
+
+
+def is_offered(
+    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
+) -> bool:
+    """Whether the checkout offered this chain and token, to be paid where the transfer went."""
+    offer = checkout.offers.get(transfer.chain)
+    return (
+        offer is not None
+        and transfer.token in offer["tokens"]
+        and transfer.recipient == offer.get(place)
+    )
+
+
+def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
+    """Return why the transfer came too late for the checkout; None where it did not."""
     late_by = transfer.block_time - checkout.expires_at
     if checkout.status == CheckoutStatus.COMPLETED:
         return ToInbox(InboxReason.EXTRA, "the checkout was paid already")

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any
 
 import django
@@ -16,6 +17,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 from django.db import close_old_connections  # noqa: E402
+from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from accounts import services as accounts  # noqa: E402
@@ -31,13 +33,13 @@ from webhooks.services import ensure_secret, set_default_url  # noqa: E402
 LONGEST = 86_400
 
 
-def set_up(*, chains: list[str], wallet: str, webhook_url: str) -> dict[str, str]:
-    """Migrate, and make a merchant that can be paid on `chains` and is told at `webhook_url`."""
+def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
+    """Migrate, and make a merchant that is paid in these wallets, one for each chain, and is told at `webhook_url`."""
     call_command("migrate", verbosity=0)
     now = timezone.now()
     owner = User.objects.create_user("owner@example.test", "a password")
     merchant = accounts.create_merchant(name="Halden Roasters", owner=owner, now=now)
-    for chain in chains:
+    for chain, wallet in wallets.items():
         set_receiving_wallet(merchant, chain=chain, address=wallet, now=now)
     set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)
     _, key = accounts.create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
@@ -70,6 +72,27 @@ def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
     return [{"id": row.public_id, "offers": row.offers} for row in created]
 
 
+def create_key() -> str:
+    """Create another live key."""
+    _, key = accounts.create_api_key(
+        Merchant.objects.get(), mode=Mode.LIVE, name="test", now=timezone.now()
+    )
+    return key
+
+
+def choose_option(*, checkout: str, chain: str, token: str, key: str) -> Any:
+    """Choose how to pay, over the API, as the key's holder; answers the option."""
+    response = Client(SERVER_NAME="localhost").post(
+        f"/api/v1/checkouts/{checkout}/options",
+        {"chain": chain, "token": token},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    if response.status_code != HTTPStatus.OK:
+        raise RuntimeError(f"{response.status_code}: {response.content!r}")
+    return response.json()
+
+
 def resume_chain(*, chain: str, height: int) -> None:
     """Let a halted chain go on above `height`, as an operator would."""
     call_command("resume_chain", chain, height, stdout=io.StringIO())
@@ -78,6 +101,8 @@ def resume_chain(*, chain: str, height: int) -> None:
 COMMANDS: dict[str, Callable[..., Any]] = {
     "set_up": set_up,
     "create_checkouts": create_checkouts,
+    "create_key": create_key,
+    "choose_option": choose_option,
     "resume_chain": resume_chain,
 }
 

@@ -18,24 +18,36 @@ BATCH = 500
 PATIENCE = timedelta(hours=24)
 
 # A payment whose block time is within the grace still counts, so a live checkout expires only after each of its
-# chains was read, in a pass begun after the grace, up to a head its sources agree on. A test checkout has no chain to
-# wait for, only the steps of its scenario.
+# chains was read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by
+# account, the account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.
+#
+# Money in a merchant's wallet that nobody has judged yet may be any checkout's that was offered there.
 _DUE = """
+    WITH unjudged AS MATERIALIZED (
+        SELECT DISTINCT merchant_id, mode, chain FROM wallets_transfer
+        WHERE queued_at IS NOT NULL AND decided_at IS NULL AND wallet_id IS NOT NULL)
     SELECT c.id FROM checkouts_checkout c
     WHERE c.status IN ('pending', 'underpaid')
       AND c.expires_at <= %(now)s::timestamptz
       AND (c.mode = 'test'
            OR c.expires_at <= %(impatient_since)s::timestamptz
            OR NOT EXISTS (
-                SELECT FROM jsonb_object_keys(c.offers) AS offered(chain)
+                SELECT FROM jsonb_each(c.offers) AS offered(chain, offer)
                 LEFT JOIN wallets_chaincursor k ON k.chain = offered.chain
-                WHERE k.read_through_at IS NULL OR k.read_through_at <= c.expires_at + make_interval(secs => %(grace)s)))
+                LEFT JOIN wallets_accountcursor a
+                  ON a.chain = offered.chain AND a.address = offered.offer ->> 'wallet'
+                WHERE COALESCE(a.read_through_at, k.read_through_at) IS NULL
+                   OR COALESCE(a.read_through_at, k.read_through_at)
+                      <= c.expires_at + make_interval(secs => %(grace)s)))
       AND NOT EXISTS (
             SELECT FROM wallets_depositaddress d JOIN wallets_transfer t ON t.deposit_id = d.id
             WHERE d.nonce = c.deposit_nonce AND t.queued_at IS NOT NULL)
       AND NOT EXISTS (
+            SELECT FROM unjudged u
+            WHERE u.merchant_id = c.merchant_id AND u.mode = c.mode AND c.offers -> u.chain ->> 'wallet' IS NOT NULL)
+      AND NOT EXISTS (
             SELECT FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
-            WHERE p.checkout_id = c.id AND t.state = 'detected')
+            WHERE p.checkout_id = c.id AND (t.state = 'detected' OR t.queued_at IS NOT NULL))
       AND NOT EXISTS (
             SELECT FROM checkouts_teststep s
             WHERE s.checkout_id = c.id AND s.done_at IS NULL AND s.due_at <= c.expires_at)

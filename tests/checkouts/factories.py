@@ -9,9 +9,10 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout, Payment
+from checkouts.services.reservations import choose_exact_amount
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import from_units
-from tests.factories import make_checkout, make_transfer
+from tests.factories import make_checkout, make_live_chain, make_transfer
 from wallets.models import ChainCursor, Transfer
 from wallets.states import TransferState
 
@@ -21,13 +22,41 @@ OFFERS: dict[str, Any] = {
     "polygon": {"tokens": ["USDC", "USDT"], "address": ADDRESS},
 }
 EXACT_OFFERS: dict[str, Any] = {
-    "solana": {"tokens": ["USDC"], "address": None},
-    "ton": {"tokens": ["USDT"], "address": None},
-    "tron": {"tokens": ["USDT"], "address": None},
-    "ethereum": {"tokens": ["USDC", "USDT"], "address": None},
+    "solana": {
+        "tokens": ["USDC"],
+        "address": None,
+        "wallet": "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV",
+    },
+    "ton": {
+        "tokens": ["USDT"],
+        "address": None,
+        "wallet": "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c",
+    },
+    "tron": {
+        "tokens": ["USDT"],
+        "address": None,
+        "wallet": "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
+    },
+    "ethereum": {
+        "tokens": ["USDC", "USDT"],
+        "address": None,
+        "wallet": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    },
 }
 RETURN_URL = "https://shop.example/thanks?order=77"
 HEAD = 1_000
+
+
+def make_chains_well(settings: Any) -> None:
+    """Give every chain a node, and a watcher that is not due for an hour: pages show no address where nobody reads."""
+    names = [*OFFERS, *EXACT_OFFERS]
+    settings.CHAIN_SETTINGS = {
+        f"{name.upper()}_RPC_URLS": f"http://127.0.0.1:{port}"
+        for port, name in enumerate(names, start=1)
+    }
+    now = timezone.now()
+    for name in names:
+        make_live_chain(name, head_time=now, due_at=now + timedelta(hours=1))
 
 
 def make_page_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:
@@ -50,6 +79,18 @@ def make_page_checkout(merchant: Merchant | None = None, **overrides: Any) -> Ch
 def make_test_checkout(**overrides: Any) -> Checkout:
     """A test-mode checkout, which offers every chain."""
     return make_page_checkout(mode=Mode.TEST, offers=OFFERS | EXACT_OFFERS, **overrides)
+
+
+def make_exact_checkout(**overrides: Any) -> Checkout:
+    """A live checkout that offers all six chains."""
+    return make_page_checkout(offers=OFFERS | EXACT_OFFERS, **overrides)
+
+
+def make_exact_choice(**overrides: Any) -> Checkout:
+    """The same, and an exact amount was chosen."""
+    checkout = make_exact_checkout(**overrides)
+    choose_exact_amount(checkout.pk, now=timezone.now())
+    return checkout
 
 
 def pay(

@@ -10,8 +10,14 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.page_state import CheckoutPage, Choice, Stage, clock_of
-from checkouts.pages import build_page, merchant_mark, plain_amount, return_url
+from checkouts.page_state import CheckoutPage, Choice, Payment, Stage, clock_of
+from checkouts.pages import (
+    Conditions,
+    build_page,
+    merchant_mark,
+    plain_amount,
+    return_url,
+)
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, HEAD, OFFERS
@@ -64,9 +70,18 @@ def page_of(
     checkout: Checkout,
     *transfers: TransferRow,
     choice: Choice = Choice(),  # noqa: B008 - frozen
+    conditions: Conditions = Conditions(),  # noqa: B008 - frozen
     now: Any = LATER,
 ) -> CheckoutPage:
-    return build_page(checkout, transfers=transfers, choice=choice, now=now)
+    return build_page(
+        checkout, transfers=transfers, choice=choice, conditions=conditions, now=now
+    )
+
+
+def payment_of(page: CheckoutPage) -> Payment:
+    assert page.target is not None
+    assert page.target.payment is not None
+    return page.target.payment
 
 
 @pytest.mark.parametrize(
@@ -95,8 +110,7 @@ def test_no_address_is_in_a_page_after_the_time_to_pay(status: CheckoutStatus) -
 
 def test_a_second_before_the_end_the_address_is_there() -> None:
     page = page_of(a_checkout(), now=OVER - timedelta(seconds=1))
-    assert page.target is not None
-    assert page.target.address == ADDRESS
+    assert payment_of(page).address == ADDRESS
 
 
 def test_references_and_metadata_never_enter_the_page() -> None:
@@ -150,8 +164,7 @@ def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -
     checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, mode=Mode.TEST)
     page = page_of(checkout, choice=Choice("solana", "USDC"))
     assert page.target is not None
-    assert page.target.address is None
-    assert page.target.wallet is None
+    assert page.target.payment is None
     assert page.round_price_network is not None
     assert page.round_price_network.link == "?chain=base&token=USDC"
 
@@ -165,7 +178,7 @@ def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> No
     assert page.is_part_paid
     assert page.target is not None
     assert (page.target.chain, page.target.token) == ("polygon", "USDT")
-    assert (page.target.amount, page.target.address) == ("28.50", ADDRESS)
+    assert (payment_of(page).amount, payment_of(page).address) == ("28.50", ADDRESS)
     assert (page.received, page.remaining) == ("20.50 USDT", "28.50 USDT")
 
 
@@ -180,8 +193,7 @@ def test_money_in_two_tokens_is_summed_in_dollars() -> None:
 
 def test_the_wallet_is_asked_for_exactly_what_the_page_says() -> None:
     page = page_of(a_checkout(amount=Decimal("49.10")))
-    assert page.target is not None
-    wallet = page.target.wallet
+    wallet = payment_of(page).wallet
     assert wallet is not None
     assert wallet.chain_id == "0x2105"
     assert wallet.token_contract == USDC_ON_BASE
@@ -190,8 +202,7 @@ def test_the_wallet_is_asked_for_exactly_what_the_page_says() -> None:
 
 def test_no_wallet_is_asked_for_real_money_in_test_mode() -> None:
     page = page_of(a_checkout(mode=Mode.TEST))
-    assert page.target is not None
-    assert page.target.wallet is None
+    assert payment_of(page).wallet is None
 
 
 @pytest.mark.parametrize(
@@ -203,9 +214,9 @@ def test_node_addresses_leave_the_server_only_for_local_chains(
     settings.CHAIN_NETWORK = network
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
     page = page_of(a_checkout())
-    assert page.target is not None
-    assert page.target.wallet is not None
-    assert page.target.wallet.rpc_url == shown
+    wallet = payment_of(page).wallet
+    assert wallet is not None
+    assert wallet.rpc_url == shown
 
 
 def test_confirmations_are_those_of_the_transfer_that_is_furthest_from_final() -> None:
@@ -284,8 +295,7 @@ def test_amounts_are_written_as_people_type_them(amount: str, text: str) -> None
 def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
     page = page_of(a_checkout(amount=Decimal("1000000.00")))
     assert page.price == "1,000,000.00"
-    assert page.target is not None
-    assert page.target.amount == "1000000.00"
+    assert payment_of(page).amount == "1000000.00"
 
 
 @pytest.mark.parametrize(

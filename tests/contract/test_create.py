@@ -257,14 +257,15 @@ def test_a_repeat_answers_the_existing_checkout_when_no_chain_can_be_offered_any
     assert seller.create(order_ref="order-2").code == "receiving_wallet_missing"
 
 
-def test_creation_is_one_statement_and_a_repeat_too(
-    tester: ApiClient, django_assert_num_queries: Any
+def test_creation_is_one_statement_and_a_repeat_one_more_if_an_amount_may_be_chosen(
+    tester: ApiClient, seller: ApiClient, django_assert_num_queries: Any
 ) -> None:
-    tester.created(order_ref="warm")
-    with django_assert_num_queries(1):
-        tester.created(order_ref="order-1")
-    with django_assert_num_queries(1):
-        tester.create(order_ref="order-1")
+    for client, repeat in ((tester, 2), (seller, 1)):
+        client.created(order_ref="warm")
+        with django_assert_num_queries(1):
+            client.created(order_ref="order-1")
+        with django_assert_num_queries(repeat):
+            client.create(order_ref="order-1")
 
 
 def test_what_an_address_is_derived_from_is_never_shown(tester: ApiClient) -> None:

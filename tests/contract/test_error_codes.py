@@ -8,6 +8,7 @@ import pytest
 
 from accounts.services import revoke_api_key
 from accounts.states import Mode
+from tests.checkouts.crowds import make_holders
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
 from tests.factories import NOON, make_key
@@ -60,7 +61,6 @@ NOT_YET = {
     "address_invalid": "no route takes an address before watched wallets do",
     "status_invalid": "no route takes a status in its body before payment links do",
     "role_insufficient": "roles belong to people, and people have no routes yet",
-    "capacity_exhausted": "no exact amounts are handed out yet",
     "duplicate": "nothing but checkouts is created by the API yet",
     "chain_unavailable": "no API request asks a node before x402 does",
 }
@@ -79,6 +79,14 @@ def _choose(
     return client.post(
         f"/checkouts/{checkout_id}/options", {"chain": chain, "token": token}
     )
+
+
+def _last_amount_gone(_: ApiClient) -> Answer:
+    client = client_of(mode=Mode.TEST)
+    created = client.created()
+    assert client.merchant is not None
+    make_holders(client.merchant, range(1, 10_000), mode=Mode.TEST)
+    return _choose(client, "tron", "USDT", created["id"])
 
 
 def _revoked(seller: ApiClient) -> Answer:
@@ -114,6 +122,7 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "route_missing": lambda client: client.get("/nowhere"),
     "method_not_allowed": lambda client: client.send("PUT", "/checkouts", b"{}"),
     "state_conflict": _pay_twice,
+    "capacity_exhausted": _last_amount_gone,
     "receiving_wallet_missing": lambda client: client_of(mode=Mode.LIVE).create(),
     "body_too_large": lambda client: client.post("/checkouts", b" " * (256 * 1024 + 1)),
     "media_type_unsupported": lambda client: client.send(

@@ -17,7 +17,7 @@ from tests.wallets.factories import address_of, local_spec, make_deposit
 from tests.wallets.paying import transfer_many
 from wallets.models import ChainCursor, SourceDifference, Transfer
 from wallets.states import DifferenceKind
-from wallets.watching import WatchedChain, watch
+from wallets.watching.process import WatchedChain, watch
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

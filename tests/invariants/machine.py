@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -26,12 +27,13 @@ from checkouts.states import CheckoutStatus
 from tests.checkouts.watcher import Watcher, shown_bytes
 from tests.factories import NOON, make_checkout, make_merchant
 from tests.invariants import rules
+from tests.invariants.till import WALLET_SENDS, TronTill
 from wallets.models import ChainCursor, Transfer
 from wallets.services import NewTransfer, confirm_through, orphan_above
 from webhooks.models import Endpoint, Event
 from webhooks.services import NewEvent, publish
 
-CHAINS = ("base", "polygon", "ethereum")
+CHAINS = ("base", "polygon", "ethereum", "tron")
 MOST_CHECKOUTS = 5
 GRACE = timedelta(seconds=60)
 # What a buyer sends, as a function of the price in base units: boundaries first, accidents after.
@@ -95,6 +97,7 @@ class MoneyMachine(RuleBasedStateMachine):
             make_merchant("Halden Roasters"),
             make_merchant("Fjord Books"),
         ]
+        self.tills = [TronTill(merchant) for merchant in self.merchants]
         # One merchant listens, the other reads its events from the list.
         Endpoint.objects.create(
             merchant=self.merchants[0],
@@ -120,7 +123,45 @@ class MoneyMachine(RuleBasedStateMachine):
             created_at=self.now,
             expires_at=self.now + timedelta(minutes=minutes),
         )
+        self.tills[merchant].is_offered_by(checkout)
         self.checkouts.append(checkout)
+
+    @rule(who=which)
+    def choose_exact_amount(self, who: int) -> None:
+        checkout = self.checkouts[who % len(self.checkouts)]
+        till = self._till_of(checkout)
+        till.reserve_what_is_due(checkout, now=self.now)
+
+    @rule(
+        who=which,
+        sent=st.sampled_from(sorted(WALLET_SENDS)),
+        labelled=st.sampled_from([None, None, None, *range(5)]),
+        is_final=st.booleans(),
+        bell=bells,
+    )
+    def see_money_in_a_wallet(
+        self,
+        who: int,
+        sent: str,
+        labelled: int | None,
+        is_final: bool,
+        bell: int | None,
+    ) -> None:
+        checkout = self.checkouts[who % len(self.checkouts)]
+        named = (
+            None if labelled is None else self.checkouts[labelled % len(self.checkouts)]
+        )
+        watcher = self.watchers["tron"]
+        arriving = self._till_of(checkout).transfer(
+            watcher, WALLET_SENDS[sent](checkout), at=self.now, label_of=named
+        )
+        self._record(watcher, [arriving])
+        if is_final:
+            watcher.confirms(now=self.now)
+        self._ring(bell)
+
+    def _till_of(self, checkout: Checkout) -> TronTill:
+        return self.tills[self.merchants.index(checkout.merchant)]
 
     @rule(
         who=which,
@@ -267,11 +308,17 @@ class MoneyMachine(RuleBasedStateMachine):
         )
         is_given_up = self.now >= checkout.expires_at + timedelta(days=1)
         mine = Transfer.objects.filter(deposit__nonce=checkout.deposit_nonce)
-        unsure = Payment.objects.filter(checkout=pk, transfer__state="detected")
+        unjudged = Transfer.objects.filter(
+            merchant=checkout.merchant, wallet__isnull=False, decided_at=None
+        )
+        unsure = Payment.objects.filter(checkout=pk).filter(
+            Q(transfer__state="detected") | Q(transfer__queued_at__isnull=False)
+        )
         return (
             self.now >= checkout.expires_at
             and (is_read or is_given_up)
             and not mine.queued().exists()
+            and not unjudged.queued().exists()
             and not unsure.exists()
         )
 

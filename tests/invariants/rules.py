@@ -88,6 +88,16 @@ def only_the_right_money_is_credited() -> None:
         " OR NOT COALESCE(c.offers -> t.chain -> 'tokens' ? t.token, false)"
     )
     none(
+        "SELECT t.id FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id"
+        " JOIN checkouts_checkout c ON c.id = p.checkout_id"
+        " WHERE t.wallet_id IS NOT NULL AND (t.units < 10000 OR t.merchant_id <> c.merchant_id"
+        " OR t.block_time NOT BETWEEN c.created_at - interval '60 seconds' AND c.expires_at + interval '60 seconds'"
+        " OR (c.offers -> t.chain ->> 'wallet') IS DISTINCT FROM t.recipient"
+        " OR NOT COALESCE(c.offers -> t.chain -> 'tokens' ? t.token, false)"
+        " OR EXISTS (SELECT FROM checkouts_amountreservation r WHERE r.merchant_id = t.merchant_id"
+        "  AND r.checkout_id <> c.id AND r.price * 1000000 + r.suffix = t.units AND r.reserved_at <= t.block_time))"
+    )
+    none(
         "SELECT t.id, i.reason FROM checkouts_inboxitem i JOIN wallets_transfer t ON t.id = i.transfer_id"
         " JOIN checkouts_checkout c ON c.id = i.checkout_id"
         " WHERE NOT CASE i.reason"
@@ -180,6 +190,8 @@ _STANDING = (
 _SETTLED = (
     "NOT EXISTS (SELECT FROM wallets_transfer q JOIN wallets_depositaddress d ON d.id = q.deposit_id"
     " WHERE d.nonce = c.deposit_nonce AND q.queued_at IS NOT NULL)"
+    " AND NOT EXISTS (SELECT FROM checkouts_payment qp JOIN wallets_transfer q ON q.id = qp.transfer_id"
+    " WHERE qp.checkout_id = c.id AND q.queued_at IS NOT NULL)"
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkouts.services import attribution, expiry, moves
+from checkouts.services import attribution, crediting, expiry, judging, moves
 from checkouts.states import CheckoutStatus, derive_status
 from tests.checkouts.schema import alter
 from tests.invariants.audit import watch_moves
@@ -58,17 +58,16 @@ def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
     monkeypatch.setattr(
-        attribution,
+        crediting,
         "_RELEASE",
-        attribution._RELEASE.replace("ELSE decided_at", "ELSE NULL"),
+        crediting._RELEASE.replace("ELSE decided_at", "ELSE NULL"),
     )
-    real = attribution._decide
+    real = judging.decide
 
-    def decide(transfers: Any, checkouts: Any) -> Any:
-        undecided = [transfer._replace(decided_at=None) for transfer in transfers]
-        return real(undecided, checkouts)
+    def decide(transfers: Any) -> Any:
+        return real([transfer._replace(decided_at=None) for transfer in transfers])
 
-    monkeypatch.setattr(attribution, "_decide", decide)
+    monkeypatch.setattr(attribution, "decide", decide)
     alter(
         "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
     )
@@ -79,7 +78,7 @@ def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be credited is forgotten."""
-    monkeypatch.setattr(attribution, "_write_inbox", lambda *_: None)
+    monkeypatch.setattr(attribution, "write_inbox", lambda *_: None)
 
 
 def _let_final_statuses_move(monkeypatch: pytest.MonkeyPatch) -> None:

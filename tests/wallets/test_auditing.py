@@ -46,13 +46,19 @@ class Audit:
 
 
 @pytest.fixture
-def audit(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
+def resting(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
+    """One whose thread the test starts."""
     monkeypatch.setattr(auditing, "BEAT_SECONDS", 0.05)
     with RpcProxy(base_node.url) as proxy:
-        started = Audit(proxy)
-        started.thread.start()
-        yield started
-        started.end()
+        made = Audit(proxy)
+        yield made
+        made.end()
+
+
+@pytest.fixture
+def audit(resting: Audit) -> Audit:
+    resting.thread.start()
+    return resting
 
 
 def pay_large(node: Anvil, audit: Audit) -> None:
@@ -92,16 +98,16 @@ def test_it_goes_on_after_the_database_ended_its_connection(
 
 
 def test_it_goes_on_after_a_node_that_answered_nonsense(
-    base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
+    base_node: Anvil, resting: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wallets.watching.confirming._FINALITY_SECONDS", 0.1)
-    pay_large(base_node, audit)
-    read_all(audit.watcher)
-    audit.proxy.fault = garbage()
-    before = audit.proxy.requests
-    wait_until(lambda: audit.proxy.requests > before)
-    audit.proxy.fault = honest
-    wait_until(lambda: is_confirmed(audit))
+    pay_large(base_node, resting)
+    resting.proxy.fault = garbage()
+    before = resting.proxy.requests
+    resting.thread.start()
+    wait_until(lambda: resting.proxy.requests > before)
+    resting.proxy.fault = honest
+    wait_until(lambda: is_confirmed(resting))
 
 
 def test_it_goes_on_after_an_error_of_ours(

@@ -1,0 +1,345 @@
+"""Whose money is it, where every buyer pays the merchant's one wallet and only amount and labels tell them apart?
+
+Pure: no database, no clock. The rules stand in the order in which they are asked, with the contract's numbers; the first one
+that has candidates decides, for credit or for the inbox. Why some are narrower than they could be is in docs/adr/0005 and 0007.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
+
+from checkouts.evidence import Candidate, Known, PassedOver, Reserved, Verdict
+from checkouts.matching import (
+    GRACE,
+    Credit,
+    ToInbox,
+    TransferFacts,
+    is_offered,
+    not_in_time,
+    not_offered,
+    unfit,
+)
+from checkouts.pricing import tolerance
+from checkouts.states import LIVE, CheckoutStatus, InboxReason
+from gateway.core.money import from_units, to_units
+
+MOST_CANDIDATES: Final = 1_000
+"""With more than these nobody is credited but by rule 1: a merchant's rush must not hold up everybody's queue."""
+
+CENT_UNITS: Final = 10_000
+"""Base units of a cent; an amount's remainder by it is its suffix."""
+
+_SECOND: Final = timedelta(seconds=1)
+
+# Wallets that show 2, 3 or 4 decimals drop, or round away, what is below these.
+_SHOWN: Final = (10_000, 1_000, 100)
+# Nobody's price has digits there, so an amount rounded to five decimals is explained like the others.
+_EXPLAINED: Final = (1_000, 100, 10)
+
+
+def decide_exact(
+    transfer: TransferFacts, known: Known, *, rival_span: timedelta
+) -> Verdict:
+    """Judge a transfer that arrived in a merchant's own wallet.
+
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off.
+    """
+    if refusal := unfit(transfer):
+        return Verdict(refusal)
+    field = _Field(transfer, known, rival_span)
+    return (
+        _named(field)
+        or _crowded(field)
+        or _by_round_price(field)
+        or _by_tolerance(field)
+        or _by_suffix(field)
+        or _by_nothing(field)
+    )
+
+
+class _Field:
+    """The checkouts around a transfer, sorted into those that may be credited and those that only cast doubt."""
+
+    def __init__(
+        self, transfer: TransferFacts, known: Known, rival_span: timedelta
+    ) -> None:
+        self.transfer = transfer
+        self.known = known
+        here = [c for c in known.candidates if is_offered(transfer, c, place="wallet")]
+        self.live = [c for c in here if is_live(transfer, c)]
+        self.rivals = [c for c in here if _is_rival(transfer, c, rival_span)]
+        counted = {c.pk for c in (*self.live, *self.rivals)}
+        self.others = [c for c in known.candidates if c.pk not in counted]
+
+    def holder(self) -> Candidate | None:
+        """The one checkout whose exact amount was sent; a constraint sees to it that there is no other."""
+        units = self.transfer.units
+        if units % CENT_UNITS == 0:
+            return None
+        for candidate in self.known.candidates:
+            if any(r.units == units for r in self.held(candidate)):
+                return candidate
+        return None
+
+    def held(self, candidate: Candidate) -> list[Reserved]:
+        """The exact amounts a checkout held when the transfer was mined, give or take what clocks differ."""
+        latest = self.transfer.block_time + GRACE
+        return [r for r in candidate.reserved if r.reserved_at <= latest]
+
+    def asked(self, candidate: Candidate) -> list[int]:
+        """The exact amounts of the price that counts, where they could have become this one."""
+        price = candidate.price_units
+        if not 0 < self.transfer.units - price < CENT_UNITS:
+            return []
+        return [r.units for r in self.held(candidate) if r.price_units == price]
+
+
+def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
+    """Whether the checkout can be credited by its price: not final, and the block lies within its time.
+
+    Blocks count whole seconds, so one may seem older than a checkout of the same second.
+    """
+    return (
+        checkout.status in LIVE
+        and checkout.created_at - transfer.block_time < _SECOND
+        and transfer.block_time <= checkout.expires_at + GRACE
+    )
+
+
+def _is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
+    """Whether its buyer may be paying late. Past its time it may still wait for a chain to be read before it expires."""
+    is_over = (
+        checkout.status == CheckoutStatus.EXPIRED
+        or checkout.expires_at + GRACE < transfer.block_time
+    )
+    return (
+        is_over
+        and bool(span)
+        and transfer.block_time - checkout.expires_at < span
+        and checkout.created_at - transfer.block_time < _SECOND
+        and checkout.status != CheckoutStatus.COMPLETED
+        and not checkout.is_covered
+    )
+
+
+def _named(field: _Field) -> Verdict | None:
+    """Rule 1: a label names a checkout, or the amount is its exact one. Labels and amount must not disagree."""
+    labelled = {candidate.pk: candidate for candidate in field.known.labelled}
+    holder = field.holder()
+    if holder is not None and (not labelled or holder.pk in labelled):
+        how = "its reference" if labelled else "its exact amount"
+        return _belongs(field.transfer, holder, how)
+    if holder is None and not labelled:
+        return None
+    if holder is None and len(labelled) == 1:
+        [only] = labelled.values()
+        return _belongs(field.transfer, only, "its reference")
+    named = [PassedOver(c, "a reference names it") for c in labelled.values()]
+    if holder is not None:
+        named.insert(0, PassedOver(holder, "its exact amount was sent"))
+    return _ambiguous(
+        "references and amount name different checkouts"
+        if holder
+        else "the references of several checkouts were sent along",
+        named,
+    )
+
+
+def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
+    """It is this checkout's and nobody else's, be it as credit or in the inbox."""
+    refusal = (
+        not_offered(transfer, checkout, place="wallet")
+        or _too_early(transfer, checkout)
+        or not_in_time(transfer, checkout)
+    )
+    return Verdict(refusal or Credit(f"named by {how}"), checkout)
+
+
+def _too_early(transfer: TransferFacts, checkout: Candidate) -> ToInbox | None:
+    """Nobody can name a checkout that is yet to be made, unless clocks differ."""
+    if transfer.block_time >= checkout.created_at - GRACE:
+        return None
+    return ToInbox(InboxReason.UNMATCHED, "mined before this checkout was made")
+
+
+def _crowded(field: _Field) -> Verdict | None:
+    if len(field.known.candidates) <= MOST_CANDIDATES:
+        return None
+    return _ambiguous(
+        f"more than {MOST_CANDIDATES} checkouts could be meant",
+        [PassedOver(c, "one of too many") for c in field.live],
+    )
+
+
+def _by_round_price(field: _Field) -> Verdict | None:
+    """Rules 2 and 3: the round price, or an exact amount cut short, of one live checkout or of interchangeable ones."""
+    units = field.transfer.units
+    cut = [c for c in field.live if _is_cut(field, c)]
+    if not cut:
+        return None
+    # Not credited for it, but they may be meant.
+    rounded = [c for c in field.live if _is_rounded(field, c)]
+    rivals = [c for c in field.rivals if _is_cut(field, c) or _is_rounded(field, c)]
+    if _interchangeable([*cut, *rounded, *rivals]):
+        return _oldest(cut)
+    if len(cut) > 1 or rounded or rivals:
+        return _undecided("this price", [*cut, *rounded], rivals)
+    how = "round price" if units == cut[0].price_units else "shortened exact amount"
+    return _unless_short(field, cut[0]) or Verdict(
+        Credit(f"the only live checkout of this {how}"), cut[0]
+    )
+
+
+def _is_cut(field: _Field, candidate: Candidate) -> bool:
+    units = field.transfer.units
+    if units == candidate.price_units:
+        return True
+    return any(
+        units == amount - amount % step
+        for amount in field.asked(candidate)
+        for step in _SHOWN
+    )
+
+
+def _is_rounded(field: _Field, candidate: Candidate) -> bool:
+    """Whether its exact amount becomes this by rounding up, to 3 or 4 decimals; to 2 it would be another's round price."""
+    units = field.transfer.units
+    if units % CENT_UNITS == 0 or _is_cut(field, candidate):
+        return False
+    return any(
+        units == -(-amount // step) * step
+        for amount in field.asked(candidate)
+        for step in _SHOWN
+    )
+
+
+def _interchangeable(candidates: Sequence[Candidate]) -> bool:
+    """Whether several name the same customer and the same product at the same price, so that any of them is right."""
+    keys = {(c.customer_ref, c.product_ref, c.price_units) for c in candidates}
+    [first, *others] = keys
+    return len(candidates) > 1 and not others and bool(first[0]) and bool(first[1])
+
+
+def _oldest(candidates: Sequence[Candidate]) -> Verdict:
+    """Rule 3. Who has the money already needs no more, as long as another one does."""
+    needy = [c for c in candidates if not c.is_covered] or candidates
+    oldest = min(needy, key=lambda c: (c.created_at, c.pk))
+    reason = "the oldest of checkouts for the same customer, product and price"
+    return Verdict(Credit(reason), oldest)
+
+
+def _by_tolerance(field: _Field) -> Verdict | None:
+    """Rule 4: near the price of one live checkout and of no other."""
+    units = field.transfer.units
+    near = [c for c in field.live if _is_near(units, c.price_units)]
+    rivals = [c for c in field.rivals if _is_near(units, c.price_units)]
+    if not near and not rivals:
+        return None
+    if len(near) != 1 or rivals:
+        return _undecided("about this price", near, rivals)
+    former = field.known.former
+    if former is not None and not _explains(units, field.asked(near[0])):
+        return _ambiguous(
+            "another checkout once had this exact amount",
+            [
+                PassedOver(former, "its exact amount, which it no longer holds"),
+                PassedOver(near[0], "only its price is near"),
+            ],
+        )
+    return _unless_short(field, near[0]) or Verdict(
+        Credit("the only live checkout of about this price"), near[0]
+    )
+
+
+def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
+    """Doubt a choice by price where the digits below a cent are another's, whose payment may have come short of a round fee."""
+    suffix = field.transfer.units % CENT_UNITS
+    if not suffix or any(r.suffix == suffix for r in field.held(chosen)):
+        return None
+    short = [
+        candidate
+        for candidate in (*field.live, *field.rivals)
+        if _falls_short(field, candidate, suffix)
+    ]
+    if not short:
+        return None
+    passed = [PassedOver(c, "it has these digits, but a higher price") for c in short]
+    return _ambiguous(
+        "near the price of one checkout, with the digits below a cent of another",
+        [PassedOver(chosen, "its digits are others"), *passed],
+    )
+
+
+def _is_near(units: int, price_units: int) -> bool:
+    return abs(units - price_units) <= _tolerance_units(price_units)
+
+
+@lru_cache(maxsize=4_096)
+def _tolerance_units(price_units: int) -> int:
+    return to_units(tolerance(from_units(price_units)))
+
+
+def _explains(units: int, exact: Sequence[int]) -> bool:
+    """Whether an exact amount, shown with three to five decimals, is this one."""
+    return any(
+        units in (amount - amount % step, -(-amount // step) * step)
+        for amount in exact
+        for step in _EXPLAINED
+    )
+
+
+def _by_suffix(field: _Field) -> Verdict | None:
+    """Rule 5: somebody took a round fee out, and the digits below a cent still name one live checkout."""
+    suffix = field.transfer.units % CENT_UNITS
+    if not suffix:
+        return None
+    meant = [c for c in field.live if _falls_short(field, c, suffix)]
+    rivals = [c for c in field.rivals if _falls_short(field, c, suffix)]
+    if not meant and not rivals:
+        return None
+    if len(meant) == 1 and not rivals:
+        reason = "short of its price, with the digits below a cent of its exact amount"
+        return Verdict(Credit(reason), meant[0])
+    return _undecided("these digits below a cent", meant, rivals)
+
+
+def _falls_short(field: _Field, candidate: Candidate, suffix: int) -> bool:
+    return any(
+        reserved.suffix == suffix
+        and field.transfer.units
+        < reserved.price_units - _tolerance_units(reserved.price_units)
+        for reserved in field.held(candidate)
+    )
+
+
+def _by_nothing(field: _Field) -> Verdict:
+    """Rule 6: nobody asked for such an amount."""
+    found = "no checkout that was live then asks for such an amount"
+    passed = [PassedOver(c, "its price is another") for c in field.live]
+    passed += [PassedOver(c, _why_not_live(field, c)) for c in field.others]
+    return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
+
+
+def _why_not_live(field: _Field, candidate: Candidate) -> str:
+    if not is_offered(field.transfer, candidate, place="wallet"):
+        return "this token was not offered for it here"
+    return "it was not live then"
+
+
+def _undecided(
+    what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
+) -> Verdict:
+    passed = [PassedOver(c, f"not the only one of {what}") for c in live]
+    passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
+    if not live:
+        found = (
+            f"no live checkout of {what}; one that expired shortly before may be meant"
+        )
+        return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
+    late = f" and {len(rivals)} that expired shortly before" if rivals else ""
+    return _ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)
+
+
+def _ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
+    return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))

@@ -1,0 +1,209 @@
+"""Deciding a batch of transfers, with the checkouts they may pay under lock.
+
+Whose a deposit address is, everybody knows beforehand. Whom money in a merchant's own wallet belongs to depends on all the
+checkouts around it, and these change. So it is decided twice: without locks to learn which checkouts to lock, and again from
+what the database says once they are, which is what counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from checkouts.candidates import Arrival, Surroundings
+from checkouts.evidence import Verdict
+from checkouts.exactmatching import decide_exact
+from checkouts.matching import (
+    CheckoutFacts,
+    Credit,
+    ToInbox,
+    TransferFacts,
+    decide_deposit,
+)
+from checkouts.models import Checkout, Payment
+from checkouts.services.crediting import Outcome, QueuedTransfer, Refused
+from checkouts.states import CheckoutStatus, InboxReason
+from wallets.networks import is_accepted
+from wallets.states import TransferState
+
+# How often a decision may fall on yet another checkout before it is left to the next pass.
+_TRIES = 3
+
+
+class LockedCheckouts:
+    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already."""
+
+    def __init__(
+        self, locked: Iterable[Checkout], credited_before: Mapping[int, int]
+    ) -> None:
+        self.credited_before = credited_before
+        self.by_pk: dict[int, Checkout] = {}
+        self.by_nonce: dict[bytes, Checkout] = {}
+        self.add(locked)
+
+    def add(self, locked: Iterable[Checkout]) -> None:
+        """Take in further ones."""
+        for checkout in locked:
+            self.by_pk[checkout.pk] = checkout
+            self.by_nonce[bytes(checkout.deposit_nonce)] = checkout
+
+
+def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
+    """Decide what was never decided, and lock whatever checkouts the batch touches.
+
+    What a reorganisation removed waits until it returns.
+    """
+    undecided = [
+        transfer
+        for transfer in transfers
+        if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
+    ]
+    arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
+    likely = _first_guess(arrivals)
+    checkouts = _lock(transfers, likely)
+    outcome = _decide_under_lock(undecided, arrivals, checkouts)
+    for _ in range(_TRIES):
+        further = _lock_if_free(outcome.wanted) if outcome.wanted else []
+        if not further:
+            break
+        checkouts.add(further)
+        outcome = _decide_under_lock(undecided, arrivals, checkouts)
+    return outcome, checkouts
+
+
+def _first_guess(arrivals: Sequence[Arrival]) -> set[int]:
+    """Return the ids of the checkouts that the transfers seem to belong to, as things stand without locks."""
+    around = _surroundings(arrivals)
+    verdicts = (_judge(arrival, around) for arrival in arrivals)
+    return {v.checkout.pk for v in verdicts if v.checkout is not None}
+
+
+def _surroundings(arrivals: Sequence[Arrival]) -> Surroundings:
+    return Surroundings(arrivals, rival_span=_rival_span())
+
+
+def _rival_span() -> timedelta:
+    return timedelta(minutes=settings.RIVAL_MINUTES)
+
+
+def _judge(arrival: Arrival, around: Surroundings) -> Verdict:
+    """Decide one transfer, and let its money count for the next ones."""
+    verdict = decide_exact(
+        arrival.facts, around.known(arrival.pk), rival_span=_rival_span()
+    )
+    if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
+        around.count(verdict.checkout.pk, arrival.facts.units)
+    return verdict
+
+
+def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedCheckouts:
+    """Lock, in the order everybody keeps, whatever the batch is known to touch."""
+    nonces = {
+        bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
+    }
+    decided = [t.pk for t in transfers if t.decided_at is not None]
+    paid = dict(_paid(decided)) if decided else {}
+    touched = Q(deposit_nonce__in=nonces) if nonces else Q()
+    if ids := likely | set(paid.values()):
+        touched |= Q(pk__in=ids)
+    if not touched:
+        return LockedCheckouts([], paid)
+    return LockedCheckouts(Checkout.objects.locked().filter(touched), paid)
+
+
+def _paid(transfer_ids: Sequence[int]) -> Iterable[tuple[int, int]]:
+    payments = Payment.objects.filter(transfer__in=transfer_ids)
+    return payments.values_list("transfer_id", "checkout_id")
+
+
+def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
+    """Lock what nobody else has: out of order, and so without waiting."""
+    return list(
+        Checkout.objects.filter(pk__in=ids)
+        .order_by("pk")
+        .select_for_update(of=("self",), skip_locked=True)
+    )
+
+
+def _decide_under_lock(
+    undecided: Sequence[QueuedTransfer],
+    arrivals: Sequence[Arrival],
+    checkouts: LockedCheckouts,
+) -> Outcome:
+    """Decide everything in the queue's order."""
+    outcome = Outcome()
+    around = _surroundings(arrivals)
+    by_pk = {arrival.pk: arrival for arrival in arrivals}
+    for transfer in undecided:
+        arrival = by_pk.get(transfer.pk)
+        if arrival is None:
+            _decide_deposit(transfer, checkouts, outcome, around)
+            continue
+        verdict = _judge(arrival, around)
+        _note(transfer, verdict, checkouts.by_pk, outcome)
+    return outcome
+
+
+def _note(
+    transfer: QueuedTransfer,
+    verdict: Verdict,
+    locked: Mapping[int, Checkout],
+    outcome: Outcome,
+) -> None:
+    """Put a verdict into the outcome; where its checkout is not locked, it has to wait."""
+    decision, meant = verdict.decision, verdict.checkout
+    if meant is not None and meant.pk not in locked:
+        outcome.postponed.append(transfer)
+        outcome.wanted.add(meant.pk)
+    elif isinstance(decision, ToInbox):
+        checkout_id = meant.pk if meant is not None else None
+        outcome.inbox.append(
+            Refused(transfer, checkout_id, decision, verdict.passed_over)
+        )
+    elif meant is not None:
+        outcome.credited.append((transfer, locked[meant.pk], decision.reason))
+
+
+def _decide_deposit(
+    transfer: QueuedTransfer,
+    checkouts: LockedCheckouts,
+    outcome: Outcome,
+    around: Surroundings,
+) -> None:
+    nonce = transfer.nonce
+    checkout = checkouts.by_nonce.get(bytes(nonce)) if nonce is not None else None
+    if checkout is None:
+        nobody = ToInbox(InboxReason.UNMATCHED, "no checkout belongs to this address")
+        outcome.inbox.append(Refused(transfer, None, nobody))
+        return
+    decision = decide_deposit(_facts(transfer), _checkout_facts(checkout))
+    if isinstance(decision, ToInbox):
+        outcome.inbox.append(Refused(transfer, checkout.pk, decision))
+        return
+    around.count(checkout.pk, int(transfer.units))
+    outcome.credited.append((transfer, checkout, decision.reason))
+
+
+def _arrival(transfer: QueuedTransfer) -> Arrival:
+    return Arrival(transfer.pk, transfer.merchant_id, transfer.mode, _facts(transfer))
+
+
+def _facts(transfer: QueuedTransfer) -> TransferFacts:
+    return TransferFacts(
+        chain=transfer.chain,
+        token=transfer.token,
+        accepted=is_accepted(transfer.chain, transfer.token),
+        units=int(transfer.units),
+        block_time=transfer.block_time,
+        recipient=transfer.recipient,
+        labels=tuple(transfer.labels),
+    )
+
+
+def _checkout_facts(checkout: Checkout) -> CheckoutFacts:
+    return CheckoutFacts(
+        status=CheckoutStatus(checkout.status),
+        offers=checkout.offers,
+        expires_at=checkout.expires_at,
+    )

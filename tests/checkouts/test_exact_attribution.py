@@ -1,0 +1,321 @@
+"""Money in a merchant's own wallet, from the queue to the checkout or the inbox."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkouts.models import Checkout, InboxItem, Payment
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from tests.checkouts.arrivals import (
+    Till,
+    ago,
+    early,
+    exact,
+    inbox_item,
+    memo,
+    payer_of,
+    reference_of,
+    reserve,
+)
+from tests.checkouts.watcher import (
+    DOLLAR,
+    SOON,
+    attribute,
+    events_of,
+    fresh,
+    received,
+    status_of,
+)
+from tests.factories import make_checkout, make_merchant, make_transfer
+
+pytestmark = pytest.mark.django_db
+
+SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
+
+
+@pytest.fixture
+def till() -> Till:
+    return Till()
+
+
+def payer_of_sent(till: Till, units: int, **where: Any) -> Checkout | None:
+    """Whom money is credited to that arrives now."""
+    transfer = till.sees(units, **where)
+    attribute()
+    return payer_of(transfer)
+
+
+def test_the_exact_amount_is_credited_among_any_others(till):
+    wanted = till.checkout(suffix=3_700)
+    till.checkout(suffix=100)
+    transfer = till.sees(exact(wanted))
+    till.confirms()
+    attribute()
+    assert payer_of(transfer) == wanted
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+    assert events_of(wanted) == ["completed"]
+    assert Payment.objects.get().reason == "named by its exact amount"
+    assert transfer.pk == Payment.objects.get().transfer.claim.pk
+    assert not InboxItem.objects.exists()
+
+
+def test_the_round_price_is_credited_to_the_only_one_who_asks_it(till):
+    wanted = till.checkout(suffix=3_700)
+    till.checkout("24.00", suffix=100)
+    assert payer_of_sent(till, 25 * DOLLAR) == wanted
+
+
+def test_the_round_price_of_two_waits_with_both_as_candidates(till):
+    first, second = till.checkout(suffix=100), till.checkout(suffix=200)
+    transfer = till.sees()
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.reason, item.checkout) == (InboxReason.AMBIGUOUS, None)
+    assert item.status == InboxStatus.OPEN
+    assert {c["checkout"] for c in item.candidates} == {
+        first.public_id,
+        second.public_id,
+    }
+    assert all(c["why_not"] for c in item.candidates)
+    assert status_of(first) == status_of(second) == CheckoutStatus.PENDING
+
+
+def test_the_inbox_names_twenty_candidates_at_most(till):
+    for suffix in range(100, 2_600, 100):
+        till.checkout(suffix=suffix)
+    transfer = till.sees()
+    attribute()
+    assert len(inbox_item(transfer).candidates) == 20
+
+
+def test_a_reference_names_a_checkout_whatever_the_amount(till):
+    wanted = till.checkout(suffix=3_700)
+    till.checkout(suffix=100)
+    reference = reference_of(wanted)
+    labels = ("hello", "1" * 32, reference, "\ud7ff")
+    assert payer_of_sent(till, 7 * DOLLAR, chain="solana", labels=labels) == wanted
+    till.confirms()
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.UNDERPAID
+
+
+@pytest.mark.parametrize("spelt", [str, str.upper, lambda text: f"  {text}\n"])
+def test_a_comment_names_a_checkout_in_any_case(till, spelt):
+    wanted = till.checkout(suffix=3_700)
+    till.checkout(suffix=100)
+    label = spelt(memo(wanted))
+    assert payer_of_sent(till, 25 * DOLLAR, labels=(label,)) == wanted
+
+
+def test_the_reference_of_another_merchants_checkout_names_nobody(till):
+    theirs = Till(make_merchant()).checkout(suffix=3_700)
+    ours = till.checkout(suffix=3_700)
+    labels = (reference_of(theirs), memo(theirs))
+    assert payer_of_sent(till, exact(theirs), labels=labels) == ours
+
+
+def test_a_released_reference_still_names_its_checkout(till):
+    old = till.checkout(status=CheckoutStatus.EXPIRED, **ago(10_000))
+    reserve(old, released_at=SOON)
+    transfer = till.sees(labels=(reference_of(old),))
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.checkout, item.reason) == (old, InboxReason.LATE)
+
+
+def test_exact_money_for_a_completed_checkout_is_extra(till):
+    paid = till.checkout(suffix=3_700, status=CheckoutStatus.COMPLETED)
+    other = till.checkout(suffix=100)
+    transfer = till.sees(exact(paid))
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.checkout, item.reason) == (paid, InboxReason.EXTRA)
+    assert received(other) == 0
+
+
+def test_exact_money_for_a_cooling_checkout_is_late(till):
+    over = till.checkout(suffix=3_700, status=CheckoutStatus.EXPIRED, **ago(60))
+    till.checkout(suffix=100)
+    transfer = till.sees(exact(over))
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.checkout, item.reason) == (over, InboxReason.LATE)
+
+
+def test_a_checkout_that_expired_lately_makes_a_round_payment_doubtful(till, settings):
+    till.checkout(suffix=100, status=CheckoutStatus.EXPIRED, **ago(29))
+    live = till.checkout(suffix=200)
+    transfer = till.sees()
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+    settings.RIVAL_MINUTES = 0
+    assert payer_of_sent(till, 25 * DOLLAR) == live
+
+
+def test_one_that_waits_for_its_chain_to_be_read_is_a_rival_before_it_expires(till):
+    over = till.checkout(suffix=100, **ago(29))
+    till.checkout(suffix=200)
+    transfer = till.sees()
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+    assert status_of(over) == CheckoutStatus.PENDING
+
+
+def test_two_round_payments_for_two_interchangeable_checkouts_pay_one_each(till):
+    older = till.checkout(suffix=100, **SAME, **early(5))
+    younger = till.checkout(suffix=200, **SAME)
+    first, second = till.sees(), till.sees()
+    till.confirms()
+    attribute()
+    assert [payer_of(first), payer_of(second)] == [older, younger]
+    assert status_of(older) == status_of(younger) == CheckoutStatus.COMPLETED
+
+
+def test_a_third_round_payment_goes_to_the_oldest_of_those_that_are_covered(till):
+    older = till.checkout(suffix=100, **SAME, **early(5))
+    till.checkout(suffix=200, **SAME)
+    transfers = [till.sees() for _ in range(3)]
+    attribute()
+    assert payer_of(transfers[2]) == older
+
+
+def test_money_to_a_deposit_address_in_the_same_batch_counts_for_the_next_decision(
+    till,
+):
+    older = till.checkout(suffix=100, **SAME, **early(5))
+    younger = till.checkout(suffix=200, **SAME)
+    address = make_checkout().offers["base"]["address"]
+    older.offers["base"] = {"tokens": ["USDC"], "address": address}
+    older.save(update_fields=["offers"])
+    make_transfer(older, recipient=address)
+    transfer = till.sees()
+    attribute()
+    assert payer_of(transfer) == younger
+
+
+def test_a_part_payment_is_told_by_its_digits_and_topped_up_by_a_fresh_amount(till):
+    wanted = till.checkout(suffix=3_700)
+    till.checkout("20.00", suffix=100)
+    assert payer_of_sent(till, 23_503_700) == wanted
+    till.confirms()
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.UNDERPAID
+    missing = fresh(wanted).amount - fresh(wanted).amount_received
+    assert f"{missing}" == "1.496300"
+    # Rounded up to a cent, what is missing is the price that counts now.
+    assert payer_of_sent(till, 1_500_000) == wanted
+    till.confirms()
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+
+
+def test_an_underpaid_checkouts_whole_price_is_no_longer_asked(till):
+    wanted = till.checkout(suffix=3_700)
+    payer_of_sent(till, 23_503_700)
+    other = till.checkout(suffix=100)
+    assert payer_of_sent(till, 25 * DOLLAR) == other
+    assert payer_of_sent(till, 25_003_700) == wanted
+
+
+def test_money_in_a_wallet_that_was_replaced_pays_whoever_names_that_wallet(till):
+    before = till.checkout(suffix=3_700)
+    old = till.replace_wallet("ethereum")
+    after = till.checkout(suffix=100)
+    assert payer_of_sent(till, exact(before), wallet=old) == before
+    transfer = till.sees(exact(after), wallet=old)
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.checkout, item.reason) == (after, InboxReason.WRONG_NETWORK)
+
+
+def test_exact_money_on_a_chain_that_was_not_offered_is_on_the_wrong_network(till):
+    wanted = till.checkout(suffix=3_700, chains=("solana",))
+    transfer = till.sees(exact(wanted))
+    attribute()
+    item = inbox_item(transfer)
+    assert (item.checkout, item.reason) == (wanted, InboxReason.WRONG_NETWORK)
+
+
+def test_dust_and_look_alikes_stay_out_whatever_they_name(till):
+    wanted = till.checkout(suffix=3_700)
+    label = memo(wanted)
+    dust = till.sees(9_999, labels=(label,))
+    fake = till.sees(exact(wanted), token="FAKE", labels=(label,))
+    attribute()
+    assert inbox_item(dust).reason == InboxReason.DUST
+    assert inbox_item(dust).status == InboxStatus.DISMISSED
+    assert inbox_item(fake).reason == InboxReason.WRONG_TOKEN
+    assert received(wanted) == 0
+
+
+def test_a_credited_transfer_whose_facts_change_finds_its_checkout_again(till):
+    wanted = till.checkout(suffix=3_700)
+    transfer = till.sees(exact(wanted))
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.PROCESSING
+    till.watcher().loses(transfer)
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.PENDING
+    till.watcher().finds_again(transfer)
+    till.confirms()
+    attribute()
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+
+
+def test_what_came_back_after_expiry_is_late(till):
+    wanted = till.checkout(suffix=3_700)
+    transfer = till.sees(exact(wanted))
+    attribute()
+    till.watcher().loses(transfer)
+    attribute()
+    type(wanted).objects.filter(pk=wanted.pk).update(status=CheckoutStatus.EXPIRED)
+    till.watcher().finds_again(transfer)
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.LATE
+
+
+def test_the_largest_and_the_strangest_amounts_hold_nobody_up(till):
+    wanted = till.checkout(suffix=3_700)
+    for units in (2**256 - 1, 10**30 + 1, 10_000, 10_001):
+        till.sees(units, labels=("\u0000"[1:], "x" * 128))
+    transfer = till.sees(exact(wanted))
+    assert attribute() == 5
+    assert payer_of(transfer) == wanted
+
+
+def test_the_number_of_statements_does_not_grow_with_the_batch():
+    def statements(transfers: int) -> int:
+        till = Till()
+        for number in range(1, transfers + 1):
+            checkout = till.checkout(suffix=100 * number)
+            till.sees(exact(checkout))
+            till.sees(25 * DOLLAR + number)
+        with CaptureQueriesContext(connection) as queries:
+            assert attribute() == 2 * transfers
+        return len(queries)
+
+    assert statements(2) == statements(20)
+
+
+def test_a_transfer_mined_before_the_amount_was_reserved_does_not_mean_it(till):
+    later = till.checkout(created_at=SOON - timedelta(minutes=2))
+    reserve(later, reserved_at=SOON + timedelta(minutes=5))
+    till.checkout(suffix=100)
+    transfer = till.sees(exact(later))
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+
+
+def test_an_amount_given_up_long_ago_makes_a_near_price_doubtful(till):
+    old = till.checkout(status=CheckoutStatus.EXPIRED, **ago(10_000))
+    reserve(old, 4_200, released_at=SOON)
+    live = till.checkout(suffix=3_700)
+    transfer = till.sees(25_004_200)
+    attribute()
+    item = inbox_item(transfer)
+    assert item.reason == InboxReason.AMBIGUOUS
+    assert item.candidates[0]["checkout"] == old.public_id
+    assert payer_of_sent(till, 25_004_300) == live
