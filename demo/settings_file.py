@@ -1,6 +1,8 @@
 """var/demo.json: what the demo tells people and programs."""
 
 import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,28 @@ class DemoSettings:
         chains = {"network": self.network, "chains": self.chains}
         document = urls | asdict(self.credentials) | chains
         write_private(path, json.dumps(document, indent=2) + "\n")
+
+
+def write_environment(path: Path, environment: Mapping[str, str]) -> None:
+    """Write what `manage.py` needs to work on the running demo, for a shell to read; only its owner can."""
+    ours = {name for name in environment if name.startswith("CHAIN_")} | _NEEDED
+    lines = [
+        f"export {name}={shlex.quote(environment[name])}\n"
+        for name in sorted(ours & environment.keys())
+    ]
+    write_private(path, "".join(lines))
+
+
+_NEEDED = {
+    "BASE_URL",
+    "DATABASE_URL",
+    "ENCRYPTION_KEYS",
+    "FLORIN_ENV",
+    "FLORIN_VAR",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "WEBHOOK_ALLOW_LOOPBACK",
+}
 
 
 def read_settings(path: Path) -> DemoSettings:

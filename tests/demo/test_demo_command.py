@@ -4,12 +4,15 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.management.stack import ROOT
 from tests.demo.running import Running, ask, demo_pay, running, var_folder
 from tests.demo.test_shop import Client
 from tests.processes import alive, descendants
@@ -56,6 +59,27 @@ def unread(settings: dict[str, Any]) -> list[str]:
 
 def received(settings: dict[str, Any]) -> str:
     return str(ask(settings["shop_url"], "GET", "/received")[1])
+
+
+def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(
+    demo: Running,
+) -> None:
+    settings_file = demo.var / "demo.env"
+    assert settings_file.stat().st_mode & 0o077 == 0
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            '. "$0" && exec "$1" manage.py chains --json',
+            settings_file,
+            sys.executable,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert {chain["chain"] for chain in told} == {facts.name for facts in CHAINS}
 
 
 def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
-from demo.settings_file import Credentials, DemoSettings
+from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
 from gateway.management.stack import (
     HOST,
@@ -101,6 +101,7 @@ class Command(BaseCommand):
         entries = {chain.name: chain.as_json() for chain in chains}
         demo = DemoSettings(stack.base_url, shop_url, credentials, entries)
         demo.write(path)
+        write_environment(stack.var / "demo.env", stack.environment)
         return demo
 
     def _start_services(self, stack: Stack, demo: DemoSettings) -> None:
