@@ -14,6 +14,7 @@ NAMES = (
     "attribution",
     "detection",
     "polling",
+    "streams",
 )
 
 

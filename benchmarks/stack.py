@@ -14,6 +14,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines, EngineUrls
+from gateway.management.stack import stream_arguments
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "var" / "bench"
@@ -81,7 +82,11 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str, *, interface: str = "wsgi", settings: str = "gateway.settings"
+    target: str,
+    *,
+    interface: str = "wsgi",
+    settings: str = "gateway.settings",
+    port: int | None = None,
 ) -> Iterator[int]:
     """Run `target` under granian as production does (two workers of eight threads); yield its port."""
     command = [
@@ -101,24 +106,41 @@ def server(
             else ("--loop", "uvloop")
         ),
     ]
-    with _serving(command, target, {"DJANGO_SETTINGS_MODULE": settings}) as port:
+    extra = {"DJANGO_SETTINGS_MODULE": settings}
+    with _serving(command, target, extra, port) as serving:
+        yield serving
+
+
+@contextmanager
+def _serving(
+    command: list[str], target: str, extra: dict[str, str], port: int | None = None
+) -> Iterator[int]:
+    port = port or free_port()
+    where = ["--host", "127.0.0.1", "--port", str(port)]
+    with _running([*command, *where, target], extra) as process:
+        _wait_for(port, process)
         yield port
 
 
 @contextmanager
-def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator[int]:
-    port = free_port()
-    process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--port", str(port), target],
-        cwd=ROOT,
-        env=os.environ | extra,
-    )
+def _running(
+    command: list[str], extra: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | extra)
     try:
-        _wait_for(port, process)
-        yield port
+        yield process
     finally:
         process.terminate()
         process.wait(20)
+
+
+@contextmanager
+def stream_server(port: int, **extra: str) -> Iterator[int]:
+    """Run the stream server as production does; yield its process id."""
+    command = [sys.executable, *stream_arguments(port)]
+    with _running(command, extra) as process:
+        _wait_for(port, process)
+        yield process.pid
 
 
 @contextmanager

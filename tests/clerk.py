@@ -1,6 +1,6 @@
 """A process that works in an installation's database for a test, whose own Django is bound to another one.
 
-Reads one JSON command per line from standard input, and answers each with a line of JSON: see `tests.installation`.
+Reads one JSON command per line from standard input, and answers each with a line of JSON: see `tests.florin`.
 """
 
 import io

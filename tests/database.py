@@ -1,7 +1,7 @@
 """An installation's database, as a test looks at it: rows, and what its processes are doing there."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -41,12 +41,19 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    @contextmanager
-    def holding_up_writes(self, table: str) -> Iterator[None]:
+    def holding_up_writes(self, table: str) -> AbstractContextManager[None]:
         """Let nobody write to a table, so that their transactions stay open in the middle."""
+        return self._locking(table, "SHARE")
+
+    def holding_up_reads(self, table: str) -> AbstractContextManager[None]:
+        """Let nobody read a table, or write to it."""
+        return self._locking(table, "ACCESS EXCLUSIVE")
+
+    @contextmanager
+    def _locking(self, table: str, mode: str) -> Iterator[None]:
         holder = psycopg.connect(self.url, application_name="holder")
         try:
-            holder.execute(f"LOCK TABLE {table} IN SHARE MODE")
+            holder.execute(f"LOCK TABLE {table} IN {mode} MODE")
             yield
         finally:
             # The server may be gone by now; closing ends the transaction all the same.
@@ -54,8 +61,12 @@ class Database:
 
     def is_held_up(self, name: str) -> bool:
         """Whether a process waits for a lock in the database."""
+        return self.held_up(name) > 0
+
+    def held_up(self, name: str) -> int:
+        """How many of a process's connections wait for a lock."""
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
-        return bool(self.value(waiting, name))
+        return int(self.value(waiting, name))
 
     def is_in_transaction(self, name: str) -> bool:
         """Whether a transaction waits for what a process does next."""

@@ -10,7 +10,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.networks import poll_seconds
 
 WATCH_AFTER_EXPIRY: Final = timedelta(days=30)
-"""How long after its checkout expired a deposit address is watched by name."""
+"""How long after its checkout's expiry `DepositAddress.watched_until` is: that far from it, payments are expected."""
 
 STILL_COMING: Final = timedelta(minutes=3)
 """How long after the last moment to pay a payment is still on its way: sent in time, mined late."""

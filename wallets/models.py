@@ -79,7 +79,8 @@ class DepositAddress(models.Model):
     )
     mode = models.CharField(max_length=4, choices=Mode)
     created_at = models.DateTimeField(default=timezone.now)
-    # Until then the address is in the watcher's recipient filter; scans without a filter always see it.
+    # Thirty days after its checkout expires. It sets the pace at which chains are read (`wallets.expectation`); the
+    # address itself is watched for ever.
     watched_until = models.DateTimeField()
 
     class Meta:
@@ -89,7 +90,10 @@ class DepositAddress(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["watched_until"], name="deposit_address_watched"),
+            # Who is watched by name is a question by mode alone; whether anybody may be paying, by both.
+            models.Index(
+                fields=["mode", "watched_until"], name="deposit_address_watched"
+            ),
         ]
 
     def __str__(self) -> str:

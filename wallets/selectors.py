@@ -266,12 +266,24 @@ def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
         return {bytes(key): Owner(*owner) for key, *owner in cursor}
 
 
-def watched_keys(chain: str, *, now: datetime) -> frozenset[bytes] | None:
-    """Return the addresses to ask a chain's nodes for; None when they are too many to name."""
+def deposit_keys_among(keys: set[bytes]) -> set[bytes]:
+    """Return which of these addresses are deposit addresses for real money."""
+    if not keys:
+        return set()
+    rows = DepositAddress.objects.filter(key__in=keys, mode=Mode.LIVE)
+    return {bytes(key) for key in rows.values_list("key", flat=True)}
+
+
+def watched_keys(chain: str) -> frozenset[bytes] | None:
+    """Return every address of ours that a chain's money can reach; None when they are too many to name.
+
+    However long ago an address was given out, somebody may still pay it.
+    """
     spec = chain_spec(chain)
     found: set[bytes] = set()
     if spec.family is Family.EVM:
-        rows = DepositAddress.objects.filter(mode=Mode.LIVE, watched_until__gte=now)
+        # In the order of an index: else it may begin with all the simulated ones.
+        rows = DepositAddress.objects.filter(mode=Mode.LIVE).order_by("-watched_until")
         found |= _keys(rows.values_list("key", flat=True))
     if spec.exact_amount_required:
         # A wallet that was replaced may still be in somebody's address book.

@@ -1,27 +1,36 @@
-"""An installation for the fault tests of a worker: shared, because starting one takes seconds."""
+"""Installations for the fault tests of a worker: shared, because starting one takes seconds."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 
+from tests.faults.accountinstallation import AccountInstallation
 from tests.faults.oracle import audit
+from tests.florin import Florin
 from tests.installation import Installation
+
+Kind = TypeVar("Kind", bound=Florin)
 
 
 class Lender:
-    """Keeps one installation, and lends it in order: honest nodes, the standard processes, everything credited."""
+    """Keeps one installation, and lends it in order: honest nodes, the standard processes, everything credited.
+
+    There is never a second one, whose processes would take their time from those that a test waits for.
+    """
 
     def __init__(self) -> None:
-        self._kept: Installation | None = None
+        self._kept: Florin | None = None
 
-    def lend(self) -> Installation:
-        """The installation, another one if the last test left it in disorder."""
-        if self._kept is not None and not self._is_sound(self._kept):
-            self.close()
-        if self._kept is None:
-            self._kept = Installation()
-            self._kept.__enter__()
-        return self._kept
+    def lend(self, kind: type[Kind]) -> Kind:
+        """An installation of this kind, another one if the last test left it in disorder."""
+        kept = self._kept
+        if isinstance(kept, kind) and next(audit(kept), None) is None:
+            return kept
+        self.close()
+        self._kept = made = kind()
+        made.__enter__()
+        return made
 
     def close(self) -> None:
         """End it."""
@@ -29,13 +38,10 @@ class Lender:
         if kept is not None:
             kept.__exit__(None, None, None)
 
-    def _is_sound(self, kept: Installation) -> bool:
-        return next(audit(kept), None) is None
-
 
 @pytest.fixture(scope="session")
 def lender() -> Iterator[Lender]:
-    """What `installation` comes from."""
+    """What installations come from."""
     lender = Lender()
     yield lender
     lender.close()
@@ -44,6 +50,14 @@ def lender() -> Iterator[Lender]:
 @pytest.fixture
 def installation(lender: Lender) -> Installation:
     """A running installation in order. Whatever a test does to it is undone, or it is thrown away."""
-    installation = lender.lend()
+    installation = lender.lend(Installation)
     installation.restore()
     return installation
+
+
+@pytest.fixture
+def accounts(lender: Lender) -> AccountInstallation:
+    """The same, on the chains that are read account by account."""
+    accounts = lender.lend(AccountInstallation)
+    accounts.restore()
+    return accounts

@@ -9,27 +9,21 @@ import psycopg
 import standardwebhooks
 import stripe
 
-from tests.installation import Installation
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import token_address
+from tests.florin import Florin, OnChain
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Got
-from wallets.chains.evm_decode import TRANSFER
 
 QUIET_SECONDS = 60.0
 SIGNATURE_HEADER = "X-Service-Signature"
 
-OnChain = tuple[str, str, str, str, int]
-"""Chain, transaction hash, token contract, recipient (both in lower case), base units."""
 
-
-def settle(installation: Installation, *, seconds: float = QUIET_SECONDS) -> None:
+def settle(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None:
     """Make everything final that is on the chains, and return once all is as it must be; else tell what is not."""
     installation.finalize()
     await_order(installation, seconds=seconds)
 
 
-def await_order(installation: Installation, *, seconds: float = QUIET_SECONDS) -> None:
+def await_order(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None:
     """Return once the audit finds nothing; fail with what it finds after `seconds`."""
     try:
         wait_until(lambda: next(audit(installation), None) is None, seconds=seconds)
@@ -38,13 +32,13 @@ def await_order(installation: Installation, *, seconds: float = QUIET_SECONDS) -
         raise AssertionError("\n".join([*found, *_last_words(installation)])) from None
 
 
-def _last_words(installation: Installation) -> Iterator[str]:
+def _last_words(installation: Florin) -> Iterator[str]:
     """What the processes said in the end, for whoever must find out why."""
     for name in installation.names:
         yield f"{name}: {installation.log(name).read_text()[-1_000:]}"
 
 
-def audit(installation: Installation) -> Iterator[str]:
+def audit(installation: Florin) -> Iterator[str]:
     """What is wrong, in words; nothing when every transfer is credited once and every event is delivered."""
     try:
         for part in _PARTS:
@@ -53,22 +47,11 @@ def audit(installation: Installation) -> Iterator[str]:
         yield f"the database is away: {error}"
 
 
-def _transfers(installation: Installation) -> Iterator[str]:
+def _transfers(installation: Florin) -> Iterator[str]:
     """Compare what the nodes hold with what was recorded."""
-    keys = {
-        f"0x{bytes(key).hex()}"
-        for (key,) in installation.database.rows(
-            "SELECT key FROM wallets_depositaddress"
-        )
-    }
-    on_chain = Counter(
-        payment
-        for chain, node in installation.nodes.items()
-        for payment in _payments_on(chain, node)
-        if payment[3] in keys
-    )
+    on_chain = Counter(map(_in_lower_case, installation.payments()))
     recorded = Counter(
-        (chain, tx, token.lower(), recipient.lower(), int(units))
+        _in_lower_case((chain, tx, token, recipient, int(units)))
         for chain, tx, token, recipient, units in installation.database.rows(
             "SELECT chain, tx_hash, token_address, recipient, units FROM wallets_transfer"
             " WHERE state <> 'orphaned'"
@@ -80,21 +63,13 @@ def _transfers(installation: Installation) -> Iterator[str]:
         yield f"recorded and not on chain ({count}): {payment}"
 
 
-def _payments_on(chain: str, node: Anvil) -> Iterator[OnChain]:
-    """Every transfer of our tokens from the first block to the last, asked of the node itself."""
-    wanted = {
-        "fromBlock": "0x0",
-        "toBlock": "latest",
-        "address": [token_address("USDC"), token_address("USDT")],
-        "topics": [TRANSFER],
-    }
-    for log in node.rpc("eth_getLogs", wanted):
-        recipient = "0x" + log["topics"][2][26:]
-        units = int(log["data"], 16)
-        yield chain, log["transactionHash"], log["address"].lower(), recipient, units
+def _in_lower_case(payment: OnChain) -> OnChain:
+    """Nodes write EVM addresses without the checksum that is in their case."""
+    chain, tx, token, recipient, units = payment
+    return chain, tx, token.lower(), recipient.lower(), units
 
 
-def _credits(installation: Installation) -> Iterator[str]:
+def _credits(installation: Florin) -> Iterator[str]:
     """Each standing transfer is dealt with: credited once, or in an inbox."""
     rows = installation.database.rows("""
         SELECT t.id, t.state, t.queued_at IS NOT NULL,
@@ -116,7 +91,19 @@ def _credits(installation: Installation) -> Iterator[str]:
             yield f"transfer {pk} is neither credited nor in an inbox"
 
 
-def _checkouts(installation: Installation) -> Iterator[str]:
+def _owners(installation: Florin) -> Iterator[str]:
+    """What is credited went to the checkout it was meant for."""
+    rows = installation.database.rows("""
+        SELECT t.chain, t.tx_hash, c.public_id FROM checkouts_payment p
+        JOIN wallets_transfer t ON t.id = p.transfer_id JOIN checkouts_checkout c ON c.id = p.checkout_id
+    """)
+    for chain, tx, public_id in rows:
+        meant = installation.meant.get((chain, tx), public_id)
+        if meant != public_id:
+            yield f"{tx} on {chain} was meant for {meant} and credited to {public_id}"
+
+
+def _checkouts(installation: Florin) -> Iterator[str]:
     """Sums and statuses follow from the credited transfers that stand."""
     rows = installation.database.rows("""
         SELECT c.public_id, c.status, c.exception, c.amount, c.amount_received,
@@ -153,7 +140,7 @@ def _status(
     return "underpaid" if seen == confirmed else status
 
 
-def _counts(installation: Installation) -> Iterator[str]:
+def _counts(installation: Florin) -> Iterator[str]:
     """The kept counts behind `total` are those of the rows."""
     kept = installation.database.rows(
         "SELECT status, sum(value) FROM checkouts_checkoutcount GROUP BY status"
@@ -165,7 +152,7 @@ def _counts(installation: Installation) -> Iterator[str]:
         yield f"the kept counts are {kept}, the rows {counted}"
 
 
-def _events(installation: Installation) -> Iterator[str]:
+def _events(installation: Florin) -> Iterator[str]:
     """Numbers have no gap, and every event arrived, byte for byte, signed."""
     rows = installation.database.rows(
         "SELECT public_id, sequence, body FROM webhooks_event ORDER BY sequence"
@@ -205,7 +192,7 @@ def is_signed(got: Got, secret: str) -> bool:
     return webhook.sign(got.headers["webhook-id"], at, body) in told
 
 
-def _deliveries(installation: Installation) -> Iterator[str]:
+def _deliveries(installation: Florin) -> Iterator[str]:
     rows = installation.database.rows(
         "SELECT public_id, status, tries FROM webhooks_delivery WHERE status <> 'delivered'"
     )
@@ -213,4 +200,4 @@ def _deliveries(installation: Installation) -> Iterator[str]:
         yield f"delivery {public_id} is {status} after {tries} tries"
 
 
-_PARTS = (_transfers, _credits, _checkouts, _counts, _events, _deliveries)
+_PARTS = (_transfers, _credits, _owners, _checkouts, _counts, _events, _deliveries)

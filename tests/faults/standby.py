@@ -1,10 +1,10 @@
 """Which watcher is at work, and which one waits."""
 
-from tests.installation import Installation
+from tests.florin import Florin
 
 
 def is_standing_by(
-    installation: Installation, watcher: str, *, since: str = "-infinity"
+    installation: Florin, watcher: str, *, since: str = "-infinity"
 ) -> bool:
     """Whether each of a watcher's threads asked for a lease since then, as its last question, and has none."""
     asked = installation.database.value(
@@ -13,12 +13,12 @@ def is_standing_by(
         watcher,
         since,
     )
-    owners = {installation.watcher_of(chain) for chain in installation.nodes}
-    return bool(asked == len(installation.nodes) and watcher not in owners)
+    owners = {installation.watcher_of(chain) for chain in installation.chains}
+    return bool(asked == len(installation.chains) and watcher not in owners)
 
 
-def has_taken_over(installation: Installation, watcher: str) -> bool:
+def has_taken_over(installation: Florin, watcher: str) -> bool:
     """Whether a watcher reads all chains."""
     return all(
-        installation.watcher_of(chain) == watcher for chain in installation.nodes
+        installation.watcher_of(chain) == watcher for chain in installation.chains
     )

@@ -1,12 +1,11 @@
 """PostgreSQL stops in the middle of a transaction; once it is back, all goes on by itself."""
 
-import os
-import signal
 from collections.abc import Callable
 
 import pytest
 
 from tests.faults.oracle import settle
+from tests.faults.outages import kill_backend, kill_server, shut_down
 from tests.installation import Installation
 from tests.waiting import wait_until
 
@@ -18,25 +17,6 @@ OPEN_AT = {
     "worker": "checkouts_payment",
     "sender": "webhooks_attempt",
 }
-
-
-def kill_server(installation: Installation, name: str) -> None:
-    """Kill the server as a whole, as kill -9 does."""
-    os.kill(installation.engines.pids["postgres"], signal.SIGKILL)
-
-
-def kill_backend(installation: Installation, name: str) -> None:
-    """Kill what works for one process, upon which the server throws everybody out and recovers."""
-    pid = installation.database.value(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'",
-        name,
-    )
-    os.kill(pid, signal.SIGKILL)
-
-
-def shut_down(installation: Installation, name: str) -> None:
-    """Shut the server down as an operator does who does not wait for anybody."""
-    os.kill(installation.engines.pids["postgres"], signal.SIGINT)
 
 
 @pytest.mark.parametrize(

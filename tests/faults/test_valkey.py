@@ -1,39 +1,19 @@
 """Valkey is away, hangs or forgets everything: payments are credited and webhooks delivered all the same."""
 
-import os
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
 import redis
 
 from tests.faults.oracle import settle
+from tests.faults.outages import away, hanging
 from tests.installation import DOLLAR, Installation
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
 
 QUEUE = "installation:florin"
-
-
-@contextmanager
-def away(installation: Installation) -> Iterator[None]:
-    """Valkey is stopped."""
-    installation.valkey.stop()
-    yield
-    installation.valkey.start()
-
-
-@contextmanager
-def hanging(installation: Installation) -> Iterator[None]:
-    """Valkey takes connections and says nothing."""
-    pid = installation.valkey.pid
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.fixture

@@ -25,9 +25,12 @@ FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 def make_deposit(merchant: Merchant | None = None, **overrides: Any) -> DepositAddress:
     """A live deposit address, watched for a long time."""
     destination, nonce = bytes.fromhex(WALLET[2:]), secrets.token_bytes(32)
-    values: dict[str, Any] = {"mode": Mode.LIVE, "watched_until": FAR_FUTURE}
+    values: dict[str, Any] = {
+        "key": deposit_key(destination, nonce),
+        "mode": Mode.LIVE,
+        "watched_until": FAR_FUTURE,
+    }
     return DepositAddress.objects.create(
-        key=deposit_key(destination, nonce),
         destination=destination,
         nonce=nonce,
         merchant=merchant or make_merchant(),

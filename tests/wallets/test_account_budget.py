@@ -14,7 +14,7 @@ from tests.wallets.accounts import (
 )
 from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
-from wallets.models import ChainCursor, Transfer
+from wallets.models import AccountCursor, ChainCursor, Transfer
 from wallets.watching.leases import LONGEST_LEASE_SECONDS
 from wallets.watching.passes import Outcome
 
@@ -118,6 +118,16 @@ def test_a_new_wallet_is_read_from_the_next_pass_on() -> None:
     wallet = make_account()
     watched.tick(after=1)
     assert cursor_of(wallet).height == watched.ledger.height
+
+
+def test_an_account_that_was_read_by_a_clock_far_ahead_is_read_all_the_same() -> None:
+    watched, wallet = limited(200), make_account()
+    watched.run(61)
+    ahead = watched.now + timedelta(days=400)
+    AccountCursor.objects.update(read_at=ahead)
+    watched.pay(wallet)
+    watched.run(121)
+    assert Transfer.objects.get().wallet_id == wallet.pk
 
 
 def test_with_the_smallest_budget_every_account_is_read_all_the_same() -> None:

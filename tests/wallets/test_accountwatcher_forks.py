@@ -114,6 +114,28 @@ def test_what_was_asked_for_after_it_was_final_is_not_asked_for_again() -> None:
     assert watched.ledger.requests - before == 3
 
 
+def test_what_was_final_on_a_local_chain_that_was_replaced_is_not_looked_for_on_the_new_one() -> (
+    None
+):
+    watched, wallet = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(wallet)
+    watched.tick(after=1)
+    assert states() == [CONFIRMED]
+    watched.ledger.first = "another genesis"
+    watched.ledger.transfers.clear()
+    for _ in range(5):
+        watched.ledger.height += 5
+        watched.tick(after=10)
+    # Another process does not know any more that there was another chain.
+    watched.restart()
+    watched.tick(after=10)
+    assert states() == [CONFIRMED]
+    watched.pay(wallet, 26)
+    watched.tick(after=10)
+    assert states() == [CONFIRMED, CONFIRMED]
+
+
 def test_where_nothing_is_recent_following_forks_asks_no_node() -> None:
     watched, wallet = Watched(), make_account(expected_until=LATER)
     watched.pay(wallet)

@@ -14,12 +14,16 @@ from tests.wallets.accountchains import (
     make_expected,
     open_account_watcher,
     read_all,
+    spec_of,
 )
 from tests.wallets.accounts import cursor_of
-from wallets.models import EPOCH, ChainCursor, Transfer
+from wallets.chains.adapters import open_pool
+from wallets.chains.solana import SolanaAdapter
+from wallets.models import EPOCH, ChainCursor, ReceivingWallet, Transfer
 from wallets.states import TransferState
 from wallets.watching import account_ingest as accountingest
 from wallets.watching.accounts import AccountWatcher
+from wallets.watching.rescan import rescan_accounts
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState
@@ -94,6 +98,33 @@ def test_what_is_paid_while_no_watcher_runs_is_found_by_the_next(
     hashes = {chain.pay(to, units) for units in range(1, 8)}
     read_all(open_watcher(chain, owner="two"))
     assert set(Transfer.objects.values_list("tx_hash", flat=True)) == hashes
+
+
+def test_an_account_that_is_told_in_parts_is_read_again_to_the_end(
+    solana_node: Any, open_watcher: OpenWatcher
+) -> None:
+    chain = OnSolana(solana_node)
+    to, spec = chain.new_address(), spec_of(chain)
+    make_expected(chain, to)
+    ReceivingWallet.objects.update(created_at=EPOCH)
+    watcher = open_watcher(chain)
+    for units in range(1, 8):
+        chain.pay(to, units)
+    read_all(watcher)
+    Transfer.objects.all().delete()
+    solana_node.finalize()
+    adapter = SolanaAdapter(spec, open_pool(spec), most=2)
+    told = rescan_accounts(
+        spec,
+        adapter,
+        first=0,
+        last=None,
+        now=timezone.now(),
+        say=lambda text: None,
+        pace=lambda: None,
+    )
+    adapter.close()
+    assert (told.seen, len(told.new), Transfer.objects.count()) == (7, 7, 7)
 
 
 def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(

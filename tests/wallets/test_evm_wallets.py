@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
@@ -20,6 +19,7 @@ from tests.wallets.factories import (
     make_watcher,
     read_all,
 )
+from wallets.addresses import evm_key
 from wallets.chains.adapters import open_pool
 from wallets.models import ReceivingWallet, Transfer
 from wallets.selectors import watched_keys
@@ -118,6 +118,26 @@ def test_deposit_addresses_are_watched_on_ethereum_beside_wallets(
     assert sorted(found, key=bool) == [None, deposit.pk]
 
 
+def test_what_a_deposit_address_passes_on_to_its_merchants_wallet_is_not_paid_twice(
+    ethereum_node: Anvil,
+) -> None:
+    """Money sent on the wrong network was recorded where it arrived; its sweep must not pay for another checkout."""
+    passing_on = ethereum_node.accounts[5]
+    wallet = own_wallet("ethereum", MINE)
+    deposit = make_deposit(key=evm_key(passing_on.address))
+    transfer(ethereum_node, payer(ethereum_node), USDC, passing_on.address, 25_000_000)
+    sweep = transfer(ethereum_node, passing_on, USDC, MINE, 25_000_000)
+    transfer(ethereum_node, payer(ethereum_node), USDC, MINE, 5)
+    with watching(ethereum_node.url, "ethereum") as watcher:
+        read_all(watcher)
+    found = Transfer.objects.order_by("pk")
+    assert [(one.deposit_id, one.wallet_id) for one in found] == [
+        (deposit.pk, None),
+        (None, wallet.pk),
+    ]
+    assert not found.filter(tx_hash=sweep).exists()
+
+
 def test_the_same_address_is_no_wallet_on_a_chain_it_was_not_named_for(
     base_node: Anvil,
 ) -> None:
@@ -131,4 +151,4 @@ def test_the_same_address_is_no_wallet_on_a_chain_it_was_not_named_for(
 def test_tron_is_asked_for_wallets_and_never_for_deposit_addresses() -> None:
     make_deposit()
     wallet = own_wallet("tron", MINE_ON_TRON)
-    assert watched_keys("tron", now=timezone.now()) == {bytes(wallet.key)}
+    assert watched_keys("tron") == {bytes(wallet.key)}

@@ -101,6 +101,47 @@ def test_amount_and_sender_are_read_exactly(units: int, wallet: bytes) -> None:
     assert read_internal_transfer(body) == InternalTransfer(units, sender, None)
 
 
+RESPONSES = {
+    "none": "00",
+    "standard": "100" + "0" * 264,
+    "anycast": "101" + "00011" + "101" + "0" * 264,
+    "foreign": "01" + f"{12:09b}" + "1" * 12,
+    "empty foreign": "01" + "0" * 9,
+    "variable": "110" + f"{20:09b}" + "0" * 32 + "1" * 20,
+}
+
+
+@pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
+def test_whatever_address_the_payer_wants_the_rest_sent_to_it_is_a_payment(
+    response: str,
+) -> None:
+    """The payer's jetton wallet passes it on unread, and ours takes the money all the same."""
+    cell = Written()
+    cell.bits.write_uint(OP_INTERNAL_TRANSFER, 32)
+    cell.bits.write_uint(42, 64)
+    cell.bits.write_grams(7)
+    cell.bits.write_address(Address(f"0:{SENDER[1:].hex()}"))
+    for bit in response:
+        cell.bits.write_bit(int(bit))
+    cell.bits.write_grams(1)
+    cell.bits.write_bit(0)
+    cell.bits.write_uint(0, 32)
+    cell.bits.write_bytes(b"x")
+    assert read_internal_transfer(written(cell)) == InternalTransfer(7, SENDER, "x")
+
+
+@pytest.mark.parametrize("rest", ["", "01" + "1" * 9, "11", "1" * 30])
+def test_what_follows_the_amount_and_cannot_be_read_is_no_comment(rest: str) -> None:
+    cell = Written()
+    cell.bits.write_uint(OP_INTERNAL_TRANSFER, 32)
+    cell.bits.write_uint(42, 64)
+    cell.bits.write_grams(7)
+    cell.bits.write_address(Address(f"0:{SENDER[1:].hex()}"))
+    for bit in rest:
+        cell.bits.write_bit(int(bit))
+    assert read_internal_transfer(written(cell)) == InternalTransfer(7, SENDER, None)
+
+
 def test_what_the_master_gave_has_no_sender() -> None:
     assert read_internal_transfer(written(message(sender=None))).sender is None
 

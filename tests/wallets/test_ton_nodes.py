@@ -114,8 +114,9 @@ def test_what_one_node_knows_or_cannot_say_is_not_lost(
     proxy.fault = changing(RECEIPTS[0], lambda answer: {"transactions": []})
     assert adapter.lost(told) == [False]
     proxy.fault = lambda target, answer: Answer(b"down", status=503)
+    assert adapter.lost(told) == [False]
     with pytest.raises(ChainUnavailableError):
-        adapter.lost(told)
+        adapter.lost([*told, replace(told[0], tx_hash="00" * 32)])
     adapter.close()
 
 

@@ -16,6 +16,7 @@ from wallets.chains.base import (
 from wallets.chains.rpc import Node
 
 log = structlog.get_logger(__name__)
+S = TypeVar("S")
 T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 2.0
@@ -132,6 +133,26 @@ class RpcPool:
     def each(self, operation: Callable[[Node], T]) -> list[T]:
         """Return what every node answers, in order of preference. Raises ChainError unless all of them do."""
         return [self._ask(member, operation) for member in self._members]
+
+    def unknown_to_all(
+        self, things: Sequence[S], knows: Callable[[Node, Sequence[S]], list[bool]]
+    ) -> list[bool]:
+        """Tell which things no node knows. Every node is asked only about what the one in use does not know.
+
+        Raises ChainError unless all of those that must be asked answer.
+        """
+        known = self.run(lambda node: knows(node, things))
+        doubtful = [place for place, is_known in enumerate(known) if not is_known]
+        if not doubtful:
+            return [False] * len(things)
+        asked = [things[place] for place in doubtful]
+        answers = zip(*self.each(lambda node: knows(node, asked)), strict=True)
+        lost = {
+            place
+            for place, told in zip(doubtful, answers, strict=True)
+            if not any(told)
+        }
+        return [place in lost for place in range(len(things))]
 
     def rest_current(self, seconds: float) -> None:
         """Prefer the other nodes for a while."""

@@ -12,6 +12,7 @@ from typing import Final
 from wallets.chains.base import (
     Account,
     AccountReading,
+    BlockRef,
     ChainMismatchError,
     Head,
     MalformedAnswerError,
@@ -31,6 +32,7 @@ from wallets.chains.solana_questions import (
     ask_slot,
     ask_transactions,
     list_whole,
+    make_sure_of_history,
     may_know,
     slot_name,
     token_account,
@@ -52,12 +54,17 @@ GENESIS: Final[Mapping[Network, str]] = {
 PAGE: Final = 1_000
 """The most entries of a listing that a node gives at once."""
 
+MOST_TRANSACTIONS: Final = 1_000
+"""What an account has more waits for its next reading: forty batches, some seconds."""
+
 OVERLAP: Final = 150
 """Slots, about a minute, that are listed again below what is known.
 
 Nodes write their index of transactions behind their own head, and what is not finalized (32 slots) may yet move.
 """
 
+# An hour: every node keeps that much, if it has not begun anew from a snapshot.
+_SURELY_KEPT: Final = 9_000
 _ACCOUNTS_AT_ONCE: Final = 25
 _SURVEY_EVERY: Final = 5.0
 _SLACK_SLOTS: Final = 50
@@ -65,7 +72,11 @@ _LAG_REST: Final = 10.0
 
 
 class SolanaAdapter:
-    """Solana through a pool of its nodes. `page` is how much of a listing is asked for at once, 2 at least."""
+    """Solana through a pool of its nodes.
+
+    `page` is how much of a listing is asked for at once, 2 at least; `most` how many new transactions of an account are
+    read at once.
+    """
 
     def __init__(
         self,
@@ -73,11 +84,13 @@ class SolanaAdapter:
         pool: RpcPool,
         *,
         page: int = PAGE,
+        most: int = MOST_TRANSACTIONS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec = spec
         self._pool = pool
         self._page = page
+        self._most = most
         self._clock = clock
         self._tokens = {token.address: token for token in spec.tokens.values()}
         self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
@@ -129,7 +142,10 @@ class SolanaAdapter:
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head
     ) -> list[AccountReading]:
-        """Read accounts whole, all of them on one node, which must have reached the head."""
+        """Read accounts, all of them on one node, which must have reached the head.
+
+        One that was sent very much is read in parts, the oldest first.
+        """
         if not accounts:
             return []
         self._learn_programs()
@@ -139,8 +155,9 @@ class SolanaAdapter:
         """Tell which transfers' transactions no node knows as successful, though each has the slots they were in."""
         if not transfers:
             return []
-        known = self._pool.each(whole(lambda node: may_know(node, transfers)))
-        return [not any(each) for each in zip(*known, strict=True)]
+        return self._pool.unknown_to_all(
+            transfers, lambda node, asked: whole(lambda n: may_know(n, asked))(node)
+        )
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         """Ask a node that is not in use which of these it calls final, with the same effect."""
@@ -155,20 +172,71 @@ class SolanaAdapter:
     def _read(
         self, node: Node, accounts: Sequence[Account], head: Head
     ) -> list[AccountReading]:
+        oldest = min(account.height for account in accounts)
+        # A local chain is read from its beginning, of which its node may keep nothing.
+        if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
+            make_sure_of_history(node, since=oldest + 1)
         listings = {account.key: self._listings(account) for account in accounts}
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
+        ends = {
+            account.key: self._shorten(listings[account.key], head.block.height)
+            for account in accounts
+        }
         found = self._transactions(node, everything, slot=head.block.height)
         return [
-            AccountReading(
-                key=account.key,
-                through=head.block,
-                transfers=self._transfers(
-                    account, listings[account.key], found, slot=head.block.height
-                ),
+            self._reading(
+                account,
+                listings[account.key],
+                found,
+                head=head.block,
+                end=ends[account.key],
             )
             for account in accounts
         ]
+
+    def _shorten(self, listings: Sequence[Listing], slot: int) -> int:
+        """Leave what is too much for one reading to the next ones; return the slot up to which all will be read.
+
+        Anybody may send an account thousands of payments of nothing, for which the others would have to wait.
+        """
+        wanted = {
+            entry.signature: entry.slot
+            for listing in listings
+            for entry in listing.succeeded_until(slot)
+        }
+        known = self._memory.recall(wanted)
+        missing = sorted(place for name, place in wanted.items() if name not in known)
+        # What is in one slot is read together.
+        left = [place for place in missing[self._most :] if place > missing[0]]
+        if not left:
+            return slot
+        for listing in listings:
+            listing.leave(left[0])
+        return left[0] - 1
+
+    def _reading(
+        self,
+        account: Account,
+        listings: Sequence[Listing],
+        found: Mapping[str, ReadTransaction],
+        *,
+        head: BlockRef,
+        end: int,
+    ) -> AccountReading:
+        transfers = self._transfers(account, listings, found, slot=head.height)
+        if end >= head.height:
+            return AccountReading(account.key, head, transfers)
+        height, time_ = account.height, account.time
+        if end > height:
+            height = end
+            time_ = max(
+                found[entry.signature].time
+                for listing in listings
+                for entry in listing.succeeded_until(end)
+            )
+        through = BlockRef(height, slot_name(height), "", time_)
+        return AccountReading(account.key, through, transfers)
 
     def _listings(self, account: Account) -> list[Listing]:
         return [

@@ -63,6 +63,12 @@ class Listing:
             if entry.succeeded and self._floor < entry.slot <= slot:
                 yield entry
 
+    def leave(self, slot: int) -> None:
+        """Leave what is in and above a slot to a later reading."""
+        self._entries = {
+            name: entry for name, entry in self._entries.items() if entry.slot < slot
+        }
+
     def _turn(self, page: list[ListedSignature]) -> None:
         self._pages += 1
         if self._pages == MOST_PAGES:

@@ -13,8 +13,9 @@ from wallets.chains.base import (
 )
 from wallets.chains.batches import ask_all
 from wallets.chains.pool import SURVEY_SECONDS
-from wallets.chains.rpc import Call, Node
+from wallets.chains.rpc import Call, Node, RefusedError
 from wallets.chains.solana_listing import Listing
+from wallets.chains.solana_transactions import NEWEST_VERSION
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ _CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
 _BATCH: Final = 25
 _STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
 _DERIVED: Final = 10_000
+# All that providers take who know no other.
+_USUAL_VERSION: Final = 0
 
 
 def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
@@ -101,15 +104,36 @@ def ask_transactions(
     node: Node, signatures: Sequence[str], commitment: str
 ) -> Iterator[tuple[str, Any]]:
     """Ask for transactions; yield each signature with what the node answers, a batch at a time."""
+    for start in range(0, len(signatures), _BATCH):
+        part = signatures[start : start + _BATCH]
+        try:
+            answers = _ask_versions(node, part, commitment, newest=_USUAL_VERSION)
+        except RefusedError:
+            # The payer chose a version that nobody knew when this was written, and must not stop us by it.
+            answers = _ask_versions(node, part, commitment, newest=NEWEST_VERSION)
+        yield from zip(part, answers, strict=True)
+
+
+def _ask_versions(
+    node: Node, signatures: Sequence[str], commitment: str, *, newest: int
+) -> list[Any]:
     options = {
         "commitment": commitment,
         "encoding": "json",
-        "maxSupportedTransactionVersion": 0,
+        "maxSupportedTransactionVersion": newest,
     }
-    for start in range(0, len(signatures), _BATCH):
-        part = signatures[start : start + _BATCH]
-        calls: list[Call] = [("getTransaction", [name, options]) for name in part]
-        yield from zip(part, ask_all(node, calls, at_once=_BATCH), strict=True)
+    calls: list[Call] = [("getTransaction", [name, options]) for name in signatures]
+    return ask_all(node, calls, at_once=_BATCH)
+
+
+def make_sure_of_history(node: Node, *, since: int) -> None:
+    """Raise ChainUnavailableError for a node that does not keep all slots from `since` on.
+
+    Asked for a listing, it would give what it has as if that were all.
+    """
+    kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
+    if kept_from > since:
+        raise ChainUnavailableError(f"{node.label} keeps nothing before {kept_from}")
 
 
 def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:

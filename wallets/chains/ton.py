@@ -30,6 +30,7 @@ from wallets.chains.ton_memory import TonMemory
 from wallets.chains.ton_progress import (
     earliest,
     held_since,
+    late_since,
     listed_since,
     received,
     through,
@@ -136,8 +137,7 @@ class TonAdapter:
         """Tell which transfers' receipts no node knows, though each has the masterchain blocks they were in."""
         if not transfers:
             return []
-        known = self._pool.each(lambda node: self._may_know(node, transfers))
-        return [not any(each) for each in zip(*known, strict=True)]
+        return self._pool.unknown_to_all(transfers, self._may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         """Ask a node that is not in use which of these it knows, just as they are, in a masterchain block."""
@@ -161,12 +161,17 @@ class TonAdapter:
             known |= settled
         end = head if cut is None else _end(node, accounts, cut)
         held = held_since(listed, known, head=head, end=end)
+        # Not where so much arrives that an hour of it could not be listed again each time.
+        late = late_since(listed, known, head=head) if len(listed) < self._page else {}
         before = ask_block_before(node, min(held.values())) if held else None
         return [
             AccountReading(
                 key=account.key,
                 through=through(
-                    account, before if account.key in held else end, head=head
+                    account,
+                    before if account.key in held else end,
+                    head=head,
+                    late=late.get(account.key),
                 ),
                 transfers=received(account, listed, known, head=head),
             )

@@ -69,6 +69,17 @@ class Slice:
             raise CellError("not a standard address")
         return self.unsigned(8 + 256).to_bytes(33, "big")
 
+    def skip_address(self) -> None:
+        """Take an address of any kind (block.tlb, `MsgAddress`): who writes a message may put what it likes there."""
+        kind = self.unsigned(2)
+        if kind == 0b01:
+            self.unsigned(self.unsigned(9))
+        elif kind > 0b01:
+            if self.unsigned(1):
+                self.unsigned(self.unsigned(5))
+            length = 8 + 256 if kind == 0b10 else self.unsigned(9) + 32
+            self.unsigned(length)
+
     def reference(self) -> Cell:
         """Take the next cell."""
         if not self.references:

@@ -31,15 +31,16 @@ def read_internal_transfer(body: bytes) -> InternalTransfer:
         raise CellError("not an internal transfer")
     message.unsigned(64)
     units, sender = message.coins(), message.address()
-    # Who gets what is left of the attached coin, and how much of it goes on with the notification.
-    message.address()
-    message.coins()
+    # What follows is as the payer wrote it, and cannot make it less of a payment.
     return InternalTransfer(units, sender, _comment(message))
 
 
 def _comment(message: Slice) -> str | None:
     """Read the forward payload: what is left of the message, or a cell of its own."""
     try:
+        # Who gets what is left of the attached coin, and how much of it goes on with the notification.
+        message.skip_address()
+        message.coins()
         payload = Slice(message.reference()) if message.unsigned(1) else message
         # Encrypted text (0x2167da4b) among others: nobody but the receiver could read it.
         if payload.unsigned(32) != _OP_TEXT:

@@ -1,10 +1,11 @@
 """How far a reading of accounts goes, and what it holds."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from wallets.chains.base import Account, BlockRef, TokenTransfer
-from wallets.chains.ton_decode import Listed, block_name
+from wallets.chains.ton_decode import Listed, block_name, moment
 from wallets.chains.ton_questions import seconds
 
 OVERLAP_SECONDS: Final = 120
@@ -17,8 +18,14 @@ a busy network, by a minute; and an index may write it down later than the block
 PENDING_SECONDS: Final = 600
 """How long a listed transfer without a receipt holds up its account.
 
-Messages arrive within seconds; an index that is behind says so by its own newest block. What has no receipt by then never
-gets one, and nobody must be able to stop an account's reading by it.
+Messages arrive within seconds; an index that is behind says so by its own newest block. What has no receipt by then may
+never get one, and nobody must be able to stop an account's reading by it.
+"""
+
+LATE_SECONDS: Final = 3_600
+"""How long a listed transfer without a receipt is looked for, its account being read on meanwhile.
+
+Between shards of a network that is overloaded a message may take longer than its account can be held up.
 """
 
 Known = Mapping[str, TokenTransfer | None]
@@ -42,6 +49,17 @@ def held_since(
     return held
 
 
+def late_since(
+    listed: Sequence[Listed], known: Known, *, head: BlockRef
+) -> dict[bytes, int]:
+    """Return by owner the time of the oldest transfer without a receipt that is still looked for."""
+    oldest: dict[bytes, int] = {}
+    for row in listed:
+        if row.tx_hash not in known and row.time > seconds(head.time) - LATE_SECONDS:
+            oldest[row.recipient] = min(row.time, oldest.get(row.recipient, row.time))
+    return oldest
+
+
 def received(
     account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef
 ) -> list[TokenTransfer]:
@@ -51,8 +69,13 @@ def received(
     return [each for each in found.values() if each.block_height <= head.height]
 
 
-def through(account: Account, limit: BlockRef | None, *, head: BlockRef) -> BlockRef:
-    """Return how far an account is known: to a block, or as far as before, but never beyond the head."""
+def through(
+    account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None
+) -> BlockRef:
+    """Return how far an account is known: to a block, or as far as before, but never beyond the head.
+
+    Its time is `late` where a transfer of that time may still get its receipt, so that it is listed again.
+    """
     own = BlockRef(
         height=account.height,
         hash=block_name(account.height),
@@ -60,7 +83,8 @@ def through(account: Account, limit: BlockRef | None, *, head: BlockRef) -> Bloc
         time=account.time,
     )
     furthest = max((own, limit or own), key=lambda block: block.height)
-    return min((head, furthest), key=lambda block: block.height)
+    block = min((head, furthest), key=lambda block: block.height)
+    return block if late is None else replace(block, time=min(block.time, moment(late)))
 
 
 def earliest(*times: int | None) -> int | None:

@@ -129,6 +129,14 @@ class Migration(migrations.Migration):
             name='witnessed_at',
             field=models.DateTimeField(null=True),
         ),
+        migrations.RemoveIndex(
+            model_name='depositaddress',
+            name='deposit_address_watched',
+        ),
+        migrations.AddIndex(
+            model_name='depositaddress',
+            index=models.Index(fields=['mode', 'watched_until'], name='deposit_address_watched'),
+        ),
         migrations.AddIndex(
             model_name='receivingwallet',
             index=models.Index(fields=['chain', 'key'], name='receiving_wallet_by_key'),

@@ -111,7 +111,7 @@ def compare_node(
     if end is None:
         return Compared(), read_through
     first = _first_height(spec, cursor, end)
-    hint = _hint(spec, first, end, now)
+    hint = watched_keys(spec.name)
     if hint is None and read_through is not None:
         first = max(first, read_through + 1)
     told = node.transfers(first, end, head=head, hint=hint, ours=Owners(spec.name).ours)
@@ -212,7 +212,7 @@ def settle(
     owners = Owners(spec.name)
     theirs = [transfer for transfer in told if scope.holds(transfer)]
     ours = owners.ours({transfer.recipient_key for transfer in theirs})
-    owned = [owners.owned(one) for one in theirs if one.recipient_key in ours]
+    owned = owners.payments(one for one in theirs if one.recipient_key in ours)
     known = {key_of(transfer): transfer for transfer in since_given(owned)}
     with transaction.atomic():
         if not is_held(spec.name, owner):
@@ -294,14 +294,3 @@ def _first_height(spec: ChainSpec, cursor: ChainCursor, end: BlockRef) -> int:
         kept = Block.objects.filter(chain=spec.name).order_by("height").first()
         oldest = kept.height if kept else end.height
     return min(max(end.height - blocks + 1, oldest), end.height)
-
-
-def _hint(
-    spec: ChainSpec, first: int, end: BlockRef, now: datetime
-) -> Collection[bytes] | None:
-    """Return whom to ask for: who was watched in the last hour, and who was paid in it unwatched."""
-    watched = watched_keys(spec.name, now=now - SPAN)
-    if watched is None:
-        return None
-    scope = Scope(first, end.height)
-    return watched | {_key(one.recipient, spec) for one in _recorded(spec, scope)}

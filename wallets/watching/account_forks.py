@@ -21,6 +21,7 @@ from wallets.chains.base import (
 from wallets.chains.registry import ChainSpec
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.watching.ingest import BEFORE_GENESIS
 
 log = structlog.get_logger(__name__)
 
@@ -136,7 +137,7 @@ class AccountForks:
             chain=self._spec.name,
             mode=Mode.LIVE,
             state__in=states,
-            block_height__gt=head.block.height - blocks,
+            block_height__gt=max(head.block.height - blocks, BEFORE_GENESIS),
             wallet__isnull=False,
         )
         return rows.select_related("wallet").order_by("-block_height")[:_MOST_AT_ONCE]

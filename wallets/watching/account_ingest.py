@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 
 from wallets.chains.base import AccountReading, Head
 from wallets.chains.registry import ChainSpec
+from wallets.expectation import idle_seconds
 from wallets.models import EPOCH, ChainCursor, Transfer
 from wallets.services import confirm_through, orphan_lost, record_transfers
 from wallets.watching.ingest import (
@@ -99,7 +100,9 @@ _ADVANCE = """
     UPDATE wallets_accountcursor a
     SET height = GREATEST(a.height, n.height),
         height_time = CASE WHEN n.height > a.height THEN n.time ELSE a.height_time END,
-        read_at = CASE WHEN n.height >= %(head)s OR n.height <= a.height THEN %(now)s ELSE a.read_at END,
+        read_at = CASE
+            WHEN n.height >= %(head)s OR n.height <= a.height THEN %(now)s::timestamptz
+            ELSE GREATEST(a.read_at, %(now)s::timestamptz - make_interval(secs => %(idle)s)) END,
         read_through_at = GREATEST(a.read_through_at, CASE
             WHEN n.height >= %(head)s OR %(through)s::timestamptz IS NULL THEN %(through)s::timestamptz
             ELSE LEAST(%(through)s::timestamptz, n.time) END),
@@ -110,7 +113,9 @@ _ADVANCE = """
 
 
 def _advance(spec: ChainSpec, readings: Sequence[AccountReading], pulse: Pulse) -> None:
-    """Move cursors, never back. One that did not reach the head keeps its turn, as long as it comes nearer.
+    """Move cursors, never back. One that comes nearer to the head and did not reach it has its next turn soon.
+
+    Not before those that waited longer: somebody may flood it.
 
     What is known up to its last block is known up to that block's time.
     """
@@ -118,6 +123,7 @@ def _advance(spec: ChainSpec, readings: Sequence[AccountReading], pulse: Pulse) 
         "chain": spec.name,
         "head": pulse.head.block.height,
         "now": pulse.now,
+        "idle": idle_seconds(spec),
         "through": known_through(spec, pulse),
         "keys": [reading.key for reading in readings],
         "heights": [reading.through.height for reading in readings],

@@ -23,7 +23,8 @@ class DueAccount:
     known_through: datetime | None
 
 
-# An account that could not be read when others could waits among those that nobody is expected to pay to.
+# An account that could not be read when others could waits among those that nobody is expected to pay to. One that was read
+# far ahead of now was read by a clock that went wrong.
 _DUE = """
     WITH expected AS (
         SELECT w.key FROM wallets_receivingwallet w
@@ -38,7 +39,8 @@ _DUE = """
     UNION ALL
     (SELECT a.key, a.address, a.height, a.height_time, false, a.read_through_at
      FROM wallets_accountcursor a
-     WHERE a.chain = %(chain)s AND (a.read_at IS NULL OR a.read_at <= %(idle_since)s)
+     WHERE a.chain = %(chain)s AND (
+         a.read_at IS NULL OR a.read_at <= %(idle_since)s OR a.read_at > %(idle_until)s)
        AND (a.last_error <> '' OR NOT EXISTS (SELECT FROM expected e WHERE e.key = a.key))
      ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_others)s)
 """
@@ -48,10 +50,12 @@ def due_accounts(
     spec: ChainSpec, *, now: datetime, most_others: int
 ) -> list[DueAccount]:
     """Return the expected accounts, then at most so many of the others that were not read for a while; oldest first."""
+    idle = timedelta(seconds=idle_seconds(spec))
     parameters: dict[str, Any] = {
         "chain": spec.name,
         "since": now - STILL_COMING,
-        "idle_since": now - timedelta(seconds=idle_seconds(spec)),
+        "idle_since": now - idle,
+        "idle_until": now + idle,
         "most_expected": MOST_EXPECTED,
         "most_others": most_others,
     }

@@ -115,7 +115,7 @@ class Watcher(ChainWatcher):
                 last,
                 head=head,
                 # Asked after the head: an address given out later cannot have been paid in these blocks.
-                hint=watched_keys(self.spec.name, now=now),
+                hint=watched_keys(self.spec.name),
                 ours=owners.ours,
             )
         except RangeTooLargeError:
@@ -135,11 +135,12 @@ class Watcher(ChainWatcher):
         pulse = self._pulse(
             head, now=now, pause=pause_seconds(self.spec, now=now) if is_last else 0.0
         )
+        transfers = owners.payments(reading.transfers)
         new = ingest.commit_reading(
             lease,
             self.spec,
             reading=reading,
-            transfers=[owners.owned(transfer) for transfer in reading.transfers],
+            transfers=transfers,
             final_height=self._adapter.final_height(head, read_height=reading.last),
             window=self._sizes.after_success(
                 lease.window, read=reading.last - reading.first + 1
@@ -147,8 +148,8 @@ class Watcher(ChainWatcher):
             pulse=pulse,
         )
         self._meter.wrote(pulse.usage)
-        if len(reading.transfers) != new:
-            known = len(reading.transfers) - new
+        if len(transfers) != new:
+            known = len(transfers) - new
             log.info("transfers seen again", chain=self.spec.name, count=known)
 
     def _commit_idle(

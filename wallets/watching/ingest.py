@@ -1,6 +1,6 @@
 """Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -10,11 +10,13 @@ from django.db.models import DateTimeField, F, QuerySet, Value
 from django.db.models.functions import Greatest
 
 from accounts.states import Mode
+from wallets.addresses import evm_key
 from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
 from wallets.chains.registry import ChainSpec
-from wallets.models import AccountCursor, Block, ChainCursor
-from wallets.networks import chains
-from wallets.selectors import Owner, owners_of
+from wallets.chains.specs import Family
+from wallets.models import AccountCursor, Block, ChainCursor, Transfer
+from wallets.networks import chain_spec, chains
+from wallets.selectors import Owner, deposit_keys_among, owners_of
 from wallets.services import (
     NewTransfer,
     confirm_through,
@@ -27,6 +29,9 @@ from wallets.watching.leases import Lease, fenced
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorganisation we follow."""
+
+BEFORE_GENESIS: Final = -1
+"""The height of transfers that were final on a local chain which was replaced since."""
 
 # Blocks took longer in a chain's past than now, and reading a little too much again does no harm.
 _LONG_BLOCKS: Final = 10
@@ -58,6 +63,22 @@ class Owners:
         found = owners_of(self._chain, keys)
         self._known |= found
         return frozenset(found)
+
+    def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
+        """Return transfers with their owners, without what our deposit addresses pass on to merchants' own wallets.
+
+        That was paid to the deposit address, and recorded there. Raises KeyError as `owned` does.
+        """
+        owned = [self.owned(transfer) for transfer in transfers]
+        if chain_spec(self._chain).family is not Family.EVM:
+            return owned
+        senders = {evm_key(one.sender) for one in owned if one.wallet_id is not None}
+        ours = deposit_keys_among(senders)
+        return [
+            one
+            for one in owned
+            if one.wallet_id is None or evm_key(one.sender) not in ours
+        ]
 
     def owned(self, transfer: TokenTransfer) -> NewTransfer:
         """Return the transfer with its owner. Raises KeyError for an address that `ours` did not name."""
@@ -156,10 +177,14 @@ def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
     """Begin anew on a local chain that was replaced; return how many transfers it took with it.
 
     What was not final then can never become so and counts as orphaned. What was final stays: its checkouts are
-    completed, and a developer's history should survive the restart of a node.
+    completed, and a developer's history should survive the restart of a node. But it lies in no block of the new chain,
+    where forks and other sources would be asked for it.
     """
     with fenced(lease):
         lost = orphan_above(lease.chain, -1, now=now, states=[TransferState.DETECTED])
+        Transfer.objects.filter(
+            chain=lease.chain, mode=Mode.LIVE, state=TransferState.CONFIRMED
+        ).update(block_height=BEFORE_GENESIS)
         Block.objects.filter(chain=lease.chain).delete()
         AccountCursor.objects.filter(chain=lease.chain).delete()
         _cursor(lease).update(

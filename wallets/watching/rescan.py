@@ -4,7 +4,7 @@ Only final blocks are read: whatever a fork may still replace is the watcher's a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -53,16 +53,13 @@ def rescan_blocks(
     now: datetime,
     say: Say,
 ) -> Rescanned:
-    """Read blocks again from `first` on, as far as they are read and final. Raises RescanError, ChainError.
-
-    Addresses are taken as they were watched at the beginning of the year before `now`: whoever paid late, paid long after.
-    """
+    """Read blocks again from `first` on, as far as they are read and final. Raises RescanError, ChainError."""
     cursor, head = _known_chain(spec, adapter)
     final = adapter.final_height(head, read_height=min(cursor, head.block.height))
     end = min(final, cursor, last if last is not None else cursor)
     if first > end:
         raise RescanError(f"Nothing from {first} on is read and final; {end} is.")
-    hint = watched_keys(spec.name, now=now - timedelta(days=366))
+    hint = watched_keys(spec.name)
     owners, sizes, window = Owners(spec.name), WindowSize(), LARGEST_WINDOW
     seen, new, at = 0, [], first
     while at <= end:
@@ -143,14 +140,22 @@ def _reread(
     first: int,
     head: Head,
 ) -> list[TokenTransfer]:
+    """Read accounts to the head, or as far as they are told; what is very much is told in parts."""
     accounts = [_from_height(spec, cursor, first) for cursor in group]
     keys = {account.key for account in accounts}
-    return [
-        transfer
-        for reading in adapter.read_accounts(accounts, head=head)
-        for transfer in reading.transfers
-        if transfer.recipient_key in keys
-    ]
+    found: dict[tuple[str, int, bytes, str], TokenTransfer] = {}
+    while accounts:
+        readings = adapter.read_accounts(accounts, head=head)
+        for transfer in (one for reading in readings for one in reading.transfers):
+            if transfer.recipient_key in keys:
+                name = (transfer.tx_hash, transfer.position)
+                found[*name, transfer.recipient_key, transfer.token] = transfer
+        accounts = [
+            replace(account, height=through.height, time=through.time)
+            for account, reading in zip(accounts, readings, strict=True)
+            if account.height < (through := reading.through).height < head.block.height
+        ]
+    return list(found.values())
 
 
 def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
@@ -167,5 +172,5 @@ def _record(
     owners: Owners, transfers: Sequence[TokenTransfer], *, now: datetime
 ) -> list[NewTransfer]:
     """Record, and return those that were not known. What a fork once took is found in a final block: it is back."""
-    owned = since_given([owners.owned(transfer) for transfer in transfers])
+    owned = since_given(owners.payments(transfers))
     return [one for one in owned if record_transfers([one], now=now)]

@@ -126,6 +126,19 @@ def test_a_payment_is_not_lost_while_one_node_knows_it_or_cannot_say(
         reader.lost(found)
 
 
+def test_what_the_node_in_use_knows_is_not_lost_while_another_is_down(
+    solana_node: SolanaNode, proxy: RpcProxy, open_on: OpenReader, owner: str
+) -> None:
+    """Otherwise nothing would become final anywhere, ten minutes long, because one of two nodes does not answer."""
+    reader = open_on(solana_node.url, proxy.url)
+    solana_node.pay(owner, 5)
+    [found] = read_one(reader, owner)
+    proxy.fault = faults.drops
+    assert reader.lost([found]) == [False]
+    with pytest.raises(ChainUnavailableError):
+        reader.lost([found, replace(found, tx_hash="2" * 87)])
+
+
 def _answering(method: str, answer: object) -> faults.Fault:
     return faults.results(lambda asked, told: answer if asked == method else told)
 

@@ -1,0 +1,290 @@
+"""A whole Florin for tests, of real processes that can be killed and frozen.
+
+It has engines of its own, a node per chain behind two proxies, a merchant whose webhooks arrive at a receiver in the
+test process, and any number of watchers, senders, workers and beats. `tests.installation` has one on Base and
+Polygon, `tests.faults.accountinstallation` one on Solana and TON.
+"""
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cryptography.fernet import Fernet
+
+from gateway.core.embedded import Engines
+from gateway.core.embedded.processes import Command, spawn
+from gateway.management.stack import CELERY, MANAGE, ROOT
+from tests.clerks import Clerk
+from tests.database import Database
+from tests.ownvalkey import OwnValkey
+from tests.waiting import wait_until
+from tests.webhooks.receiver import Receiver, Reply, receiving
+
+SENDER_LEASE_SECONDS = 2
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+KINDS = ("watcher", "sender", "worker", "beat")
+
+# What the test session set for itself must not reach the processes of an installation.
+_OURS = ("DATABASE_URL", "REDIS_URL", "FLORIN_KEY_PREFIX", "FLORIN_TEST_DB_SUFFIX")
+
+OnChain = tuple[str, str, str, str, int]
+"""A transfer to one of our addresses: chain, transaction hash, token, recipient, base units."""
+
+
+class Florin(ABC):
+    """Use it as a context manager. One process of each kind runs; tests end them, and start more."""
+
+    def __init__(self) -> None:
+        self.webhook_secret = ""
+        self.live_key = ""
+        # Which checkout a payment was made for, by chain and transaction, where only its amount or a label tells.
+        self.meant: dict[tuple[str, str], str] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._frozen: set[str] = set()
+        self._numbers = itertools.count(1)
+        self._exits = ExitStack()
+
+    @property
+    @abstractmethod
+    def chains(self) -> Sequence[str]:
+        """The names of its chains."""
+
+    @property
+    @abstractmethod
+    def wallets(self) -> Mapping[str, str]:
+        """The merchant's wallet on each chain."""
+
+    @abstractmethod
+    def behave(self) -> None:
+        """Let all nodes be honest again."""
+
+    @abstractmethod
+    def finalize(self) -> None:
+        """Let so many blocks pass that all that is on the chains now is final."""
+
+    @abstractmethod
+    def payments(self) -> Iterator[OnChain]:
+        """Every transfer to our addresses that is on the chains now, asked of the nodes themselves."""
+
+    @abstractmethod
+    def _open_chains(self) -> None:
+        """Start the nodes, to be stopped in the end."""
+
+    @abstractmethod
+    def _chain_settings(self) -> dict[str, str]:
+        """What the processes' environment says of the chains."""
+
+    def __enter__(self) -> Self:
+        try:
+            self._open()
+        except BaseException:
+            self._exits.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.close()
+
+    def _open(self) -> None:
+        # Not below a private folder: root's engines run as another user.
+        self.home = Path(tempfile.mkdtemp(prefix="florin-installation-"))
+        self.home.chmod(0o755)
+        self._exits.callback(shutil.rmtree, self.home)
+        # Durable, because what was committed must outlive a kill -9 of the server.
+        self.engines = Engines(self.home / "engines")
+        database_url = self._exits.enter_context(self.engines).database_url
+        self.database = Database(database_url)
+        self._exits.callback(self.database.close)
+        self.valkey = OwnValkey(self.home / "valkey")
+        self._exits.callback(self.valkey.stop)
+        self.valkey.start()
+        self.receiver: Receiver = self._exits.enter_context(receiving())
+        self._open_chains()
+        self.environment = self._environment()
+        self._open_books()
+        self._exits.callback(self._end_processes)
+        self.restore()
+        wait_until(self._is_offering, seconds=START_SECONDS)
+
+    def restore(self) -> None:
+        """Undo what a test did: honest nodes, a quick receiver, all engines, one process of each kind at work."""
+        self.behave()
+        self.receiver.reply = lambda _got: Reply()
+        self.valkey.ensure()
+        for kind in KINDS:
+            self._have_one(kind)
+        # What the processes that are gone held would keep the others waiting.
+        self.end_leases()
+        wait_until(
+            lambda: all(self.watcher_of(chain) for chain in self.chains),
+            seconds=START_SECONDS,
+        )
+
+    def _have_one(self, kind: str) -> None:
+        running = self.running(kind)
+        for name in running[1:]:
+            self.kill(name)
+        if not running:
+            self.start(kind)
+
+    def _open_books(self) -> None:
+        self.clerk = Clerk(self.environment)
+        self._exits.callback(self.clerk.close)
+        made = self.clerk.ask(
+            "set_up",
+            wallets=dict(self.wallets),
+            webhook_url=self.receiver.url,
+        )
+        self.live_key, self.webhook_secret = made["live_key"], made["webhook_secret"]
+
+    def _environment(self) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if k not in _OURS}
+        return {
+            **inherited,
+            **self._chain_settings(),
+            "CHAIN_NETWORK": "local",
+            "CHAIN_POLL_SECONDS": "0.2",
+            "DATABASE_URL": self.database.url,
+            "REDIS_URL": self.valkey.url,
+            "DJANGO_SETTINGS_MODULE": "gateway.settings",
+            "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            "FLORIN_ENV": "development",
+            "FLORIN_KEY_PREFIX": "installation",
+            "FLORIN_VAR": str(self.home / "var"),
+            "PYTHONUNBUFFERED": "1",
+            # It would ask the nodes in the middle of some test (test_sources shows what it does).
+            "RECONCILE_SECONDS": "0",
+            "WEBHOOK_ALLOW_LOOPBACK": "true",
+        }
+
+    def _is_offering(self) -> bool:
+        """Whether every chain's watcher has seen its head."""
+        asked = "SELECT count(*) FROM wallets_chaincursor WHERE head IS NOT NULL"
+        return bool(self.database.value(asked) == len(self.chains))
+
+    def start(self, kind: str, *argv: str) -> str:
+        """Start a process and return its name, such as "watcher-5". `argv` instead of what its kind runs, where given."""
+        name = f"{kind}-{next(self._numbers)}"
+        command = Command(
+            name=name,
+            argv=argv or self._argv(name),
+            log=self.log(name),
+            cwd=ROOT,
+            env=self.environment | {"PGAPPNAME": name},
+        )
+        self._processes[name] = spawn(command)
+        return name
+
+    def running(self, kind: str) -> list[str]:
+        """The processes of a kind that live, thawed if they were frozen; the eldest first."""
+        for name in list(self._frozen):
+            self.thaw(name)
+        for name in [n for n, p in self._processes.items() if p.poll() is not None]:
+            self.kill(name)
+        return [name for name in self._processes if name.startswith(f"{kind}-")]
+
+    def the(self, kind: str) -> str:
+        """The only process of a kind."""
+        [name] = (name for name in self._processes if name.startswith(f"{kind}-"))
+        return name
+
+    @property
+    def names(self) -> list[str]:
+        """The processes that were started and not killed."""
+        return list(self._processes)
+
+    def kill(self, name: str) -> None:
+        """Kill a process and its children as kill -9 does."""
+        process = self._processes.pop(name)
+        self._frozen.discard(name)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def freeze(self, name: str) -> None:
+        """Stop a process in the middle of what it does, as a paused machine would."""
+        self._frozen.add(name)
+        os.killpg(self._processes[name].pid, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen process go on."""
+        os.killpg(self._processes[name].pid, signal.SIGCONT)
+        self._frozen.discard(name)
+
+    def exit_status(self, name: str) -> int | None:
+        """What a process ended with; None while it runs."""
+        return self._processes[name].poll()
+
+    def log(self, name: str) -> Path:
+        """Where a process's output goes."""
+        return self.home / f"{name}.log"
+
+    def name_of(self, pid: str) -> str:
+        """The process with this id; empty for one that is not ours any more."""
+        names = {str(process.pid): name for name, process in self._processes.items()}
+        return names.get(pid, "")
+
+    def _argv(self, name: str) -> Sequence[str]:
+        kind, alone = name.split("-")[0], ("--without-gossip", "--without-mingle")
+        quiet = ("--loglevel", "WARNING")
+        beat = ("--schedule", str(self.home / name), "--pidfile=")
+        lease = ("--lease-seconds", str(SENDER_LEASE_SECONDS))
+        return {
+            "watcher": (*MANAGE, "run_watchers"),
+            "sender": (*MANAGE, "run_sender", *lease),
+            "worker": (*CELERY, "worker", *alone, "--concurrency", "1", *quiet),
+            "beat": (*CELERY, "beat", *beat, *quiet),
+        }[kind]
+
+    def _create_checkouts(self, count: int, amount: str) -> list[dict[str, Any]]:
+        wait_until(self._is_offering, seconds=60)
+        created: list[dict[str, Any]] = self.clerk.ask(
+            "create_checkouts", count=count, amount=amount
+        )
+        return created
+
+    def _end_processes(self) -> None:
+        for name in list(self._frozen):
+            self.thaw(name)
+        for process in self._processes.values():
+            process.terminate()
+        for name in list(self._processes):
+            try:
+                self._processes[name].wait(STOP_SECONDS)
+            finally:
+                self.kill(name)
+
+    def watcher_of(self, chain: str) -> str:
+        """The process that has a chain's lease; empty if none of ours has."""
+        owner = self.database.value(
+            "SELECT owner FROM wallets_chaincursor WHERE chain = %s"
+            " AND lease_until > clock_timestamp()",
+            chain,
+        )
+        return self.name_of((owner or "::").split(":")[1])
+
+    def sender_of_webhooks(self) -> str:
+        """The process that serves the merchant's endpoint; empty if none of ours does."""
+        sender = self.database.value(
+            "SELECT served_by FROM webhooks_endpoint WHERE served_until > clock_timestamp()"
+        )
+        return self.name_of((sender or "--").split("-")[-2])
+
+    def end_leases(self) -> None:
+        """Let the time of the watchers' leases have passed."""
+        self.database.rows("UPDATE wallets_chaincursor SET lease_until = 'epoch'")

@@ -1,0 +1,77 @@
+"""A market in small, with fixed seeds: nobody's money goes to a stranger where the transfer's own facts can tell."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.simulation.market import SHOPS, Way
+from tests.simulation.trading import (
+    ENDED_BEFORE,
+    EXACT_OF_ANOTHER,
+    NOT_OFFERED,
+    UP_TO_ANOTHER,
+    simulate,
+    total,
+)
+
+CHECKOUTS = 400
+BEYOND_ANY_RULE = {ENDED_BEFORE, EXACT_OF_ANOTHER, NOT_OFFERED, UP_TO_ANOTHER}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.name)
+def test_nothing_is_credited_wrong_where_facts_can_tell_and_nearly_all_that_can_be_is(
+    shop, seed
+):
+    tallies = simulate(shop, checkouts=CHECKOUTS, seed=seed)
+    whole = total(tallies.values())
+    assert whole.wrong == []
+    assert set(whole.beyond) | set(whole.misnamed) <= BEYOND_ANY_RULE
+    assert whole.payments > CHECKOUTS // 2
+    assert whole.right >= whole.ceiling * 0.9
+    assert tallies[Way.EXACT].right >= tallies[Way.EXACT].payments * 0.97
+    by_reference = tallies[Way.ROUND_LABELLED]
+    assert by_reference.right + by_reference.named == by_reference.payments
+
+
+def test_every_way_of_paying_occurs():
+    seen = set()
+    for shop in SHOPS:
+        seen |= set(simulate(shop, checkouts=CHECKOUTS, seed=1))
+    assert seen == set(Way) - {Way.NOTHING}
+
+
+def test_without_rivals_late_payers_would_pay_for_strangers():
+    """A negative control: the rule of ADR 5, turned off."""
+    [shop] = [shop for shop in SHOPS if shop.name == "any price"]
+    no_rivals = timedelta(0)
+    found = [
+        total(
+            simulate(
+                shop, checkouts=CHECKOUTS, seed=seed, rival_span=no_rivals
+            ).values()
+        )
+        for seed in (1, 2, 3)
+    ]
+    assert sum(len(whole.wrong) for whole in found) > 0
+
+
+def test_without_doubt_about_anothers_digits_short_payments_would_pay_for_strangers(
+    monkeypatch,
+):
+    """A negative control: near a price, whatever the digits say."""
+    monkeypatch.setattr("checkouts.exactmatching._unless_short", lambda *_: None)
+    [shop] = [shop for shop in SHOPS if shop.name == "any price"]
+    whole = total(simulate(shop, checkouts=CHECKOUTS, seed=1).values())
+    assert whole.wrong != []
+
+
+def test_without_names_an_exact_amount_would_say_nothing_among_equal_prices(
+    monkeypatch,
+):
+    """A negative control: rule 1 turned off, everything goes by price."""
+    monkeypatch.setattr("checkouts.exactmatching._named", lambda _: None)
+    [shop] = [shop for shop in SHOPS if shop.name == "one price for everybody"]
+    tally = simulate(shop, checkouts=CHECKOUTS, seed=1)[Way.EXACT]
+    assert tally.right < tally.payments / 2
+    assert tally.ceiling == tally.payments
