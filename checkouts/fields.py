@@ -1,0 +1,113 @@
+"""Fields that several requests have in common, read by hand. Each raises InvalidRequestError naming its parameter."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.references import storable
+from gateway.core import json
+from gateway.core.errors import InvalidRequestError
+from gateway.core.money import format_usd, parse_usd
+from gateway.core.weburls import MAX_LENGTH as MAX_URL
+from gateway.core.weburls import UrlPolicy, check_destination, check_url
+
+MAX_METADATA_BYTES = 4096
+CURRENCY = "USD"
+
+
+def refuse(
+    param: str, message: str, code: str = "parameter_invalid"
+) -> InvalidRequestError:
+    """Return the error that names a parameter."""
+    return InvalidRequestError(message, param=param, code=code)
+
+
+def missing(param: str) -> InvalidRequestError:
+    """Return the error of a parameter that must be there."""
+    return refuse(param, f"{param} is required.", "parameter_missing")
+
+
+def amount_in(body: Mapping[str, Any], name: str = "amount") -> Decimal:
+    """Read a price in USD: a string of ASCII digits with at most two decimals, within the limits of a checkout."""
+    value = body.get(name)
+    if value is None:
+        raise missing(name)
+    return amount_of(value, name)
+
+
+def amount_of(value: Any, name: str) -> Decimal:
+    """Read one such price; `name` is what an error calls it."""
+    if json.number_text(value) is not None:
+        raise refuse(
+            name,
+            f'{name} must be a string such as "25.00"; a JSON number has lost precision already.',
+            "amount_not_string",
+        )
+    amount = parse_usd(value) if isinstance(value, str) else None
+    if amount is None:
+        raise refuse(
+            name,
+            f'{name} must look like "25" or "25.00", digits only.',
+            "amount_invalid",
+        )
+    if not MIN_AMOUNT <= amount <= MAX_AMOUNT:
+        low, high = format_usd(MIN_AMOUNT), format_usd(MAX_AMOUNT)
+        raise refuse(
+            name, f"{name} must be from {low} to {high}.", "amount_out_of_range"
+        )
+    return amount
+
+
+def currency_of(value: Any) -> str:
+    """Read a currency; there is one."""
+    if value != CURRENCY:
+        raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
+    return CURRENCY
+
+
+def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
+    """Read a text that may be absent; "" then."""
+    value = body.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not storable(value):
+        raise refuse(name, f"{name} must be a string.")
+    if len(value) > longest:
+        raise refuse(
+            name, f"{name} must be at most {longest} characters.", "parameter_too_long"
+        )
+    return value
+
+
+def metadata_text(value: Any) -> str:
+    """Return metadata as compact JSON text, its keys in order and its numbers as they were spelled."""
+    if not isinstance(value, dict):
+        raise refuse("metadata", "metadata must be a JSON object.")
+    try:
+        text = json.dumps(value)
+    except json.NotJsonError as error:
+        raise refuse("metadata", "metadata cannot be written as JSON.") from error
+    if len(text) > MAX_METADATA_BYTES:
+        raise refuse(
+            "metadata",
+            f"metadata must be at most {MAX_METADATA_BYTES} bytes.",
+            "metadata_too_large",
+        )
+    return text.decode()
+
+
+def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
+    """Read where a buyer is sent afterwards; "" where it is absent."""
+    value = text_in(body, "redirect_url", MAX_URL)
+    if value:
+        check_url(value, param="redirect_url", policy=policy)
+    return value
+
+
+def webhook_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
+    """Read where events go, refusing early what the sender would refuse anyway; "" where it is absent."""
+    value = text_in(body, "webhook_url", MAX_URL)
+    if value:
+        check_destination(value, param="webhook_url", policy=policy)
+    return value

@@ -1,0 +1,40 @@
+"""What the public pages share: their limits, and answers that nobody may keep."""
+
+import time
+from collections.abc import Mapping
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from gateway.core import errors, ratelimit
+from gateway.core.clientaddr import client_address
+from gateway.core.ratelimit import Limit
+
+
+def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:
+    """Count a request for one page by one client. Raises RateLimitError."""
+    count_client(client_address(request), limit, code)
+
+
+def count_client(address: str, limit: Limit, code: str) -> None:
+    """Count what a client at an address asks for one page. Raises RateLimitError."""
+    now = time.time()
+    state = ratelimit.hit(limit, f"{code}:{address}", now=now)
+    if state.exceeded:
+        raise errors.RateLimitError(max(1, state.reset - int(now)))
+
+
+def too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse:
+    """Return the page that asks for patience."""
+    words = {"retry_after": error.retry_after}
+    return uncached(render(request, "429.html", words, status=429), error.headers())
+
+
+def uncached(
+    response: HttpResponse, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """Return the response with headers, one of which forbids keeping it."""
+    for name, value in (headers or {}).items():
+        response[name] = value
+    response["Cache-Control"] = "no-store"
+    return response

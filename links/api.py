@@ -1,0 +1,297 @@
+"""The link API. Views translate; services decide."""
+
+from typing import ClassVar
+
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import Principal, principal_of_request
+from gateway.core.api import ApiView
+from gateway.core.pagination import list_body, parse_page
+from gateway.core.ratelimit import Limit
+from gateway.core.weburls import url_policy
+from gateway.core.wire import json_body
+from links import schemas
+from links.forms import (
+    parse_changes,
+    parse_link,
+    parse_status,
+    parse_template,
+    template_id_in,
+    with_defaults,
+)
+from links.models import LinkTemplate, PaymentLink
+from links.payloads import link_url, template_payload
+from links.qrimages import qr_png, qr_svg
+from links.selectors import (
+    link_object,
+    link_page,
+    link_template,
+    links_of,
+    parse_filter,
+    payment_link,
+    template_page,
+    templates_of,
+)
+from links.services.editing import (
+    change_link,
+    create_link,
+    create_template,
+    delete_template,
+    set_status,
+)
+
+CREATE = Limit("links.create", 60)
+READ = Limit("links.read", 120)
+CHANGE = Limit("links.change", 60)
+STATUS = Limit("links.status", 60)
+TEMPLATES_WRITE = Limit("links.templates.write", 60)
+TEMPLATES_READ = Limit("links.templates.read", 120)
+
+
+class LinkCollection(ApiView):
+    """`/api/v1/links`."""
+
+    limits: ClassVar = {"POST": CREATE, "GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="createLink",
+        tags=["Payment links"],
+        request=schemas.NewLink,
+        responses={
+            201: schemas.PaymentLink,
+            **schemas.errors(400, 401, 404, 413, 415, 429),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Create a link that can be shared. With `template` the template's values stand where the body has none."""
+        principal = principal_of_request(request)
+        body = json_body(request)
+        template = _template_of(principal, template_id_in(body))
+        if template is not None:
+            body = with_defaults(body, template)
+        link = create_link(
+            principal.merchant_id,
+            principal.mode,
+            parse_link(body, url_policy()),
+            template=template,
+            now=timezone.now(),
+        )
+        return Response(link_object(link), status=201)
+
+    @extend_schema(
+        operation_id="listLinks",
+        tags=["Payment links"],
+        parameters=[
+            OpenApiParameter("status", str, enum=schemas.STATUSES),
+            *schemas.PAGE_PARAMETERS,
+        ],
+        responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List links, newest first."""
+        principal = principal_of_request(request)
+        wanted, page = parse_filter(
+            principal.merchant_id, principal.mode, request.query_params
+        )
+        total = links_of(wanted).count() if page.include_total else None
+        return Response(list_body(link_page(wanted, page), page, total))
+
+
+def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
+    if not public_id:
+        return None
+    return link_template(
+        principal.merchant_id, principal.mode, public_id, param="template"
+    )
+
+
+def _link(request: Request, link_id: str) -> PaymentLink:
+    principal = principal_of_request(request)
+    return payment_link(principal.merchant_id, principal.mode, link_id)
+
+
+class LinkItem(ApiView):
+    """`/api/v1/links/{link_id}`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ, "PATCH": CHANGE}
+
+    @extend_schema(
+        operation_id="getLink",
+        tags=["Payment links"],
+        responses={200: schemas.PaymentLink, **schemas.errors(401, 404, 429)},
+    )
+    def get(self, request: Request, link_id: str) -> Response:
+        """Return a link with what it brought in so far."""
+        return Response(link_object(_link(request, link_id)))
+
+    @extend_schema(
+        operation_id="changeLink",
+        tags=["Payment links"],
+        request=schemas.LinkChanges,
+        responses={
+            200: schemas.PaymentLink,
+            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
+        },
+    )
+    def patch(self, request: Request, link_id: str) -> Response:
+        """Change what the link asks for from now on; checkouts made from it stay as they are.
+
+        409: the amount of an invoice that is paid, or being paid.
+        """
+        link = _link(request, link_id)
+        wanted = parse_changes(link, json_body(request), url_policy())
+        return Response(link_object(change_link(link, wanted, now=timezone.now())))
+
+
+class LinkStatusItem(ApiView):
+    """`/api/v1/links/{link_id}/status`."""
+
+    limits: ClassVar = {"PATCH": STATUS}
+
+    @extend_schema(
+        operation_id="setLinkStatus",
+        tags=["Payment links"],
+        request=schemas.NewLinkStatus,
+        responses={
+            200: schemas.PaymentLink,
+            **schemas.errors(400, 401, 404, 413, 415, 429),
+        },
+    )
+    def patch(self, request: Request, link_id: str) -> Response:
+        """Pause, archive or activate a link. Any status may change to any other."""
+        link = _link(request, link_id)
+        status = parse_status(json_body(request))
+        return Response(link_object(set_status(link, status, now=timezone.now())))
+
+
+class LinkQrSvg(ApiView):
+    """`/api/v1/links/{link_id}/qr.svg`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="getLinkQrSvg",
+        tags=["Payment links"],
+        responses={
+            (200, "image/svg+xml"): OpenApiTypes.STR,
+            **schemas.errors(401, 404, 429),
+        },
+    )
+    def get(self, request: Request, link_id: str) -> HttpResponse:
+        """Return the QR code of the link's address as an SVG file."""
+        return _image(qr_svg(_address(request, link_id)), "image/svg+xml", link_id)
+
+
+class LinkQrPng(ApiView):
+    """`/api/v1/links/{link_id}/qr.png`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="getLinkQrPng",
+        tags=["Payment links"],
+        responses={
+            (200, "image/png"): OpenApiTypes.BINARY,
+            **schemas.errors(401, 404, 429),
+        },
+    )
+    def get(self, request: Request, link_id: str) -> HttpResponse:
+        """Return the QR code of the link's address as a PNG file, some 500 pixels wide."""
+        return _image(qr_png(_address(request, link_id)), "image/png", link_id)
+
+
+def _address(request: Request, link_id: str) -> str:
+    return link_url(_link(request, link_id).code)
+
+
+def _image(content: bytes, content_type: str, link_id: str) -> HttpResponse:
+    extension = "svg" if content_type == "image/svg+xml" else "png"
+    # A link that exists by that id: nothing in it needs quoting.
+    name = f'inline; filename="{link_id}.{extension}"'
+    return HttpResponse(
+        content, content_type=content_type, headers={"Content-Disposition": name}
+    )
+
+
+class TemplateCollection(ApiView):
+    """`/api/v1/link_templates`."""
+
+    limits: ClassVar = {
+        "POST": TEMPLATES_WRITE,
+        "GET": TEMPLATES_READ,
+        "HEAD": TEMPLATES_READ,
+    }
+
+    @extend_schema(
+        operation_id="createLinkTemplate",
+        tags=["Payment links"],
+        request=schemas.NewLinkTemplate,
+        responses={
+            201: schemas.LinkTemplate,
+            **schemas.errors(400, 401, 413, 415, 429),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Save defaults that links can be made from."""
+        principal = principal_of_request(request)
+        template = create_template(
+            principal.merchant_id,
+            principal.mode,
+            parse_template(json_body(request)),
+            now=timezone.now(),
+        )
+        return Response(template_payload(template), status=201)
+
+    @extend_schema(
+        operation_id="listLinkTemplates",
+        tags=["Payment links"],
+        parameters=schemas.PAGE_PARAMETERS,
+        responses={200: schemas.LinkTemplateList, **schemas.errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List templates, newest first."""
+        principal = principal_of_request(request)
+        page = parse_page(request.query_params)
+        rows = templates_of(principal.merchant_id, principal.mode)
+        data = template_page(principal.merchant_id, principal.mode, page)
+        total = rows.count() if page.include_total else None
+        return Response(list_body(data, page, total))
+
+
+class TemplateItem(ApiView):
+    """`/api/v1/link_templates/{template_id}`."""
+
+    limits: ClassVar = {
+        "GET": TEMPLATES_READ,
+        "HEAD": TEMPLATES_READ,
+        "DELETE": TEMPLATES_WRITE,
+    }
+
+    @extend_schema(
+        operation_id="getLinkTemplate",
+        tags=["Payment links"],
+        responses={200: schemas.LinkTemplate, **schemas.errors(401, 404, 429)},
+    )
+    def get(self, request: Request, template_id: str) -> Response:
+        """Return a template."""
+        return Response(template_payload(_template(request, template_id)))
+
+    @extend_schema(
+        operation_id="deleteLinkTemplate",
+        tags=["Payment links"],
+        responses={200: schemas.DeletedTemplate, **schemas.errors(401, 404, 429)},
+    )
+    def delete(self, request: Request, template_id: str) -> Response:
+        """Delete a template; links made from it stay."""
+        delete_template(_template(request, template_id))
+        return Response({"id": template_id, "deleted": True})
+
+
+def _template(request: Request, template_id: str) -> LinkTemplate:
+    principal = principal_of_request(request)
+    return link_template(principal.merchant_id, principal.mode, template_id)

@@ -1,0 +1,137 @@
+"""Works out what a link's page shows, as plain data that templates only arrange. No clock, no HTTP.
+
+References, metadata and addresses of subscribers are no part of it, so no template can show them by mistake.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from accounts.states import Mode
+from checkouts.pages import merchant_mark
+from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
+from links.models import PaymentLink, Subscription
+from links.periods import Coverage, coverage
+from links.selectors import has_completed_checkout, paid_moments
+from links.states import Interval, LinkStatus, LinkType
+from wallets.networks import chain_spec
+from wallets.selectors import offerable_chains
+
+
+class LinkStage(StrEnum):
+    """Which of the page's faces is shown."""
+
+    OPEN = "open"
+    PAID = "paid"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+class Problem(StrEnum):
+    """Why pressing Pay led nowhere."""
+
+    NONE = ""
+    STALE = "stale"
+    AMOUNT = "amount"
+    EMAIL = "email"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An amount to give with one press: as it is sent, and as it is read."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What a subscriber's own page adds. `covered` is None until the first payment completed."""
+
+    covered: Coverage | None
+    is_running: bool
+    gets_mail: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPage:
+    """Everything a link's page shows."""
+
+    stage: LinkStage
+    type: LinkType
+    is_test: bool
+    merchant_name: str
+    merchant_mark: str
+    title: str
+    description: str
+    price: str
+    currency: str
+    interval: str
+    least: str
+    most: str
+    suggestions: tuple[Suggestion, ...]
+    typed_amount: str
+    accepted_tokens: tuple[str, ...]
+    network_names: tuple[str, ...]
+    personal: Personal | None
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether the merchant can be paid on any chain now."""
+        return bool(self.accepted_tokens)
+
+
+def build_link_page(
+    link: PaymentLink, *, subscription: Subscription | None, now: datetime
+) -> LinkPage:
+    """Work out the page of a link whose merchant is loaded; `subscription` is whose personal page it is."""
+    chains = offerable_chains(link.merchant_id, Mode(link.mode))
+    return LinkPage(
+        stage=stage_of(link),
+        type=LinkType(link.type),
+        is_test=link.mode == Mode.TEST,
+        merchant_name=link.merchant.name,
+        merchant_mark=merchant_mark(link.merchant.name),
+        title=link.title,
+        description=link.description,
+        price="" if link.type == LinkType.DONATION else _written(link.amount),
+        currency=link.currency,
+        interval=link.interval,
+        least=_written(link.min_amount or MIN_AMOUNT),
+        most=_written(link.max_amount or MAX_AMOUNT),
+        suggestions=tuple(map(_suggestion, link.suggested_amounts)),
+        typed_amount="" if link.amount is None else f"{link.amount:f}",
+        accepted_tokens=tuple(
+            sorted({token for chain in chains for token in chain.tokens})
+        ),
+        network_names=tuple(chain_spec(chain.name).title for chain in chains),
+        personal=_personal(link, subscription, now) if subscription else None,
+    )
+
+
+def stage_of(link: PaymentLink) -> LinkStage:
+    """Return what a link's page is about; an invoice closes itself once it is paid."""
+    if link.status == LinkStatus.ARCHIVED:
+        return LinkStage.ARCHIVED
+    if link.type == LinkType.INVOICE and has_completed_checkout(link):
+        return LinkStage.PAID
+    return LinkStage.PAUSED if link.status == LinkStatus.PAUSED else LinkStage.OPEN
+
+
+def _personal(link: PaymentLink, subscription: Subscription, now: datetime) -> Personal:
+    covered = coverage(paid_moments(subscription), Interval(link.interval))
+    return Personal(
+        covered=covered,
+        is_running=covered is not None and now < covered.until,
+        gets_mail=bool(subscription.email),
+    )
+
+
+def _written(amount: Decimal | None) -> str:
+    return "" if amount is None else f"{amount:,.2f}"
+
+
+def _suggestion(value: str) -> Suggestion:
+    return Suggestion(value, f"{Decimal(value):,.2f}".removesuffix(".00"))

@@ -1,0 +1,53 @@
+"""How long payments of a subscription last. Pure."""
+
+from calendar import monthrange
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from links.states import Interval
+
+MONTHS = {Interval.MONTH: 1, Interval.YEAR: 12}
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What payments made one after the other cover: `count` intervals from `begun` on, without a gap."""
+
+    interval: Interval
+    begun: datetime
+    count: int
+
+    @property
+    def until(self) -> datetime:
+        """When the last paid interval ends."""
+        return after(self.begun, self.interval, self.count)
+
+    @property
+    def next_until(self) -> datetime:
+        """When it would end after one payment more."""
+        return after(self.begun, self.interval, self.count + 1)
+
+    def paid(self, moment: datetime) -> "Coverage":
+        """Return what is covered after a payment: one interval more, or a fresh start where there was a gap."""
+        if moment > self.until:
+            return Coverage(self.interval, moment, 1)
+        return Coverage(self.interval, self.begun, self.count + 1)
+
+
+def coverage(moments: Iterable[datetime], interval: Interval) -> Coverage | None:
+    """Return what the latest unbroken row of payments covers; None without any. `moments` are in order."""
+    covered: Coverage | None = None
+    for moment in moments:
+        covered = covered.paid(moment) if covered else Coverage(interval, moment, 1)
+    return covered
+
+
+def after(begun: datetime, interval: Interval, count: int) -> datetime:
+    """Return the end of `count` intervals, counted from the beginning so that a 31st comes back after a short month."""
+    if interval == Interval.WEEK:
+        return begun + timedelta(weeks=count)
+    months = begun.month - 1 + count * MONTHS[interval]
+    year, month = begun.year + months // 12, months % 12 + 1
+    day = min(begun.day, monthrange(year, month)[1])
+    return begun.replace(year=year, month=month, day=day)

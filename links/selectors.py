@@ -1,0 +1,158 @@
+"""Reading links: one by id or code, a page of them, and what they brought in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
+from django.db.models.functions import Coalesce
+
+from accounts.states import Mode
+from checkouts.states import LIVE, CheckoutStatus
+from gateway.core.errors import InvalidRequestError, NotFoundError
+from gateway.core.pagination import Page, parse_page
+from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
+from links.payloads import NOTHING, Takings, link_payload, template_payload
+from links.states import LinkStatus
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFilter:
+    """Which links of a merchant and mode a list is about."""
+
+    merchant_id: int
+    mode: Mode
+    status: LinkStatus | None
+
+
+def parse_filter(
+    merchant_id: int, mode: Mode, query: Mapping[str, str]
+) -> tuple[LinkFilter, Page]:
+    """Read a list's query string. Raises InvalidRequestError."""
+    status = query.get("status") or None
+    if status is not None and status not in LinkStatus.values:
+        known = ", ".join(LinkStatus.values)
+        raise InvalidRequestError(f"status must be one of {known}.", param="status")
+    wanted = LinkFilter(merchant_id, mode, LinkStatus(status) if status else None)
+    return wanted, parse_page(query)
+
+
+def links_of(wanted: LinkFilter) -> QuerySet[PaymentLink]:
+    """Return the links a filter leaves."""
+    links = PaymentLink.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    return links if wanted.status is None else links.filter(status=wanted.status)
+
+
+def templates_of(merchant_id: int, mode: Mode) -> QuerySet[LinkTemplate]:
+    """Return a merchant's templates."""
+    return LinkTemplate.objects.filter(merchant=merchant_id, mode=mode)
+
+
+def payment_link(merchant_id: int, mode: Mode, public_id: str) -> PaymentLink:
+    """Return one link. Raises NotFoundError, also for another merchant's or the other mode's."""
+    links = PaymentLink.objects.select_related("merchant", "template")
+    return _one(
+        links.filter(merchant=merchant_id, mode=mode), public_id, param="link_id"
+    )
+
+
+def link_template(
+    merchant_id: int, mode: Mode, public_id: str, *, param: str = "template_id"
+) -> LinkTemplate:
+    """Return one template. Raises NotFoundError naming `param`."""
+    return _one(templates_of(merchant_id, mode), public_id, param=param)
+
+
+def _one(rows: QuerySet[M], public_id: str, *, param: str) -> M:
+    # PostgreSQL would refuse a statement with a NUL in it.
+    found = None if "\x00" in public_id else rows.filter(public_id=public_id).first()
+    if found is None:
+        raise NotFoundError(f"There is no {public_id} here.", param=param)
+    return found
+
+
+def link_object(link: PaymentLink) -> dict[str, Any]:
+    """Return the API's object for a link."""
+    return link_payload(link, takings_of([link]).get(link.pk, NOTHING))
+
+
+def link_page(wanted: LinkFilter, page: Page) -> list[dict[str, Any]]:
+    """Return a page of links, newest first. Raises InvalidRequestError for an unknown starting_after."""
+    rows = links_of(wanted).select_related("merchant", "template")
+    links = _page_of(rows, page)
+    takings = takings_of(links)
+    return [link_payload(link, takings.get(link.pk, NOTHING)) for link in links]
+
+
+def template_page(merchant_id: int, mode: Mode, page: Page) -> list[dict[str, Any]]:
+    """Return a page of templates, newest first. Raises InvalidRequestError for an unknown starting_after."""
+    rows = _page_of(templates_of(merchant_id, mode), page)
+    return [template_payload(template) for template in rows]
+
+
+def _page_of(rows: QuerySet[M], page: Page) -> list[M]:
+    offset = page.offset
+    if page.starting_after is not None:
+        seen = rows.filter(public_id=page.starting_after).values_list("pk", flat=True)
+        key = seen.first()
+        if key is None:
+            raise InvalidRequestError(
+                "starting_after names nothing of yours.", param="starting_after"
+            )
+        rows, offset = rows.filter(pk__lt=key), 0
+    return list(rows.order_by("-pk")[offset : offset + page.limit])
+
+
+def _completed(rows: QuerySet[LinkCheckout]) -> QuerySet[LinkCheckout]:
+    """Leave what was paid, with `received`: in time, or late and accepted in a successor's name."""
+    in_time = Q(checkout__status=CheckoutStatus.COMPLETED)
+    late = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED)
+    return rows.filter(in_time | late).annotate(
+        received=Case(
+            When(in_time, then=F("checkout__amount_received")),
+            default=F("checkout__replaced_by__amount_received"),
+        ),
+    )
+
+
+def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
+    """Return what each link brought in, in one question: from the checkouts themselves, so that it is never behind.
+
+    What a reorganisation took back is no longer in a checkout's sum, and so not in this one.
+    """
+    rows = (
+        _completed(LinkCheckout.objects.filter(link__in=[link.pk for link in links]))
+        .values("link")
+        .annotate(count=Count("pk"), amount=Sum("received"))
+    )
+    return {row["link"]: Takings(row["count"], row["amount"]) for row in rows}
+
+
+def latest_checkout(link: PaymentLink, slot: str) -> LinkCheckout | None:
+    """Return the last attempt to pay for a slot, its checkout loaded."""
+    rows = LinkCheckout.objects.filter(link=link, slot=slot).select_related("checkout")
+    return rows.order_by("-attempt").first()
+
+
+def has_open_checkout(link: PaymentLink) -> bool:
+    """Whether somebody is about to pay the link, or its payment is being confirmed."""
+    return LinkCheckout.objects.filter(link=link, checkout__status__in=LIVE).exists()
+
+
+def has_completed_checkout(link: PaymentLink) -> bool:
+    """Whether the link was ever paid."""
+    return _completed(LinkCheckout.objects.filter(link=link)).exists()
+
+
+def paid_moments(subscription: Subscription) -> list[datetime]:
+    """Return when each payment of a subscription completed, in order."""
+    rows = _completed(LinkCheckout.objects.filter(subscription=subscription))
+    paid_at = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
+    return list(
+        rows.annotate(moment=paid_at)
+        .order_by("moment", "pk")
+        .values_list("moment", flat=True)
+    )

@@ -1,0 +1,1 @@
+"""Every change to payment links, a module per noun."""

@@ -1,0 +1,25 @@
+"""Sweeps. Each calls one service; running one twice, or late, does no harm."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from links.services.mailing import send_due_mails
+from links.services.subscriptions import plan_reminders, settle_subscriptions
+
+
+@shared_task(name="links.settle_subscriptions")
+def settle_subscriptions_task() -> int:
+    """Count the checkouts of subscriptions that ended."""
+    return settle_subscriptions(now=timezone.now())
+
+
+@shared_task(name="links.plan_reminders")
+def plan_reminders_task() -> int:
+    """Promise reminders to subscribers whose paid time ends soon."""
+    return plan_reminders(now=timezone.now())
+
+
+@shared_task(name="links.send_due_mails")
+def send_due_mails_task() -> int:
+    """Send the mails that are due."""
+    return send_due_mails(now=timezone.now())

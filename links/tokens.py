@@ -1,0 +1,46 @@
+"""Signed texts: the form of a page that was opened, and a subscriber's personal link."""
+
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+from django.core.signing import BadSignature, Signer, TimestampSigner
+
+from gateway.core.ids import new_code
+from links.errors import StaleFormError
+from links.models import Subscription
+
+FORM_LASTS: Final = timedelta(hours=24)
+_FORM_SALT: Final = "links.form"
+_PERSONAL_SALT: Final = "links.personal"
+
+
+def new_form(code: str) -> str:
+    """Return the token of a form for the link with that code; it stands for one payment."""
+    return TimestampSigner(salt=_FORM_SALT).sign(f"{code}.{new_code()}")
+
+
+def form_name(token: str, code: str) -> str:
+    """Return which form was sent. Raises StaleFormError for one that is not of this link, or older than a day."""
+    try:
+        signed = TimestampSigner(salt=_FORM_SALT).unsign(token, max_age=FORM_LASTS)
+    except BadSignature as error:
+        raise StaleFormError from error
+    of_link, _, name = signed.partition(".")
+    if of_link != code:
+        raise StaleFormError
+    return name
+
+
+def personal_url(subscription: Subscription) -> str:
+    """Return the address where the same payer renews; its link is loaded. Whoever has it can see what is paid."""
+    token = Signer(salt=_PERSONAL_SALT).sign(subscription.public_id)
+    return f"{settings.LINK_HOST}/p/{subscription.link.code}/s/{token}"
+
+
+def subscription_id_of(token: str) -> str | None:
+    """Return whose personal link it is; None where we did not sign it."""
+    try:
+        return Signer(salt=_PERSONAL_SALT).unsign(token)
+    except BadSignature:
+        return None

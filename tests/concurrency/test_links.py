@@ -1,0 +1,202 @@
+"""Many payers press Pay at the same moment."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.utils import timezone
+
+from checkouts.models import Checkout, CheckoutCount, TestStep
+from checkouts.states import CheckoutStatus
+from gateway.core.errors import ConflictError
+from gateway.core.weburls import url_policy
+from links.errors import NotPayableError
+from links.forms import parse_changes
+from links.inputs import PayIntent
+from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
+from links.selectors import payment_link
+from links.services.editing import change_link
+from links.services.mailing import send_due_mails
+from links.services.paying import pay
+from links.services.subscriptions import plan_reminders, settle_subscriptions
+from tests.checkouts.factories import make_chains_well
+from tests.concurrency.races import (
+    crew,
+    deadlocks,
+    holding,
+    wait_for_waiters,
+)
+from tests.links.factories import (
+    make_donation,
+    make_invoice,
+    make_link,
+    make_link_checkout,
+    make_subscriber,
+    make_subscription_link,
+)
+from wallets.models import DepositAddress
+
+pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+AT_ONCE = 50
+
+
+@pytest.fixture(autouse=True)
+def _the_chains_are_well(settings: Any) -> None:
+    make_chains_well(settings)
+
+
+def press(link: PaymentLink, intent: PayIntent | None = None) -> str:
+    """What a payer gets: a page code, or what kept it from being made."""
+    wanted = intent or PayIntent(form=secrets.token_hex(8))
+    try:
+        return pay(link.pk, wanted, now=timezone.now())
+    except NotPayableError:
+        return "not payable"
+    except ConflictError as error:
+        return str(error.code)
+
+
+def all_press(calls: Sequence[Callable[[], str]]) -> list[str]:
+    with crew(len(calls)) as threads:
+        return threads.together(*calls)
+
+
+def test_fifty_payers_of_an_invoice_get_one_checkout() -> None:
+    link = make_invoice()
+    broken = deadlocks()
+    codes = all_press([partial(press, link)] * AT_ONCE)
+    assert len(set(codes)) == 1
+    assert Checkout.objects.get().code == codes[0]
+    # What the losers had begun is gone altogether.
+    assert DepositAddress.objects.count() == TestStep.objects.count() == 1
+    assert sum(CheckoutCount.objects.values_list("value", flat=True)) == 1
+    assert deadlocks() == broken
+
+
+def test_fifty_presses_of_one_form_make_one_checkout() -> None:
+    link = make_donation()
+    intent = PayIntent(form="one", amount=Decimal(10))
+    assert len(set(all_press([partial(press, link, intent)] * AT_ONCE))) == 1
+    assert Checkout.objects.count() == 1
+
+
+def test_fifty_renewals_of_one_subscriber_make_one_checkout() -> None:
+    subscription = make_subscriber()
+    intents = [
+        PayIntent(form=str(number), subscription=subscription)
+        for number in range(AT_ONCE)
+    ]
+    calls = [partial(press, subscription.link, intent) for intent in intents]
+    assert len(set(all_press(calls))) == 1
+    assert Checkout.objects.count() == 2
+
+
+def test_fifty_first_payments_of_one_form_make_one_subscriber() -> None:
+    link = make_subscription_link()
+    intent = PayIntent(form="one", email="ada@example.test")
+    assert len(set(all_press([partial(press, link, intent)] * AT_ONCE))) == 1
+    assert Subscription.objects.count() == Checkout.objects.count() == 1
+
+
+def test_fifty_payers_of_a_link_that_can_be_paid_again_get_a_checkout_each() -> None:
+    link = make_link()
+    assert len(set(all_press([partial(press, link)] * AT_ONCE))) == AT_ONCE
+    assert Checkout.objects.count() == AT_ONCE
+
+
+def test_an_expired_invoice_is_begun_again_once() -> None:
+    link = make_invoice()
+    press(link)
+    Checkout.objects.update(status=CheckoutStatus.EXPIRED)
+    assert len(set(all_press([partial(press, link)] * AT_ONCE))) == 1
+    assert Checkout.objects.filter(status=CheckoutStatus.PENDING).count() == 1
+
+
+@pytest.fixture
+def without_the_constraint() -> Iterator[None]:
+    """A slot may have several checkouts, as if the database promised nothing."""
+    [constraint] = [
+        c
+        for c in LinkCheckout._meta.constraints
+        if c.name == "one_checkout_per_attempt"
+    ]
+    with connection.schema_editor() as editor:
+        editor.remove_constraint(LinkCheckout, constraint)
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE links_linkcheckout CASCADE")
+    with connection.schema_editor() as editor:
+        editor.add_constraint(LinkCheckout, constraint)
+
+
+@pytest.mark.usefixtures("without_the_constraint")
+def test_without_the_constraint_an_invoice_has_several() -> None:
+    """The negative control: looking first does not carry the promise, the constraint does."""
+    link = make_invoice()
+    assert len(set(all_press([partial(press, link)] * AT_ONCE))) > 1
+
+
+def test_an_invoice_keeps_its_price_once_somebody_is_paying_it() -> None:
+    """An edit waits for the payment being begun, sees its checkout, and is refused."""
+    link = make_invoice()
+    held = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
+    with crew() as threads:
+        with holding(held, link.pk):
+            edit = threads.start(lambda: reprice(link))
+            wait_for_waiters(1)
+            press(link)
+        assert edit.result(60) == "state_conflict"
+    assert Checkout.objects.get().amount == Decimal(25)
+
+
+def reprice(link: PaymentLink) -> str:
+    found = payment_link(link.merchant_id, link.mode, link.public_id)  # type: ignore[arg-type]
+    wanted = parse_changes(found, {"amount": "30"}, url_policy())
+    try:
+        change_link(found, wanted, now=timezone.now())
+    except ConflictError as error:
+        return str(error.code)
+    return "changed"
+
+
+def test_no_payment_begins_after_a_link_was_paused() -> None:
+    link = make_link()
+    with crew() as threads:
+        with holding(
+            "UPDATE links_paymentlink SET status = 'paused' WHERE id = %s", link.pk
+        ):
+            payment = threads.start(lambda: press(link))
+            wait_for_waiters(1)
+        assert payment.result(60) == "not payable"
+    assert not Checkout.objects.exists()
+
+
+def test_many_sweeps_at_once_count_and_mail_each_thing_once() -> None:
+    now = timezone.now()
+    link = make_subscription_link(interval="week")
+    ending = now - timedelta(days=5)
+    for number in range(12):
+        subscription = make_subscriber(link, email=f"{number}@example.test", paid=False)
+        make_link_checkout(link, subscription=subscription, paid_at=ending)
+
+    def sweep() -> Counter[str]:
+        return Counter(
+            settled=settle_subscriptions(now=now),
+            planned=plan_reminders(now=now),
+            sent=send_due_mails(now=now),
+        )
+
+    with crew() as threads:
+        threads.together(*[sweep] * 8)
+    sweep()
+    assert SubscriberMail.objects.filter(sent_at=None).count() == 0
+    told = Counter((message.to[0], message.subject[:10]) for message in mail.outbox)
+    assert len(mail.outbox) == SubscriberMail.objects.count() == 24
+    assert set(Counter(address for (address, _) in told.elements()).values()) == {2}

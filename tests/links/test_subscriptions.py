@@ -1,0 +1,262 @@
+"""Subscribers: what is paid, who renews, and what they are told."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from smtplib import SMTPServerDisconnected
+from typing import Any
+
+import orjson
+import pytest
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.utils import timezone
+
+from checkouts.models import Checkout
+from checkouts.services.testmode import play_due_steps
+from checkouts.states import CheckoutStatus
+from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
+from links.services.mailing import MOST_TRIES, RETRY_AFTER, send_due_mails
+from links.services.subscriptions import plan_reminders, settle_subscriptions
+from links.states import MailKind
+from links.tokens import personal_url
+from tests.links.factories import (
+    make_link_checkout,
+    make_subscriber,
+    make_subscription_link,
+)
+from tests.links.payer import Payer
+
+ADA = "ada@example.test"
+BEGUN = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def path_of(subscription: Subscription) -> str:
+    return re.sub(r"^\w+://[^/]+", "", personal_url(subscription))
+
+
+def paid_at(moment: datetime, email: str = ADA) -> Subscription:
+    """A subscriber whose first payment completed then."""
+    subscription = make_subscriber(email=email, paid=False)
+    make_link_checkout(subscription.link, subscription=subscription, paid_at=moment)
+    return subscription
+
+
+def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
+    payer: Payer,
+) -> None:
+    link = make_subscription_link()
+    checkout = payer.pay(f"/p/{link.code}", email=ADA)
+    subscription = Subscription.objects.get()
+    assert (subscription.email, checkout.customer_email) == (ADA, ADA)
+    assert checkout.redirect_url == personal_url(subscription)
+    assert checkout.customer_ref == ""
+    assert orjson.loads(checkout.metadata)["subscription_id"] == subscription.public_id
+    assert "Waiting for your first payment" in payer.look(path_of(subscription))
+
+
+@pytest.mark.parametrize(
+    "email", ["ada", "a@b", "x" * 250 + "@example.test", "a\x00@b.test"]
+)
+def test_an_address_no_mail_reaches_is_explained(payer: Payer, email: str) -> None:
+    response = payer.press(f"/p/{make_subscription_link().code}", email=email)
+    assert response.status_code == 400
+    assert "This is not an e-mail address" in response.content.decode()
+    assert not Subscription.objects.exists()
+
+
+def test_a_subscriber_pays_period_after_period_from_page_to_page(payer: Payer) -> None:
+    link = make_subscription_link()
+    payer.pay(f"/p/{link.code}")
+    subscription = Subscription.objects.get()
+    now = timezone.now() + timedelta(seconds=6)
+    play_due_steps(now=now)
+    assert "Paid until" in payer.look(path_of(subscription))
+    second = payer.pay(path_of(subscription))
+    assert second.customer_ref == subscription.public_id
+    assert payer.pay(path_of(subscription)) == second
+    play_due_steps(now=timezone.now() + timedelta(seconds=6))
+    third = payer.pay(path_of(subscription))
+    assert third != second
+    assert Subscription.objects.count() == 1
+    slots = LinkCheckout.objects.order_by("pk").values_list("slot", flat=True)
+    assert [slot.rpartition(":")[2] for slot in slots[1:]] == ["1", "2"]
+
+
+def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=40))
+    text = payer.look(path_of(subscription))
+    assert "This ended on" in text
+    assert "The new period begins when you pay" in text
+
+
+def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(
+    payer: Payer,
+) -> None:
+    subscription = make_subscriber()
+    path = path_of(subscription)
+    assert "This page is yours" in payer.look(path)
+    payer.look(path[:-1] + ("A" if path[-1] != "A" else "B"), 404)
+    other = make_subscription_link()
+    payer.look(path.replace(subscription.link.code, other.code), 404)
+    unsigned = f"/p/{subscription.link.code}/s/{subscription.public_id}"
+    payer.look(unsigned, 404)
+
+
+def test_a_personal_link_outlives_the_key_it_was_signed_with(
+    payer: Payer, settings: Any
+) -> None:
+    path = path_of(make_subscriber())
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another"
+    assert "This page is yours" in payer.look(path)
+    settings.SECRET_KEY_FALLBACKS = []
+    payer.look(path, 404)
+
+
+def test_the_personal_page_never_shows_the_subscribers_address(payer: Payer) -> None:
+    assert ADA not in payer.look(path_of(make_subscriber(email=ADA)))
+
+
+def test_what_was_paid_is_counted_once_and_the_subscriber_is_thanked_once() -> None:
+    subscription = paid_at(BEGUN)
+    later = BEGUN + timedelta(minutes=1)
+    assert settle_subscriptions(now=later) == 1
+    assert settle_subscriptions(now=later) == 0
+    subscription.refresh_from_db()
+    assert subscription.paid_until == datetime(2026, 12, 20, 12, tzinfo=UTC)
+    assert send_due_mails(now=later) == 1
+    assert send_due_mails(now=later) == 0
+    [message] = mail.outbox
+    assert message.to == [ADA]
+    assert message.subject == "Beans every month: paid until 20 December 2026"
+    assert personal_url(subscription) in message.body
+
+
+def test_an_expired_checkout_is_settled_and_covers_nothing() -> None:
+    subscription = make_subscriber(email=ADA, paid=False)
+    make_link_checkout(
+        subscription.link, CheckoutStatus.EXPIRED, subscription=subscription
+    )
+    make_link_checkout(
+        subscription.link, CheckoutStatus.PENDING, subscription=subscription
+    )
+    assert settle_subscriptions(now=BEGUN) == 1
+    subscription.refresh_from_db()
+    assert subscription.paid_until is None
+    assert not SubscriberMail.objects.exists()
+
+
+def settled(moment: datetime = BEGUN, email: str = ADA) -> Subscription:
+    """A subscriber whose payment was counted, and who was thanked."""
+    subscription = paid_at(moment, email)
+    settle_subscriptions(now=moment)
+    send_due_mails(now=moment)
+    mail.outbox.clear()
+    subscription.refresh_from_db()
+    return subscription
+
+
+def test_a_reminder_goes_out_three_days_before_the_end_and_never_twice() -> None:
+    subscription = settled()
+    assert subscription.paid_until
+    early = subscription.paid_until - timedelta(days=3, seconds=1)
+    assert plan_reminders(now=early) == 0
+    due = early + timedelta(seconds=1)
+    assert [plan_reminders(now=due) for _ in range(2)] == [1, 0]
+    assert [send_due_mails(now=due) for _ in range(2)] == [1, 0]
+    [message] = mail.outbox
+    assert message.subject == "Beans every month ends on 20 December 2026"
+    assert "Nothing is ever charged automatically" in message.body
+
+
+def test_each_period_has_a_reminder_of_its_own() -> None:
+    subscription = settled()
+    for _ in range(2):
+        assert subscription.paid_until
+        now = subscription.paid_until - timedelta(days=1)
+        assert plan_reminders(now=now) == 1
+        make_link_checkout(subscription.link, subscription=subscription, paid_at=now)
+        settle_subscriptions(now=now)
+        subscription.refresh_from_db()
+    assert SubscriberMail.objects.filter(kind=MailKind.DUE).count() == 2
+
+
+@pytest.mark.parametrize("status", ["paused", "archived"])
+def test_nobody_is_reminded_of_a_link_that_takes_no_payment(status: str) -> None:
+    subscription = settled()
+    PaymentLink.objects.update(status=status)
+    assert subscription.paid_until
+    assert plan_reminders(now=subscription.paid_until - timedelta(days=1)) == 0
+
+
+def test_who_gave_no_address_or_has_lapsed_is_not_reminded() -> None:
+    settled(email="")
+    lapsed = settled(BEGUN - timedelta(days=100))
+    assert lapsed.paid_until
+    assert plan_reminders(now=datetime(2026, 12, 19, tzinfo=UTC)) == 0
+
+
+def test_a_reminder_is_dropped_when_the_period_was_paid_meanwhile() -> None:
+    subscription = settled()
+    assert subscription.paid_until
+    now = subscription.paid_until - timedelta(days=1)
+    plan_reminders(now=now)
+    make_link_checkout(subscription.link, subscription=subscription, paid_at=now)
+    settle_subscriptions(now=now)
+    assert send_due_mails(now=now) == 2
+    assert [message.subject for message in mail.outbox] == [
+        "Beans every month: paid until 20 January 2027"
+    ]
+
+
+def test_a_subscriber_can_stop_the_mails(payer: Payer) -> None:
+    subscription = settled()
+    path = path_of(subscription)
+    assert "Stop sending me reminders" in payer.look(path)
+    response = payer.client.post(path, {"stop": "1"})
+    assert (response.status_code, response["Location"]) == (303, path)
+    assert "Stop sending me reminders" not in payer.look(path)
+    assert subscription.paid_until
+    assert plan_reminders(now=subscription.paid_until - timedelta(days=1)) == 0
+
+
+def test_a_mail_server_that_fails_is_asked_again_later_and_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paid_at(BEGUN)
+    settle_subscriptions(now=BEGUN)
+
+    def refuse(_: EmailMessage, **__: Any) -> int:
+        raise SMTPServerDisconnected("gone")
+
+    monkeypatch.setattr(EmailMessage, "send", refuse)
+    now = BEGUN
+    for _ in range(MOST_TRIES):
+        assert send_due_mails(now=now) == 1
+        assert send_due_mails(now=now) == 0
+        now += RETRY_AFTER
+    assert send_due_mails(now=now) == 0
+    promised = SubscriberMail.objects.get()
+    assert (promised.tries, promised.sent_at, promised.due_at) == (
+        MOST_TRIES,
+        None,
+        None,
+    )
+
+
+def test_a_title_with_lines_makes_no_second_header() -> None:
+    subscription = paid_at(BEGUN)
+    PaymentLink.objects.update(title="Beans\nBcc: eve@example.test")
+    settle_subscriptions(now=BEGUN)
+    assert send_due_mails(now=BEGUN) == 1
+    [message] = mail.outbox
+    assert message.subject.startswith("Beans Bcc: eve@example.test: paid until")
+    assert message.recipients() == [subscription.email]
+
+
+def test_a_subscriber_who_pays_twice_at_once_pays_for_one_period(payer: Payer) -> None:
+    subscription = make_subscriber()
+    forms = [payer.form(path_of(subscription)) for _ in range(2)]
+    made = {payer.pay(path_of(subscription), form).pk for form in forms}
+    assert len(made) == 1
+    assert Checkout.objects.count() == 2

@@ -1,0 +1,60 @@
+"""Templates: saved defaults that links are made from."""
+
+from typing import Any
+
+import pytest
+
+from links.models import LinkTemplate
+from tests.contract.client import ApiClient
+
+
+def made_of(seller: ApiClient, body: dict[str, Any]) -> dict[str, Any]:
+    answer = seller.post("/links", body)
+    assert answer.status == 201, answer.body
+    link: dict[str, Any] = answer.body
+    return link
+
+
+def test_a_template_gives_what_the_new_link_does_not_say(seller: ApiClient) -> None:
+    template = seller.post(
+        "/link_templates",
+        {
+            "title": "Workshop",
+            "amount": "40",
+            "type": "invoice",
+            "metadata": {"a": 1.0},
+        },
+    ).body
+    link = made_of(seller, {"template": template["id"], "title": "Mine"})
+    assert (link["title"], link["amount"], link["type"]) == ("Mine", "40.00", "invoice")
+    assert (link["metadata"], link["template"]) == ({"a": 1.0}, template["id"])
+    assert seller.get("/link_templates").body["data"] == [template]
+    assert seller.get(f"/link_templates/{template['id']}").body == template
+
+
+def test_a_deleted_template_leaves_its_links(seller: ApiClient) -> None:
+    template = seller.post(
+        "/link_templates", {"title": "Workshop", "amount": "40"}
+    ).body
+    link = made_of(seller, {"template": template["id"]})
+    path = f"/link_templates/{template['id']}"
+    answer = seller.send("DELETE", path)
+    assert answer.body == {"id": template["id"], "deleted": True}
+    assert not LinkTemplate.objects.exists()
+    assert seller.send("DELETE", path).status == 404
+    kept = seller.get(f"/links/{link['id']}").body
+    assert kept == link | {"template": None}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "title"),
+        ({"title": "a", "amount": 5}, "amount"),
+        ({"title": "a", "type": "b"}, "type"),
+    ],
+)
+def test_a_template_obeys_the_rules_of_its_fields(
+    seller: ApiClient, body: dict[str, Any], param: str
+) -> None:
+    assert seller.post("/link_templates", body).error["param"] == param
