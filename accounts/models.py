@@ -24,6 +24,8 @@ class Merchant(models.Model):
     fee_rate = models.DecimalField(
         max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER]
     )
+    # Whether the page of an expired checkout lets its buyer make a fresh one. Off: prices may have changed since.
+    buyers_may_retry = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -28,6 +28,29 @@ def create_merchant(*, name: str, owner: User, now: datetime) -> Merchant:
 
 
 @transaction.atomic
+def let_buyers_retry(
+    merchant: Merchant, *, allowed: bool, now: datetime, actor: User | None = None
+) -> None:
+    """Say whether buyers may make an expired checkout afresh, at the price it had. Saying it twice changes nothing."""
+    changed = (
+        Merchant.objects.filter(pk=merchant.pk)
+        .exclude(buyers_may_retry=allowed)
+        .update(buyers_may_retry=allowed)
+    )
+    merchant.buyers_may_retry = allowed
+    if changed:
+        record(
+            merchant,
+            action="merchant.retry_switched",
+            actor=actor,
+            object_id=merchant.public_id,
+            before={"buyers_may_retry": not allowed},
+            after={"buyers_may_retry": allowed},
+            now=now,
+        )
+
+
+@transaction.atomic
 def create_api_key(
     merchant: Merchant,
     *,

@@ -11,7 +11,7 @@ from checkouts.pricing import needed_units
 from gateway.core.money import from_units, to_units
 
 
-# Remembered, because a thousand candidates may stand at one price, and each is asked many times.
+# Remembered, because a hundred candidates may stand at one price, and each is asked many times.
 @lru_cache(maxsize=4_096)
 def _is_covered(amount_units: int, seen_units: int) -> bool:
     return seen_units >= needed_units(from_units(amount_units))
@@ -57,6 +57,11 @@ class Candidate(CheckoutFacts):
         return _is_covered(self.amount_units, self.seen_units)
 
     @property
+    def is_partly_paid(self) -> bool:
+        """Whether its page asks for less than it asked for at first."""
+        return self.price_units != self.amount_units
+
+    @property
     def price_units(self) -> int:
         """What its page asks for now, rounded up to a cent: all of it, or what is missing of it."""
         return _price_units(self.amount_units, self.seen_units)
@@ -68,11 +73,14 @@ class Known:
 
     `labelled` are the checkouts that its labels name; `candidates` those that its amount or its digits could mean, live
     or lately expired, the holder of its exact amount among them. `former` once held the exact amount and holds it no more.
+    `is_crowded` says that there are more candidates than these, `is_near_crowd` that they are among those of a near price.
     """
 
     labelled: Sequence[Candidate] = ()
     candidates: Sequence[Candidate] = ()
     former: Candidate | None = None
+    is_crowded: bool = False
+    is_near_crowd: bool = False
 
 
 @dataclass(frozen=True, slots=True)

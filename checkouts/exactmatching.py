@@ -24,8 +24,11 @@ from checkouts.pricing import tolerance
 from checkouts.states import LIVE, CheckoutStatus, InboxReason
 from gateway.core.money import from_units, to_units
 
-MOST_CANDIDATES: Final = 1_000
-"""With more than these nobody is credited but by rule 1: a merchant's rush must not hold up everybody's queue."""
+MOST_CANDIDATES: Final = 100
+"""Of more than these that a rule might mean it credits nobody: a merchant's rush must not hold up everybody's queue."""
+
+MOST_NEAR: Final = 20
+"""As many of a near price are looked at: beside so many nobody is the only one, and a person reads no more."""
 
 CENT_UNITS: Final = 10_000
 """Base units of a cent; an amount's remainder by it is its suffix."""
@@ -52,6 +55,7 @@ def decide_exact(
         _named(field)
         or _crowded(field)
         or _by_round_price(field)
+        or _crowded_near(field)
         or _by_tolerance(field)
         or _by_suffix(field)
         or _by_nothing(field)
@@ -93,6 +97,14 @@ class _Field:
         if not 0 < self.transfer.units - price < CENT_UNITS:
             return []
         return [r.units for r in self.held(candidate) if r.price_units == price]
+
+
+def shown_alike(suffix: int) -> int:
+    """Return within how many base units of `suffix` an exact amount may be that a wallet shows as one that ends in it.
+
+    Zero where no wallet does, for it has more digits than these show.
+    """
+    return next((step for step in _SHOWN if suffix and not suffix % step), 0)
 
 
 def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
@@ -164,10 +176,17 @@ def _too_early(transfer: TransferFacts, checkout: Candidate) -> ToInbox | None:
 
 
 def _crowded(field: _Field) -> Verdict | None:
-    if len(field.known.candidates) <= MOST_CANDIDATES:
-        return None
+    return _too_many(field, MOST_CANDIDATES) if field.known.is_crowded else None
+
+
+def _crowded_near(field: _Field) -> Verdict | None:
+    """Among so many of about this price nobody is the only one."""
+    return _too_many(field, MOST_NEAR) if field.known.is_near_crowd else None
+
+
+def _too_many(field: _Field, most: int) -> Verdict:
     return _ambiguous(
-        f"more than {MOST_CANDIDATES} checkouts could be meant",
+        f"more than {most} checkouts could be meant",
         [PassedOver(c, "one of too many") for c in field.live],
     )
 
@@ -179,12 +198,12 @@ def _by_round_price(field: _Field) -> Verdict | None:
     if not cut:
         return None
     # Not credited for it, but they may be meant.
-    rounded = [c for c in field.live if _is_rounded(field, c)]
-    rivals = [c for c in field.rivals if _is_cut(field, c) or _is_rounded(field, c)]
-    if _interchangeable([*cut, *rounded, *rivals]):
+    others = [c for c in field.live if c not in cut and _may_be_meant(field, c)]
+    rivals = [c for c in field.rivals if _is_cut(field, c) or _may_be_meant(field, c)]
+    if _interchangeable([*cut, *others, *rivals]):
         return _oldest(cut)
-    if len(cut) > 1 or rounded or rivals:
-        return _undecided("this price", [*cut, *rounded], rivals)
+    if len(cut) > 1 or others or rivals:
+        return _undecided("this price", [*cut, *others], rivals)
     how = "round price" if units == cut[0].price_units else "shortened exact amount"
     return _unless_short(field, cut[0]) or Verdict(
         Credit(f"the only live checkout of this {how}"), cut[0]
@@ -195,23 +214,34 @@ def _is_cut(field: _Field, candidate: Candidate) -> bool:
     units = field.transfer.units
     if units == candidate.price_units:
         return True
-    return any(
-        units == amount - amount % step
-        for amount in field.asked(candidate)
-        for step in _SHOWN
-    )
+    return any(_is_cut_of(units, amount) for amount in field.asked(candidate))
 
 
-def _is_rounded(field: _Field, candidate: Candidate) -> bool:
-    """Whether its exact amount becomes this by rounding up, to 3 or 4 decimals; to 2 it would be another's round price."""
+def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
+    """Whether its exact amount becomes this by rounding up, or it asked for this before a part of it was paid.
+
+    What is missing of a checkout anybody can change who sends a few cents with its digits: its price must not pass to others.
+    """
     units = field.transfer.units
-    if units % CENT_UNITS == 0 or _is_cut(field, candidate):
+    if any(_is_rounded_of(units, amount) for amount in field.asked(candidate)):
+        return True
+    if not candidate.is_partly_paid:
         return False
-    return any(
-        units == -(-amount // step) * step
-        for amount in field.asked(candidate)
-        for step in _SHOWN
+    return units == candidate.amount_units or any(
+        _is_cut_of(units, r.units) or _is_rounded_of(units, r.units)
+        for r in field.held(candidate)
     )
+
+
+def _is_cut_of(units: int, amount: int) -> bool:
+    return any(units == amount - amount % step for step in _SHOWN)
+
+
+def _is_rounded_of(units: int, amount: int) -> bool:
+    """Whether rounding up to 3 or 4 decimals leads there; to 2 it would be another's round price."""
+    if units % CENT_UNITS == 0:
+        return False
+    return any(units == -(-amount // step) * step for step in _SHOWN)
 
 
 def _interchangeable(candidates: Sequence[Candidate]) -> bool:
@@ -233,11 +263,15 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     """Rule 4: near the price of one live checkout and of no other."""
     units = field.transfer.units
     near = [c for c in field.live if _is_near(units, c.price_units)]
-    rivals = [c for c in field.rivals if _is_near(units, c.price_units)]
+    rivals = [
+        c for c in field.rivals if _is_near(units, c.price_units) or _was_near(units, c)
+    ]
     if not near and not rivals:
         return None
-    if len(near) != 1 or rivals:
-        return _undecided("about this price", near, rivals)
+    # Their whole price was near before a part of it was paid.
+    others = [c for c in field.live if c not in near and _was_near(units, c)]
+    if len(near) != 1 or others or rivals:
+        return _undecided("about this price", [*near, *others], rivals)
     former = field.known.former
     if former is not None and not _explains(units, field.asked(near[0])):
         return _ambiguous(
@@ -273,6 +307,10 @@ def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
 
 def _is_near(units: int, price_units: int) -> bool:
     return abs(units - price_units) <= _tolerance_units(price_units)
+
+
+def _was_near(units: int, candidate: Candidate) -> bool:
+    return candidate.is_partly_paid and _is_near(units, candidate.amount_units)
 
 
 @lru_cache(maxsize=4_096)

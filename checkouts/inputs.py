@@ -22,6 +22,17 @@ class NewCheckout:
     product_ref: str
     order_ref: str
     test_scenario: TestScenario
+    # Whether order_ref, amount and currency name it for good. Of a payment link each payer gets a checkout.
+    is_repeatable: bool = True
+    # The public id of the expired checkout that its buyer wants again. Of each there is one.
+    again_for: str = ""
+
+    @property
+    def creation_ref(self) -> str | None:
+        """What makes creation idempotent, beside amount and currency; None where every call makes a checkout."""
+        if self.again_for:
+            return f"again:{self.again_for}"
+        return (self.order_ref or None) if self.is_repeatable else None
 
 
 @dataclass(frozen=True, slots=True)

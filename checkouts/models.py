@@ -68,7 +68,8 @@ class Checkout(models.Model):
     customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
-    # The order_ref where it makes creation idempotent; null for successors and for checkouts made from links.
+    # What makes creation idempotent: the order_ref, or `again:` and the expired checkout it was made afresh of. Null for
+    # successors and for checkouts made from links.
     creation_ref = models.CharField(max_length=REFERENCE_LENGTH, null=True)  # noqa: DJ001
     # What was offered: {chain: {"tokens": [...], "address": "0x..."}}, on exact-amount chains {"tokens": [...],
     # "address": null, "wallet": "..."}. Frozen, because attribution and expiry ask it.
@@ -128,9 +129,9 @@ class Checkout(models.Model):
                 ),
                 name="checkout_expirable",
             ),
-            # Whose payment an exact amount, a round price or a mistyped one may be.
+            # Whose payment a round price or a mistyped one may be: not that of the many who wait for a chain to be read.
             models.Index(
-                fields=["merchant", "mode", "amount"],
+                fields=["merchant", "mode", "amount", "expires_at"],
                 condition=Q(status__in=[str(status) for status in LIVE_IN_ORDER]),
                 name="checkout_live_by_amount",
             ),

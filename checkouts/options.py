@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 from checkouts.exactamounts import exact_units
 from checkouts.inputs import OptionChoice
-from checkouts.models import AmountReservation
+from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units
 from checkouts.payuris import PaymentRequest, payment_uri
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
+from gateway.core import json
 from gateway.core.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_token, from_units
 from wallets.chains.registry import ChainSpec
@@ -39,6 +40,22 @@ def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
     """Whether a payment begun now can still complete the checkout."""
     is_unpaid = checkout.status in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID)
     return is_unpaid and now < checkout.expires_at
+
+
+def may_begin_again(checkout: Checkout) -> bool:
+    """Whether the buyer of an expired checkout, its merchant loaded, may make a fresh one.
+
+    Where part of the money came only the merchant can say what becomes of it; asking for the whole price again would be
+    asking twice. A checkout made from a payment link is made afresh there: the link keeps account of its own.
+    """
+    is_over = checkout.status == CheckoutStatus.EXPIRED
+    if not is_over or checkout.amount_received:
+        return False
+    return checkout.merchant.buyers_may_retry and not _is_of_a_link(checkout)
+
+
+def _is_of_a_link(checkout: Checkout) -> bool:
+    return "link_id" in json.loads(checkout.metadata.encode())
 
 
 def offers_exact_amount(checkout: CheckoutFacts) -> bool:

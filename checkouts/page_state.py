@@ -176,6 +176,7 @@ class CheckoutPage:
     remaining: str
     excess: str
     is_reversed: bool
+    may_begin_again: bool
     confirmations: Confirmations | None
     transfers: tuple[ShownTransfer, ...]
     return_url: str
@@ -212,6 +213,11 @@ class CheckoutPage:
     def is_final(self) -> bool:
         """Whether the page will never change again."""
         return self.is_completed or self.is_expired
+
+    @property
+    def returns_by_itself(self) -> bool:
+        """Whether the buyer is sent back to the shop without asking; not past news they should read."""
+        return self.is_completed and bool(self.return_url) and not self.is_reversed
 
     @property
     def round_price_network(self) -> NetworkCard | None:

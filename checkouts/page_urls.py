@@ -10,5 +10,8 @@ _CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
 urlpatterns = [
     re_path(rf"^c/{_CODE}$", views.checkout_page, name="checkout"),
     re_path(rf"^c/{_CODE}/choose$", views.choose_network, name="checkout-choose"),
+    re_path(rf"^c/{_CODE}/again$", views.try_again, name="checkout-again"),
+    re_path(rf"^c/{_CODE}/receipt$", views.checkout_receipt, name="checkout-receipt"),
     re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
+    re_path(rf"^c/{_CODE}/stream$", views.no_stream, name="checkout-stream"),
 ]

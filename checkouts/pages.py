@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
-from checkouts.options import payment_request
+from checkouts.options import may_begin_again, payment_request
 from checkouts.page_state import (
     CheckoutPage,
     Choice,
@@ -88,6 +88,7 @@ def build_page(
         remaining=f"{plain_amount(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
+        may_begin_again=may_begin_again(checkout),
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),

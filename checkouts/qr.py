@@ -33,14 +33,22 @@ class QrCode:
         return f"{-QUIET_MODULES} {-QUIET_MODULES}.5 {side} {side}"
 
 
-@lru_cache(maxsize=1024)
-def qr_code(text: str) -> QrCode:
-    """Draw `text` so that a quarter of it may be lost, for the token's logo covers a twentieth; of a long one a seventh."""
+def qr_rows(text: str) -> list[list[bool]]:
+    """Return the modules of the code of `text`, true where dark, without the quiet zone.
+
+    A quarter of it may be lost, for the token's logo covers a twentieth; of a long one a seventh.
+    """
     level = ERROR_CORRECT_M if len(text) > LONG_TEXT else ERROR_CORRECT_Q
     code = qrcode.QRCode(error_correction=level, border=0)
     code.add_data(text)
     code.make(fit=True)
-    rows = code.get_matrix()
+    return code.get_matrix()
+
+
+@lru_cache(maxsize=1024)
+def qr_code(text: str) -> QrCode:
+    """Draw the code of `text`."""
+    rows = qr_rows(text)
     return QrCode(size=len(rows), path="".join(map(_row_path, range(len(rows)), rows)))
 
 

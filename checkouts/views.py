@@ -1,6 +1,5 @@
 """The hosted checkout page and its status. Views read the clock and translate; `checkouts.pages` decides."""
 
-import time
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,28 +12,32 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.states import Mode
 from checkouts.exactamounts import price_of
 from checkouts.exhaustion import is_exhausted
 from checkouts.models import Checkout
-from checkouts.options import takes_money
+from checkouts.options import may_begin_again, takes_money
+from checkouts.page_limits import STATUS
 from checkouts.page_state import CheckoutPage, Choice, clock_of
 from checkouts.pages import Conditions, build_page
 from checkouts.payloads import remaining_units
 from checkouts.qr import qr_code
 from checkouts.rows import credited_transfers
 from checkouts.selectors import reserved_amount
+from checkouts.services.again import begin_again
 from checkouts.services.reservations import choose_exact_amount
-from gateway.core import errors, json, ratelimit
-from gateway.core.clientaddr import client_address
+from gateway.core import errors, json
+from gateway.core.pages import count_visit, too_many, uncached
 from gateway.core.ratelimit import Limit
 from wallets.selectors import chain_statuses
 
 PAGE = Limit("checkout.page", 60)
 CHOOSE = Limit("checkout.choose", 60)
-STATUS = Limit("checkout.status", 60)
+AGAIN = Limit("checkout.again", 10)
+# Somebody who reloads what a form led to asks for it by GET, and is led back to the page.
+_FORM = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @gzip_page
@@ -43,25 +46,27 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
     """Show a checkout to its buyer. Raises Http404 for a code that names none."""
     checkout = _checkout(code)
     try:
-        _count(request, PAGE, code)
+        count_visit(request, PAGE, code)
     except errors.RateLimitError as error:
-        return _too_many(request, error)
+        return too_many(request, error)
     now = timezone.now()
     page = _page(request, checkout, now)
-    return _uncached(render(request, "checkouts/page.html", _context(page, now)))
+    return uncached(render(request, "checkouts/page.html", _context(page, now)))
 
 
-@require_POST
+@_FORM
 def choose_network(request: HttpRequest, code: str) -> HttpResponse:
     """Take the buyer's choice of a network, reserve its exact amount if it needs one, and lead back to the page.
 
     Only here does a buyer reserve anything: links are followed by robots and previews. Raises Http404.
     """
     checkout = _checkout(code)
+    if request.method != "POST":
+        return _see_page(code)
     try:
-        _count(request, CHOOSE, code)
+        count_visit(request, CHOOSE, code)
     except errors.RateLimitError as error:
-        return _too_many(request, error)
+        return too_many(request, error)
     chain = request.POST.get("chain", "")
     offer = checkout.offers.get(chain)
     if offer is None:
@@ -82,6 +87,47 @@ def _reserve(checkout: Checkout) -> None:
         return
 
 
+@_FORM
+def try_again(request: HttpRequest, code: str) -> HttpResponse:
+    """Make an expired checkout afresh where its merchant lets buyers do that, and lead there. Raises Http404."""
+    checkout = _checkout(code)
+    if request.method != "POST":
+        return _see_page(code)
+    try:
+        count_visit(request, AGAIN, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    if not may_begin_again(checkout) or not _is_from_our_page(request):
+        return _see_page(code)
+    try:
+        fresh = begin_again(checkout, now=timezone.now())
+    except errors.ConflictError as error:
+        return _cannot_begin(request, checkout, error)
+    return _see_page(fresh.code)
+
+
+def _cannot_begin(
+    request: HttpRequest, checkout: Checkout, error: errors.ConflictError
+) -> HttpResponse:
+    words = {"merchant": checkout.merchant.name, "code": error.code}
+    return uncached(render(request, "409.html", words, status=409))
+
+
+@gzip_page
+@require_safe
+def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
+    """Show the receipt of a paid checkout, to print or to keep; any other leads to its page. Raises Http404."""
+    checkout = _checkout(code)
+    try:
+        count_visit(request, PAGE, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    page = _page(request, checkout, timezone.now())
+    if not page.is_completed:
+        return _see_page(code)
+    return uncached(render(request, "checkouts/receipt.html", {"page": page}))
+
+
 def _is_from_our_page(request: HttpRequest) -> bool:
     """Whether the browser says so; old ones say nothing. `Origin` is null, for our pages send no referrer."""
     return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
@@ -91,7 +137,7 @@ def _see_page(code: str, query: dict[str, str] | None = None) -> HttpResponse:
     address = reverse("checkout", args=[code])
     if query:
         address += f"?{urlencode(query)}"
-    return _uncached(HttpResponse(status=303), {"Location": address})
+    return uncached(HttpResponse(status=303), {"Location": address})
 
 
 @gzip_page
@@ -100,7 +146,7 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
     """Answer `{status, final, panel}` for polling, or 304 as long as the page would look the same."""
     try:
         checkout = _checkout(code)
-        _count(request, STATUS, code)
+        count_visit(request, STATUS, code)
     except Http404:
         return _error(errors.NotFoundError("There is no such checkout."))
     except errors.RateLimitError as error:
@@ -109,8 +155,15 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
     page = _page(request, checkout, now)
     etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
-        return _uncached(HttpResponseNotModified(), {"ETag": etag})
-    return _uncached(_json(_status_body(request, page, now)), {"ETag": etag})
+        return uncached(HttpResponseNotModified(), {"ETag": etag})
+    return uncached(_json(_status_body(request, page, now)), {"ETag": etag})
+
+
+@require_safe
+def no_stream(request: HttpRequest, code: str) -> HttpResponse:
+    """Answer where no proxy leads this path to the stream server. 204 tells a browser not to come back; the page polls."""
+    del request, code
+    return uncached(HttpResponse(status=204))
 
 
 def _checkout(code: str) -> Checkout:
@@ -118,14 +171,6 @@ def _checkout(code: str) -> Checkout:
         return Checkout.objects.select_related("merchant").get(code=code)
     except Checkout.DoesNotExist:
         raise Http404 from None
-
-
-def _count(request: HttpRequest, limit: Limit, code: str) -> None:
-    """Count a request for one page by one client. Raises RateLimitError."""
-    now = time.time()
-    state = ratelimit.hit(limit, f"{code}:{client_address(request)}", now=now)
-    if state.exceeded:
-        raise errors.RateLimitError(max(1, state.reset - int(now)))
 
 
 def _page(request: HttpRequest, checkout: Checkout, now: datetime) -> CheckoutPage:
@@ -157,6 +202,8 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
         "page": page,
         "version": _version(page),
         "clock": clock_of(page, now=now),
+        "stream_url": settings.STREAM_URL
+        + reverse("checkout-stream", args=[page.code]),
         "qr": qr_code(payment.qr_text) if payment else None,
     }
 
@@ -178,11 +225,6 @@ def _status_body(
     }
 
 
-def _too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse:
-    words = {"retry_after": error.retry_after}
-    return _uncached(render(request, "429.html", words, status=429), error.headers())
-
-
 def _json(body: dict[str, Any], status: int = 200) -> HttpResponse:
     return HttpResponse(
         json.dumps(body), status=status, content_type="application/json"
@@ -190,13 +232,4 @@ def _json(body: dict[str, Any], status: int = 200) -> HttpResponse:
 
 
 def _error(error: errors.GatewayError) -> HttpResponse:
-    return _uncached(_json(error.body(), error.status), error.headers())
-
-
-def _uncached(
-    response: HttpResponse, headers: dict[str, str] | None = None
-) -> HttpResponse:
-    for name, value in (headers or {}).items():
-        response[name] = value
-    response["Cache-Control"] = "no-store"
-    return response
+    return uncached(_json(error.body(), error.status), error.headers())

@@ -37,6 +37,7 @@ def seed_demo(
     """
     owner, password = _owner(kept)
     merchant = _merchant(owner, now)
+    accounts.let_buyers_retry(merchant, allowed=True, now=now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
     return Credentials(

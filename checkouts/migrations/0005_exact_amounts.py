@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='checkout',
-            index=models.Index(condition=models.Q(('status__in', ['pending', 'processing', 'underpaid'])), fields=['merchant', 'mode', 'amount'], name='checkout_live_by_amount'),
+            index=models.Index(condition=models.Q(('status__in', ['pending', 'processing', 'underpaid'])), fields=['merchant', 'mode', 'amount', 'expires_at'], name='checkout_live_by_amount'),
         ),
         migrations.AddIndex(
             model_name='checkout',

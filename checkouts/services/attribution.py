@@ -85,7 +85,7 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     touched |= set(checkouts.credited_before.values())
     recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)
     release(transfers, outcome, now=now, later=_SET_ASIDE)
-    return len(transfers) - len(outcome.postponed)
+    return len(transfers) - len(outcome.postponed) - len(outcome.left)
 
 
 def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:

@@ -99,7 +99,7 @@ def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str
     return {
         "merchant": merchant_id,
         "mode": mode,
-        "creation_ref": wanted.order_ref or None,
+        "creation_ref": wanted.creation_ref,
         "amount": wanted.amount,
         "currency": wanted.currency,
     }

@@ -48,12 +48,16 @@ class Refused:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a batch was decided to be. `postponed` are those that pay checkouts not locked, whose ids are `wanted`."""
+    """What a batch was decided to be. `postponed` are those that pay checkouts not locked, whose ids are `wanted`.
+
+    There was no time for those that are `left`.
+    """
 
     credited: list[tuple[QueuedTransfer, Checkout, str]] = field(default_factory=list)
     inbox: list[Refused] = field(default_factory=list)
     postponed: list[QueuedTransfer] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
+    left: list[QueuedTransfer] = field(default_factory=list)
 
     @property
     def decided(self) -> set[int]:
@@ -128,10 +132,11 @@ def release(
 ) -> None:
     """Take the batch off the queue; what is postponed goes to its end, `later` than all that is there.
 
-    The watcher cannot have changed these rows: we hold their locks.
+    What is left stays where it is. The watcher cannot have changed these rows: we hold their locks.
     """
+    left = {transfer.pk for transfer in outcome.left}
     parameters: dict[str, Any] = {
-        "all": [transfer.pk for transfer in transfers],
+        "all": [transfer.pk for transfer in transfers if transfer.pk not in left],
         "decided": list(outcome.decided),
         "postponed": [transfer.pk for transfer in outcome.postponed],
         "now": now,

@@ -5,6 +5,7 @@ checkouts around it, and these change. So it is decided twice: without locks to 
 what the database says once they are, which is what counts.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -29,6 +30,9 @@ from wallets.states import TransferState
 
 # How often a decision may fall on yet another checkout before it is left to the next pass.
 _TRIES = 3
+# Locks are held meanwhile, and the queue is everybody's: after about a second the rest waits for the next batch.
+_LOOKING_SECONDS = 0.5
+_LOOKED_AT = 25
 
 
 class LockedCheckouts:
@@ -52,7 +56,7 @@ class LockedCheckouts:
 def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
     """Decide what was never decided, and lock whatever checkouts the batch touches.
 
-    What a reorganisation removed waits until it returns.
+    What a reorganisation removed waits until it returns. What there is no time for is `left` in the queue as it is.
     """
     undecided = [
         transfer
@@ -60,23 +64,31 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
         if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
     ]
     arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
-    likely = _first_guess(arrivals)
-    checkouts = _lock(transfers, likely)
-    outcome = _decide_under_lock(undecided, arrivals, checkouts)
+    guessed = _first_look(arrivals)
+    work = _Work(undecided, arrivals, guessed)
+    checkouts = _lock(transfers, work.likely())
+    outcome = work.decide(checkouts)
     for _ in range(_TRIES):
         further = _lock_if_free(outcome.wanted) if outcome.wanted else []
         if not further:
             break
         checkouts.add(further)
-        outcome = _decide_under_lock(undecided, arrivals, checkouts)
+        outcome = work.decide(checkouts)
     return outcome, checkouts
 
 
-def _first_guess(arrivals: Sequence[Arrival]) -> set[int]:
-    """Return the ids of the checkouts that the transfers seem to belong to, as things stand without locks."""
-    around = _surroundings(arrivals)
-    verdicts = (_judge(arrival, around) for arrival in arrivals)
-    return {v.checkout.pk for v in verdicts if v.checkout is not None}
+def _first_look(arrivals: Sequence[Arrival]) -> dict[int, Verdict]:
+    """Judge as things stand without locks, as many as there is time for; return the verdicts by the transfers' ids."""
+    verdicts: dict[int, Verdict] = {}
+    around = _surroundings(())
+    ends_at = time.monotonic() + _LOOKING_SECONDS
+    for start in range(0, len(arrivals), _LOOKED_AT):
+        some = arrivals[start : start + _LOOKED_AT]
+        around.look_around(some)
+        verdicts |= {arrival.pk: _judge(arrival, around) for arrival in some}
+        if time.monotonic() >= ends_at:
+            break
+    return verdicts
 
 
 def _surroundings(arrivals: Sequence[Arrival]) -> Surroundings:
@@ -126,23 +138,47 @@ def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
     )
 
 
-def _decide_under_lock(
-    undecided: Sequence[QueuedTransfer],
-    arrivals: Sequence[Arrival],
-    checkouts: LockedCheckouts,
-) -> Outcome:
-    """Decide everything in the queue's order."""
-    outcome = Outcome()
-    around = _surroundings(arrivals)
-    by_pk = {arrival.pk: arrival for arrival in arrivals}
-    for transfer in undecided:
-        arrival = by_pk.get(transfer.pk)
-        if arrival is None:
-            _decide_deposit(transfer, checkouts, outcome, around)
-            continue
-        verdict = _judge(arrival, around)
-        _note(transfer, verdict, checkouts.by_pk, outcome)
-    return outcome
+class _Work:
+    """A batch to be decided, and what a first look made of those in wallets.
+
+    Whoever was found to name nobody stays so: no checkout is touched, so no lock would make it truer. This is what a crowd's
+    payments come to, and they are not looked at twice.
+    """
+
+    def __init__(
+        self,
+        undecided: Sequence[QueuedTransfer],
+        arrivals: Sequence[Arrival],
+        guessed: Mapping[int, Verdict],
+    ) -> None:
+        self._undecided = undecided
+        self._guessed = guessed
+        self._arrivals = {a.pk: a for a in arrivals}
+        self._named = [
+            a for a in arrivals if a.pk in guessed and guessed[a.pk].checkout
+        ]
+
+    def likely(self) -> set[int]:
+        """Return the ids of the checkouts that the transfers seem to belong to."""
+        meant = (verdict.checkout for verdict in self._guessed.values())
+        return {checkout.pk for checkout in meant if checkout is not None}
+
+    def decide(self, checkouts: LockedCheckouts) -> Outcome:
+        """Decide everything in the queue's order, by what the database says now."""
+        outcome = Outcome()
+        around = _surroundings(self._named)
+        named = {arrival.pk for arrival in self._named}
+        for transfer in self._undecided:
+            arrival = self._arrivals.get(transfer.pk)
+            if arrival is None:
+                _decide_deposit(transfer, checkouts, outcome, around)
+            elif transfer.pk not in self._guessed:
+                outcome.left.append(transfer)
+            else:
+                known = self._guessed[transfer.pk]
+                verdict = _judge(arrival, around) if transfer.pk in named else known
+                _note(transfer, verdict, checkouts.by_pk, outcome)
+        return outcome
 
 
 def _note(

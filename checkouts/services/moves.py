@@ -13,6 +13,7 @@ from decimal import Decimal
 from django.db import connection
 
 from accounts.states import Mode
+from checkouts.bells import ring_pages
 from checkouts.errors import IllegalMoveError
 from checkouts.models import Checkout, CheckoutCount, InboxItem
 from checkouts.payloads import checkout_payload
@@ -47,6 +48,8 @@ def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
     for checkout in checkouts:
         movement.follow(checkout, transfers.get(checkout.pk, []), now)
     movement.write(transfers, now)
+    # Of all, moved or not: a transfer may have become final, or be gone.
+    ring_pages(checkout.pk for checkout in checkouts)
 
 
 def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
@@ -55,6 +58,7 @@ def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
     for checkout in checkouts:
         movement.move(checkout, CheckoutStatus.EXPIRED)
     movement.write(credited_transfers([checkout.pk for checkout in checkouts]), now)
+    ring_pages(checkout.pk for checkout in checkouts)
 
 
 def received(transfers: Iterable[TransferRow]) -> Received:

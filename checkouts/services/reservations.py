@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.states import Mode
+from checkouts.bells import ring_pages
 from checkouts.exactamounts import (
     CAPACITY,
     REFERENCE_BYTES,
@@ -71,6 +72,7 @@ def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
             reserved_at=now,
         )
         _take_free_amount(held)
+        ring_pages([checkout.pk])
     held.merchant = checkout.merchant
     return held
 

@@ -1,25 +1,15 @@
 """Pictures of every state of the hosted page, for people to look at; what can be judged by machine is judged here."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page, ViewportSize
 
-from checkouts.models import Checkout
-from tests.browser.conftest import DESKTOP, PHONE
-from tests.checkouts.factories import (
-    make_closed,
-    make_completed,
-    make_exact_choice,
-    make_expired,
-    make_overpaid,
-    make_page_checkout,
-    make_seen,
-    make_test_checkout,
-    make_underpaid,
-)
+from tests.browser import axe
+from tests.browser.states import STATES
 from tests.tree import ROOT
 
 pytestmark = [
@@ -28,38 +18,23 @@ pytestmark = [
     pytest.mark.usefixtures("chains_are_well"),
 ]
 
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+SIZES: tuple[ViewportSize, ...] = (
+    {"width": 1280, "height": 900},
+    {"width": 390, "height": 844},
+    {"width": 320, "height": 640},
+)
 FOLDER = ROOT / "var" / "screenshots"
-STATES: dict[str, Callable[[], Checkout]] = {
-    "pending": make_page_checkout,
-    "underpaid": make_underpaid,
-    "seen": make_seen,
-    # Without a shop to go back to, so that the pages hold still.
-    "completed": lambda: make_completed(redirect_url=""),
-    "overpaid": lambda: make_overpaid(redirect_url=""),
-    "closed": make_closed,
-    "expired": make_expired,
-    "test-mode": make_test_checkout,
-    "exact-amount": make_test_checkout,
-    "exact-solana": make_exact_choice,
-    "exact-ton": make_exact_choice,
+VIEWS: dict[str, tuple[ViewportSize, Scheme]] = {
+    f"{size['width']}-{scheme}": (size, scheme) for size in SIZES for scheme in SCHEMES
 }
-QUERIES = {
-    "exact-amount": "?chain=tron",
-    "exact-solana": "?chain=solana",
-    "exact-ton": "?chain=ton",
-}
-VIEWS: dict[str, dict[str, Any]] = {
-    f"{size}-{scheme}": {"viewport": viewport, "color_scheme": scheme}
-    for size, viewport in (("1280", DESKTOP), ("390", PHONE))
-    for scheme in ("light", "dark")
-}
-VIEWS["320-light"] = {"viewport": {"width": 320, "height": 640}}
+ERRORS = [400, 403, 404, 409, 410, 429, 500]
 
 
 def take(page: Page, name: str) -> Path:
     """A picture of the whole page, once its fonts and logos are there."""
     page.evaluate("document.fonts.ready")
-    page.wait_for_load_state("networkidle")
     path = FOLDER / f"{name}.png"
     page.screenshot(path=path, full_page=True, animations="disabled")
     return path
@@ -72,34 +47,90 @@ def overflows(page: Page) -> bool:
     return wide
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("state", STATES)
-def test_every_state_fits_every_screen(
-    state: str,
-    view: str,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
-) -> None:
-    context = open_context(device_scale_factor=2, **VIEWS[view])
-    # A wallet is there, so that its button is in the picture.
+def decoded(picture: Path) -> str:
+    """What a scanner reads in a picture."""
+    command = ["zbarimg", "--quiet", "--raw", str(picture)]
+    read = subprocess.run(command, capture_output=True, text=True, check=True)
+    return read.stdout.strip()
+
+
+def faults(page: Page, view: str, name: str) -> list[str]:
+    """Look at the page in a view, take its picture and say what is wrong with it."""
+    viewport, scheme = VIEWS[view]
+    page.set_viewport_size(viewport)
+    page.emulate_media(color_scheme=scheme)
+    picture = take(page, f"{name}-{view}")
+    found = axe.violations(page)
+    if overflows(page):
+        found.append("it is wider than the screen")
+    if page.locator(".qr").count():
+        address = page.locator("#address").inner_text()
+        if address not in decoded(picture):
+            found.append("its QR code does not hold the address")
+    return found
+
+
+@pytest.fixture
+def still_page(open_context: Callable[..., BrowserContext]) -> Page:
+    """A page that nothing moves on, with a wallet in it, so that its button is in the picture."""
+    context = open_context(device_scale_factor=2, reduced_motion="reduce")
     context.add_init_script("window.ethereum = { request: async () => null }")
-    page = context.new_page()
-    query = QUERIES.get(state, "")
-    page.goto(f"{live_server.url}/c/{STATES[state]().code}{query}")
-    take(page, f"checkout-{state}-{view}")
-    assert not overflows(page)
+    return context.new_page()
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_the_not_found_page_fits_every_screen(
-    view: str,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
-    complaints: list[str],
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_is_whole_on_every_screen_and_clean_for_axe(
+    state: str, still_page: Page, live_server: Any
 ) -> None:
-    page = open_context(device_scale_factor=2, **VIEWS[view]).new_page()
-    page.goto(f"{live_server.url}/c/unknown")
-    take(page, f"error-404-{view}")
-    assert not overflows(page)
-    assert any("404" in text for text in complaints)
+    made = STATES[state].make()
+    still_page.goto(f"{live_server.url}/c/{made.code}{STATES[state].rest}")
+    found = {view: faults(still_page, view, f"checkout-{state}") for view in VIEWS}
+    assert found == {view: [] for view in VIEWS}
+
+
+@pytest.mark.parametrize("status", ERRORS)
+def test_every_error_page_is_whole_on_every_screen_and_clean_for_axe(
+    status: int,
+    still_page: Page,
+    live_server: Any,
+    complaints: list[str],
+    settings: Any,
+) -> None:
+    settings.ROOT_URLCONF = "tests.browser.failing_urls"
+    answer = still_page.goto(f"{live_server.url}/fail/{status}")
+    assert answer is not None
+    assert answer.status == status
+    found = {view: faults(still_page, view, f"error-{status}") for view in VIEWS}
+    assert found == {view: [] for view in VIEWS}
+    # The browser reports the status of the page itself, and nothing else.
+    [complaint] = complaints
+    assert f"status of {status}" in complaint
     complaints.clear()
+
+
+@pytest.mark.parametrize("state", ["pending", "completed", "receipt"])
+def test_a_screen_of_3840_pixels_has_larger_letters_and_no_longer_lines(
+    state: str, open_context: Callable[..., BrowserContext], live_server: Any
+) -> None:
+    page = open_context(viewport={"width": 3840, "height": 2160}).new_page()
+    page.goto(f"{live_server.url}/c/{STATES[state].make().code}{STATES[state].rest}")
+    take(page, f"checkout-{state}-3840")
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('p, dd')].filter((part) => part.offsetWidth)"
+        ".map((part) => [parseFloat(getComputedStyle(part).fontSize), part.offsetWidth])"
+    )
+    assert min(size for size, _ in sizes) >= 16
+    assert max(width / size for size, width in sizes) <= 60
+
+
+def test_axe_sees_words_too_faint_to_read_and_a_control_without_a_name(
+    still_page: Page, live_server: Any
+) -> None:
+    still_page.goto(f"{live_server.url}/c/{STATES['pending'].make().code}")
+    still_page.evaluate(
+        "() => { document.querySelector('h1').style.color = '#ccc';"
+        " document.querySelector('.copy').removeAttribute('aria-label');"
+        " document.querySelector('.copy span').remove(); }"
+    )
+    rules = {found.partition(":")[0] for found in axe.violations(still_page)}
+    assert rules >= {"color-contrast", "button-name"}

@@ -66,12 +66,14 @@ def judge(
     *,
     labelled: Sequence[Candidate] = (),
     former: Candidate | None = None,
+    is_crowded: bool = False,
+    is_near_crowd: bool = False,
     rival_span: timedelta = HALF_HOUR,
     **changes: Any,
 ) -> Verdict:
     """What becomes of a transfer of so many units with these checkouts around."""
     transfer = replace(TRANSFER, units=units, **changes)
-    known = Known(labelled=labelled, candidates=around, former=former)
+    known = Known(labelled, around, former, is_crowded, is_near_crowd)
     return decide_exact(transfer, known, rival_span=rival_span)
 
 

@@ -313,3 +313,10 @@ def test_confirming_a_credited_transfer_brings_its_checkout_along():
     transfer.refresh_from_db()
     assert transfer.state == TransferState.CONFIRMED
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
+
+
+def test_deposits_alone_ask_nothing_of_exact_amounts():
+    make_transfer(make_checkout())
+    with CaptureQueriesContext(connection) as queries:
+        assert attribute() == 1
+    assert not [query for query in queries if "amountreservation" in query["sql"]]

@@ -169,7 +169,10 @@ def test_a_reserved_amount_goes_with_the_time_to_pay(client: Client) -> None:
 
 
 def test_a_choice_is_only_posted_and_only_for_a_page_there_is(client: Client) -> None:
-    assert client.get(f"/c/{make_exact_checkout().code}/choose").status_code == 405
+    checkout = make_exact_checkout()
+    asked = client.get(f"/c/{checkout.code}/choose?chain=tron")
+    assert (asked.status_code, asked["Location"]) == (303, f"/c/{checkout.code}")
+    assert not AmountReservation.objects.exists()
     assert client.post("/c/nnnnnn/choose", {"chain": "tron"}).status_code == 404
 
 

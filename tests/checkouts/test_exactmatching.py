@@ -1,10 +1,12 @@
-"""Rule 7 of the specification, and the contract's first rule, line by line: who is named."""
+"""Rule 7 of the specification, and the contract's first rule, line by line: who is named. And what a crowd does to the rules."""
 
 from dataclasses import replace
 
 import pytest
 
 from checkouts.evidence import Reserved
+from checkouts.exactmatching import MOST_CANDIDATES
+from checkouts.matching import ToInbox
 from checkouts.states import InboxReason
 from tests.checkouts.rulebook import (
     AMBIGUOUS,
@@ -25,6 +27,7 @@ from tests.checkouts.rulebook import (
     candidate,
     check,
     check_backwards,
+    judge,
 )
 
 SPECIFICATION = [
@@ -218,3 +221,22 @@ def test_each_line_of_the_rules(case):
 @pytest.mark.parametrize("case", [*SPECIFICATION, *RULE_1], ids=lambda case: case.line)
 def test_the_order_in_which_candidates_come_changes_nothing(case):
     check_backwards(case)
+
+
+def test_where_more_might_be_meant_than_are_looked_at_nobody_is_credited():
+    verdict = judge(PRICE, [A], is_crowded=True)
+    assert verdict.decision == ToInbox(
+        AMBIGUOUS, f"more than {MOST_CANDIDATES} checkouts could be meant"
+    )
+    assert [passed.checkout for passed in verdict.passed_over] == [A]
+
+
+def test_a_crowd_near_by_is_no_doubt_for_the_only_one_of_a_price():
+    assert judge(PRICE, [A], is_near_crowd=True).checkout == A
+    near = judge(PRICE + 100_000, [A], is_near_crowd=True)
+    assert isinstance(near.decision, ToInbox)
+
+
+def test_a_crowd_takes_no_exact_amount_from_its_holder():
+    verdict = judge(PRICE + 3_700, [A], is_crowded=True, is_near_crowd=True)
+    assert verdict.checkout == A

@@ -68,6 +68,18 @@ def test_an_account_nobody_has_begun_to_read_is_waited_for_a_day_at_most(till):
     assert expires(checkout, now=END + timedelta(hours=24))
 
 
+def test_an_account_that_is_to_be_read_again_is_waited_for_whatever_its_chain_vouched_for(
+    till,
+):
+    """A fork took something: what is there instead may be a payment in time."""
+    ChainCursor.objects.filter(chain="solana").update(read_through_at=READ)
+    checkout = till.checkout(suffix=100)
+    read_account(till, None)
+    assert not expires(checkout)
+    read_account(till, READ)
+    assert expires(checkout)
+
+
 def test_another_merchants_account_counts_for_nothing(till):
     other = Till(make_merchant())
     read_account(other, None)
@@ -144,3 +156,23 @@ def test_money_that_comes_to_light_after_we_gave_up_is_our_outage(till):
     attribute()
     assert inbox_item(transfer).reason == InboxReason.LATE_OUTAGE
     assert inbox_item(transfer).checkout == checkout
+
+
+def test_money_that_cannot_be_judged_holds_a_checkout_up_for_a_day_at_most(till):
+    checkout = till.checkout(suffix=100)
+    till.sees(exact(checkout))
+    assert not expires(checkout, now=END + timedelta(hours=24) - SECOND)
+    assert expires(checkout, now=END + timedelta(hours=24))
+
+
+def test_of_very_many_that_wait_for_a_chain_others_are_found_by_lot(till, monkeypatch):
+    monkeypatch.setattr(expiry, "LOOKED_AT", 3)
+    waiting = Till(make_merchant())
+    for _ in range(8):
+        waiting.checkout()
+    checkout = till.checkout(expires_at=END + SECOND / 2)
+    sweeps = 0
+    while not expires(checkout):
+        sweeps += 1
+        assert sweeps < 1_000
+    assert Checkout.objects.filter(status=CheckoutStatus.EXPIRED).get() == checkout

@@ -1,0 +1,22 @@
+"""What merchants decide about themselves."""
+
+import pytest
+
+from accounts import services
+from accounts.models import AuditEntry, Merchant
+from tests.factories import NOON, make_merchant, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_letting_buyers_retry_is_kept_and_audited_once_for_each_change() -> None:
+    merchant, owner = make_merchant(), make_user()
+    for allowed in (False, True, True, False):
+        services.let_buyers_retry(merchant, allowed=allowed, now=NOON, actor=owner)
+        assert Merchant.objects.get().buyers_may_retry is allowed
+        assert merchant.buyers_may_retry is allowed
+    entries = AuditEntry.objects.order_by("pk").values_list("actor", "after")
+    assert list(entries) == [
+        (owner.pk, {"buyers_may_retry": True}),
+        (owner.pk, {"buyers_may_retry": False}),
+    ]
