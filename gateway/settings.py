@@ -21,11 +21,20 @@ VAR_DIR = Path(env.str("FLORIN_VAR", default=str(BASE_DIR / "var")))
 
 DEBUG = False
 SECRET_KEY = env.str("SECRET_KEY", default="" if PRODUCTION else "development-only")
+# Earlier keys: personal links that were mailed under them go on to work.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
+LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
+# Hosts that pages were once served on; what still comes there is sent to the present one.
+LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
+# Where pages reach the stream server, if that is another origin than theirs; see docs/adr/0008.
+STREAM_URL = env.str("STREAM_URL", default="").rstrip("/")
+# How many pages one stream server holds open; the others poll.
+MAX_STREAMS = env.int("MAX_STREAMS", default=5_000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 # Only these peers may name the client in X-Forwarded-For.
 TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", default=[])
@@ -36,6 +45,7 @@ INSTALLED_APPS = [
     "wallets",
     "webhooks",
     "checkouts",
+    "links",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.staticfiles",
@@ -48,6 +58,7 @@ INSTALLED_APPS = [
 # Few, because each costs every request; sessions and CSRF come with the dashboard.
 MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
+    "gateway.core.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gateway.core.middleware.PagePolicyMiddleware",
@@ -143,6 +154,8 @@ SPECTACULAR_SETTINGS = {
         "CheckoutStatus": "checkouts.states.CheckoutStatus",
         "TransferState": "wallets.states.TransferState",
         "ChainStatus": "wallets.states.ChainStatus",
+        "LinkStatus": "links.states.LinkStatus",
+        "LinkType": "links.states.LinkType",
     },
 }
 
@@ -162,8 +175,9 @@ CONTENT_SECURITY_POLICY = {
         "style-src": ["'self'"],
         "img-src": ["'self'"],
         "font-src": ["'self'"],
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
+        "connect-src": ["'self'", *([STREAM_URL] if STREAM_URL else [])],
+        # Pressing Pay on a link leads to a checkout, and the policy follows redirects.
+        "form-action": ["'self'", *{CHECKOUT_HOST} - {LINK_HOST}],
         "base-uri": ["'none'"],
         "frame-ancestors": FRAME_ANCESTORS,
     },
@@ -270,6 +284,9 @@ CELERY_BEAT_SCHEDULE = {
     "play test mode": _every(1, "checkouts.play_due_steps"),
     "release exact amounts": _every(300, "checkouts.release_amounts"),
     "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),
+    "settle subscriptions": _every(5, "links.settle_subscriptions"),
+    "plan reminders": _every(300, "links.plan_reminders"),
+    "mail subscribers": _every(30, "links.send_due_mails"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }
 

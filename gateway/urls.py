@@ -9,6 +9,7 @@ from gateway.home import home
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
+    path("api/v1/", include("links.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
@@ -19,4 +20,5 @@ urlpatterns = [
     path("readyz", health.ready),
     path("metrics", health.metrics),
     path("", include("checkouts.page_urls")),
+    path("", include("links.page_urls")),
 ]

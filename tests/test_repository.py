@@ -27,6 +27,7 @@ DOCUMENTS = [
     "LICENSE",
     "docs/guide/checkouts.md",
     "docs/guide/webhooks.md",
+    "docs/guide/links.md",
     "docs/guide/test-mode.md",
     "docs/guide/deploying.md",
     "docs/guide/configuration.md",

@@ -17,13 +17,17 @@ def _is_trusted(address: str) -> bool:
 
 
 def client_address(request: HttpRequest) -> str:
+    """Return the address of a request's client."""
+    peer = request.META.get("REMOTE_ADDR") or "unknown"
+    return client_of(peer, request.META.get("HTTP_X_FORWARDED_FOR", ""))
+
+
+def client_of(peer: str, forwarded_for: str) -> str:
     """Return the client's address: the peer's, or the last untrusted one a trusted proxy names in X-Forwarded-For."""
-    address = request.META.get("REMOTE_ADDR") or "unknown"
+    address = peer
     if not settings.TRUSTED_PROXIES:
         return address
-    hops = [
-        hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    ]
+    hops = [hop.strip() for hop in forwarded_for.split(",")]
     while _is_trusted(address) and hops and hops[-1]:
         address = hops.pop()
     return address

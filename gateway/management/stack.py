@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
 CHAIN_SECONDS = 30.0
+# Counted from the port of the web service; a shop of the demo's takes the one between.
+STREAM_PORT = 2
 STEP_SECONDS = 0.05
 # The API counts who asks, and people want to ask it as well.
 ASK_API_SECONDS = 0.5
@@ -58,13 +60,21 @@ class Stack:
         self.port = port
         self.say = say
         self.base_url = f"http://{HOST}:{port}"
+        self.stream_port = port + STREAM_PORT
         self.environment = dict(os.environ) | {
             "FLORIN_VAR": str(self.var),
             "PYTHONUNBUFFERED": "1",
         }
-        self.environment.setdefault("BASE_URL", self.base_url)
+        if "BASE_URL" not in self.environment:
+            self.environment["BASE_URL"] = self.base_url
+            self._serve_streams_beside_pages()
         self.environment.update(environment or {})
         self._exits = ExitStack()
+
+    def _serve_streams_beside_pages(self) -> None:
+        """Without a proxy the streams are at a port of their own, which pages must be told."""
+        self.stream_port = free_port(self.stream_port)
+        self.environment.setdefault("STREAM_URL", f"http://{HOST}:{self.stream_port}")
 
     def __enter__(self) -> Self:
         require_free_port(self.port)
@@ -136,17 +146,18 @@ class Stack:
         return self.var / "log" / f"{name}.log"
 
     def start_services(self, *more: Command) -> None:
-        """Start web, background work, beat, chain watchers, webhook sender, and more.
+        """Start web, streams, background work, beat, chain watchers, webhook sender, and more.
 
-        Returns once the web service answers. The others start behind what people
+        Returns once pages and their streams answer. The others start behind what people
         wait for: all at once they would fight for the processors. Raises
         `StackError` when nothing answers after a minute.
         """
         self.say(f"Starting the services; their logs are in {self.var / 'log'}.")
         watchers = self.command("watchers", *MANAGE, "run_watchers")
-        self.keep([self._web(), watchers, *more])
+        self.keep([self._web(), self._streams(), watchers, *more])
         self._await_web()
-        self.keep([self.command("sender", *MANAGE, "run_sender"), *self._celery()])
+        sender = self.command("sender", *MANAGE, "run_sender")
+        self.keep([sender, *self._celery()])
 
     def _celery(self) -> list[Command]:
         # At INFO each tick of each schedule writes lines.
@@ -167,12 +178,19 @@ class Stack:
         application = "gateway.wsgi:application"
         return self.command("web", *granian, *where, *size, *end, application)
 
+    def _streams(self) -> Command:
+        arguments = stream_arguments(self.stream_port)
+        return self.command("streams", sys.executable, *arguments)
+
     def _await_web(self) -> None:
-        if not comes_true(self.is_ready, WEB_SECONDS):
+        if not comes_true(self._pages_are_served, WEB_SECONDS):
             log = self.log("web")
             tail = log.read_text(errors="replace")[-LOG_TAIL:]
             message = f"The web service does not answer; the end of {log}:\n{tail}"
             raise StackError(message)
+
+    def _pages_are_served(self) -> bool:
+        return not port_is_free(self.stream_port) and self.is_ready()
 
     def is_ready(self) -> bool:
         """Whether the web service answers and reaches its database.
@@ -208,6 +226,17 @@ class Stack:
             return None
         finally:
             connection.close()
+
+
+def stream_arguments(port: int) -> list[str]:
+    """What to give Python to serve streams at a loopback port."""
+    granian = ("-m", "granian", "--interface", "asgi", "--no-ws")
+    where = ("--host", HOST, "--port", str(port))
+    # One loop holds thousands. The server's own limit would let further pages wait for ever: ours refuses them.
+    size = ("--workers", "1", "--backpressure", "100000")
+    # Streams do not end by themselves, and who loses one comes back.
+    end = ("--workers-kill-timeout", "1")
+    return [*granian, *where, *size, *end, "gateway.asgi:application"]
 
 
 def comes_true(

@@ -97,6 +97,7 @@ document.addEventListener("change", ({ target }) => {
 
 const status = watchStatus({
   address: () => panel().dataset.statusUrl + location.search,
+  streamAddress: () => panel().dataset.streamUrl,
   version: () => panel().dataset.version,
   isFinal: () => "final" in panel().dataset,
   onChange: ({ panel: html }) => show(html),

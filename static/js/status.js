@@ -1,13 +1,76 @@
-// Asks the server how the payment is doing. An answer of 304 means that the page is up to date.
+// Learns how the payment is doing: from a stream that says when to look, and by asking every so often where there is none.
+// An answer of 304 means that the page is up to date.
 const VISIBLE_MS = 2000;
 const HIDDEN_MS = 15000;
 const LONGEST_MS = 30000;
 const TIMEOUT_MS = 10000;
+// The server says something every 15 s; a stream that is silent for longer is dead, or stuck in a proxy.
+const SILENCE_MS = 40000;
+// A server that refuses streams is busy, or is not there at all.
+const REOPEN_MS = 60000;
+const LATEST_REOPEN_MS = 600000;
 
-export function watchStatus({ address, version, isFinal, onChange }) {
+// Only a stream that has brought news counts as live: a proxy that buffers brings none.
+function followStream({ address, onNews, onLost }) {
+  let source = null;
+  let isLive = false;
+  let refusals = 0;
+  let silence = null;
+  let reopening = null;
+
+  function open() {
+    close();
+    if (!("EventSource" in window)) return;
+    source = new EventSource(address());
+    source.addEventListener("status", () => {
+      isLive = true;
+      refusals = 0;
+      hear();
+      onNews();
+    });
+    source.addEventListener("beat", hear);
+    source.addEventListener("error", lose);
+    hear();
+  }
+
+  function hear() {
+    clearTimeout(silence);
+    silence = setTimeout(giveUp, SILENCE_MS);
+  }
+
+  // The browser reconnects by itself, unless the answer was no stream.
+  function lose() {
+    const wasLive = isLive;
+    isLive = false;
+    if (source.readyState === EventSource.CLOSED) giveUp();
+    if (wasLive) onLost();
+  }
+
+  function giveUp() {
+    const wasLive = isLive;
+    close();
+    reopening = setTimeout(open, Math.min(REOPEN_MS * 2 ** refusals, LATEST_REOPEN_MS));
+    refusals += 1;
+    if (wasLive) onLost();
+  }
+
+  function close() {
+    clearTimeout(silence);
+    clearTimeout(reopening);
+    source?.close();
+    source = null;
+    isLive = false;
+  }
+
+  return { open, close, isLive: () => isLive };
+}
+
+export function watchStatus({ address, streamAddress, version, isFinal, onChange }) {
   let failures = 0;
   let timer = null;
   let isAsking = false;
+  let isAskedAgain = false;
+  let notBefore = 0;
 
   function pause() {
     const usual = document.hidden ? HIDDEN_MS : VISIBLE_MS;
@@ -16,24 +79,29 @@ export function watchStatus({ address, version, isFinal, onChange }) {
 
   function askIn(milliseconds) {
     clearTimeout(timer);
-    if (!isFinal()) timer = setTimeout(ask, milliseconds);
+    if (isFinal()) return stream.close();
+    timer = setTimeout(ask, Math.max(milliseconds, notBefore - performance.now()));
   }
 
+  const askNow = () => askIn(0);
+  const stream = followStream({ address: streamAddress, onNews: askNow, onLost: askNow });
+
   async function ask() {
+    isAskedAgain = isAsking;
     if (isAsking) return;
     isAsking = true;
-    let wait = null;
     try {
-      wait = await askOnce();
+      await askOnce();
       failures = 0;
     } catch {
       failures += 1;
     }
     isAsking = false;
-    askIn(wait ?? pause());
+    if (isAskedAgain || notBefore > performance.now()) askNow();
+    else if (failures || !stream.isLive() || isFinal()) askIn(pause());
   }
 
-  // Returns how long to wait if the server said so. Throws when there is no usable answer.
+  // Throws when there is no usable answer.
   async function askOnce() {
     const asked = address();
     const answer = await fetch(asked, {
@@ -41,18 +109,44 @@ export function watchStatus({ address, version, isFinal, onChange }) {
       cache: "no-store",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (answer.status === 304) return null;
-    if (answer.status === 429) return 1000 * Number(answer.headers.get("Retry-After") ?? 10);
+    if (answer.status === 304) return;
+    if (answer.status === 429) {
+      notBefore = performance.now() + 1000 * Number(answer.headers.get("Retry-After") ?? 10);
+      return;
+    }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const body = await answer.json();
     // The buyer chose another network while this was on its way: showing it would undo the choice.
     if (asked === address()) onChange(body);
-    return null;
+    else isAskedAgain = true;
   }
 
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) askIn(0);
+  function start() {
+    if (isFinal()) return;
+    stream.open();
+    askIn(pause());
+  }
+
+  function lookAgain() {
+    if (!document.hidden) askNow();
+  }
+
+  document.addEventListener("visibilitychange", lookAgain);
+  window.addEventListener("focus", lookAgain);
+  window.addEventListener("online", () => {
+    if (!stream.isLive()) start();
+    askNow();
+  });
+  // An open stream would keep the page from being kept for "back".
+  window.addEventListener("pagehide", () => {
+    clearTimeout(timer);
+    stream.close();
+  });
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    start();
+    askNow();
   });
 
-  return { start: () => askIn(VISIBLE_MS), checkNow: () => askIn(0) };
+  return { start, checkNow: askNow };
 }

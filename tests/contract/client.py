@@ -75,7 +75,8 @@ def check(response: Any) -> Answer:
     assert headers["Content-Type"].startswith("application/json") or (
         response.status_code == 200
     )
-    body = json.loads(response.content) if response.content else None
+    is_json = "json" in headers["Content-Type"]
+    body = json.loads(response.content) if response.content and is_json else None
     if response.status_code >= 400 and body is not None:
         check_envelope(response.status_code, body, headers)
     return Answer(response.status_code, body, headers, response.content)

@@ -1,6 +1,7 @@
 """The API's routes as the URL conf has them, so that a test over all of them meets a new one by itself."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -28,6 +29,12 @@ def operations() -> list[tuple[str, str]]:
         for method in ApiView.http_method_names
         if method != "head" and hasattr(view, method)
     ]
+
+
+def path_of(route: str, ids: Mapping[str, str] | None = None) -> str:
+    """The path of a route below /api/v1, its parameters filled with `ids` by name, or with nobody's."""
+    known = ids or {}
+    return "/" + re.sub(r"<str:(\w+)>", lambda m: known.get(m[1], "x"), route)
 
 
 def _walk(patterns: list[Any], prefix: str) -> Iterator[tuple[str, type[Any]]]:

@@ -60,6 +60,11 @@ def test_routes_and_methods_that_are_none(
         ("/checkouts", {"GET", "HEAD", "POST"}),
         ("/checkouts/x", {"GET", "HEAD"}),
         ("/checkouts/x/options", {"POST"}),
+        ("/links", {"GET", "HEAD", "POST"}),
+        ("/links/x", {"GET", "HEAD", "PATCH"}),
+        ("/links/x/status", {"PATCH"}),
+        ("/links/x/qr.png", {"GET", "HEAD"}),
+        ("/link_templates", {"GET", "HEAD", "POST"}),
         ("/chains", {"GET", "HEAD"}),
         ("/events", {"GET", "HEAD"}),
         ("/openapi.json", {"GET", "HEAD"}),
@@ -271,6 +276,10 @@ def test_api_answers_are_not_cached(tester: ApiClient) -> None:
         ("GET", "/checkouts/x", 120),
         ("GET", "/events", 60),
         ("GET", "/chains", 60),
+        ("POST", "/links", 60),
+        ("GET", "/links", 120),
+        ("GET", "/links/x", 120),
+        ("PATCH", "/links/x/status", 60),
     ],
 )
 def test_the_headers_tell_the_routes_own_limit(

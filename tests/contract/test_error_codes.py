@@ -59,7 +59,6 @@ TABLE: dict[int, tuple[str, set[str]]] = {
 }
 NOT_YET = {
     "address_invalid": "no route takes an address before watched wallets do",
-    "status_invalid": "no route takes a status in its body before payment links do",
     "role_insufficient": "roles belong to people, and people have no routes yet",
     "duplicate": "nothing but checkouts is created by the API yet",
     "chain_unavailable": "no API request asks a node before x402 does",
@@ -89,6 +88,11 @@ def _last_amount_gone(_: ApiClient) -> Answer:
     return _choose(client, "tron", "USDT", created["id"])
 
 
+def _open_link(client: ApiClient) -> Answer:
+    link_id = client.post("/links", {"title": "Tea", "amount": "25"}).body["id"]
+    return client.send("PATCH", f"/links/{link_id}/status", {"status": "open"})
+
+
 def _revoked(seller: ApiClient) -> Answer:
     assert seller.merchant is not None
     key, secret = make_key(seller.merchant, Mode.LIVE)
@@ -115,6 +119,7 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "url_forbidden": lambda client: client.create(webhook_url="https://10.0.0.1/"),
     "chain_unsupported": lambda client: _choose(client, "bitcoin", "USDC"),
     "token_unsupported": lambda client: _choose(client, "base", "USDT"),
+    "status_invalid": _open_link,
     "key_missing": lambda client: ApiClient().get("/checkouts"),
     "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
     "key_revoked": _revoked,
@@ -149,12 +154,12 @@ def test_each_code_comes_with_its_status_and_type(seller: ApiClient, code: str) 
 
 
 def codes_in(source: str) -> Iterator[str]:
-    """Codes that a module's errors carry: `code="..."`, class attributes, and what `_refuse` is given."""
+    """Codes that a module's errors carry: `code="..."`, class attributes, and what `refuse` is given."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             given = [k.value for k in node.keywords if k.arg == "code"]
-            given += node.args[2:3] if name == "_refuse" else []
+            given += node.args[2:3] if name == "refuse" else []
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             is_code = any(isinstance(t, ast.Name) and t.id == "code" for t in targets)
@@ -169,7 +174,14 @@ def codes_in(source: str) -> Iterator[str]:
 def api_sources() -> list[Path]:
     return [
         path
-        for package in ("gateway/core", "accounts", "checkouts", "wallets", "webhooks")
+        for package in (
+            "gateway/core",
+            "accounts",
+            "checkouts",
+            "links",
+            "wallets",
+            "webhooks",
+        )
         for path in sorted((ROOT / package).rglob("*.py"))
         if "migrations" not in path.parts
     ]
@@ -182,7 +194,5 @@ def test_no_code_leaves_the_house_that_the_table_does_not_have() -> None:
 
 
 def test_the_search_for_codes_sees_all_three_ways_of_giving_one() -> None:
-    source = (
-        'class E:\n    code: str = "a"\n_refuse("p", "m", "b")\nraise E(code="c")\n'
-    )
+    source = 'class E:\n    code: str = "a"\nrefuse("p", "m", "b")\nraise E(code="c")\n'
     assert sorted(codes_in(source)) == ["a", "b", "c"]

@@ -11,11 +11,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.client import Answer, ApiClient
-from tests.contract.routes import operations
+from tests.contract.routes import operations, path_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
-POSTS = [route for method, route in operations() if method == "POST"]
+WRITES = [
+    (method, route) for method, route in operations() if method in {"POST", "PATCH"}
+]
 READS = [route for method, route in operations() if method == "GET"]
 FIELDS = [
     "amount",
@@ -30,6 +32,24 @@ FIELDS = [
     "product_ref",
     "order_ref",
     "test_scenario",
+]
+LINK_FIELDS = [
+    "title",
+    "type",
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "min_amount",
+    "max_amount",
+    "suggested_amounts",
+    "interval",
+    "redirect_url",
+    "webhook_url",
+    "customer_ref",
+    "product_ref",
+    "template",
+    "status",
 ]
 PARAMETERS = [
     "status",
@@ -74,37 +94,45 @@ Send = Callable[..., Answer]
 def send(tester: ApiClient, settings: Any) -> Send:
     """Send a request that no limit stops, and check that the answer is a known one."""
     prefix = settings.KEY_PREFIX
-    checkout_id = tester.created()["id"]
+    ids = {
+        "checkout_id": tester.created()["id"],
+        "link_id": tester.post("/links", {"title": "Tea", "amount": "5"}).body["id"],
+        "template_id": tester.post("/link_templates", {"title": "Tea"}).body["id"],
+    }
 
     def fill(method: str, route: str, body: bytes = b"", **extra: Any) -> Answer:
         settings.KEY_PREFIX = f"{prefix}:{secrets.token_hex(8)}"
-        path = "/" + route.replace("<str:checkout_id>", checkout_id)
-        answer = tester.send(method, path, body, **extra)
+        answer = tester.send(method, path_of(route, ids), body, **extra)
         assert answer.status in KNOWN, answer.body
         return answer
 
     return fill
 
 
-@pytest.mark.parametrize("route", POSTS)
-@fuzzed(200)
+@pytest.mark.parametrize(("method", "route"), WRITES)
+@fuzzed(60)
 @given(body=st.binary(min_size=1, max_size=400))
 @example(body=b"{" * 200)
 @example(body=b'{"amount":' + b"9" * 5000 + b"}")
 @example(body=b'{"\\ud800":1}')
-def test_random_bytes_are_refused_politely(send: Send, route: str, body: bytes) -> None:
-    assert send("POST", route, body).status >= 400
+def test_random_bytes_are_refused_politely(
+    send: Send, method: str, route: str, body: bytes
+) -> None:
+    # An object none of whose fields is known changes nothing, and is no mistake.
+    assert send(method, route, body).status >= 400 or method == "PATCH"
 
 
-@pytest.mark.parametrize("route", POSTS)
+@pytest.mark.parametrize(("method", "route"), WRITES)
 @fuzzed(40)
 @given(
     body=st.dictionaries(
-        st.sampled_from([*FIELDS, "chain", "token"]) | texts, json_values
+        st.sampled_from([*FIELDS, *LINK_FIELDS, "chain", "token"]) | texts, json_values
     )
 )
-def test_random_objects_are_answered(send: Send, route: str, body: Any) -> None:
-    send("POST", route, json.dumps(body).encode())
+def test_random_objects_are_answered(
+    send: Send, method: str, route: str, body: Any
+) -> None:
+    send(method, route, json.dumps(body).encode())
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -124,6 +152,23 @@ def test_any_value_in_any_field_is_taken_or_named(
         assert answer.error["param"] == field
     elif field == "metadata" and value is not None:
         assert answer.body["metadata"] == json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("kind", ["donation", "subscription"])
+@pytest.mark.parametrize("field", LINK_FIELDS)
+@fuzzed(15)
+@given(value=json_values)
+@example(value="\x00")
+@example(value="\ud800")
+def test_any_value_in_any_field_of_a_link_is_taken_or_named(
+    send: Send, field: str, kind: str, value: Any
+) -> None:
+    valid: dict[str, Any] = {"title": "Tea", "amount": "25", "type": kind}
+    if kind == "subscription":
+        valid["interval"] = "week"
+    answer = send("POST", "links", json.dumps(valid | {field: value}).encode())
+    if answer.status >= 400 and field != "type":
+        assert answer.error["param"] == field
 
 
 @pytest.mark.parametrize("field", ["chain", "token"])
@@ -199,5 +244,7 @@ def test_random_authorization_is_401(send: Send, value: str) -> None:
 
 
 def test_the_fuzzer_reaches_every_route_there_is() -> None:
-    assert set(POSTS) == {"checkouts", "checkouts/<str:checkout_id>/options"}
-    assert {"checkouts", "chains", "events"} < set(READS)
+    posts = {route for method, route in WRITES if method == "POST"}
+    assert {"checkouts", "checkouts/<str:checkout_id>/options", "links"} < posts
+    assert ("PATCH", "links/<str:link_id>/status") in WRITES
+    assert {"checkouts", "chains", "events", "links"} < set(READS)

@@ -11,6 +11,7 @@ from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.routes import api_views, operations
+from tests.links.factories import make_paid_invoice
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
@@ -111,6 +112,114 @@ def plain(path: str) -> Callable[[ApiClient], Answer]:
     return lambda client: client.send("POST", path, b"x", content_type="text/plain")
 
 
+LINK = "/links/{link_id}"
+TEMPLATE = "/link_templates/{template_id}"
+NEW_LINK = {"title": "Tea", "amount": "25.00"}
+Send = Callable[[ApiClient], Answer]
+
+
+def make_link(client: ApiClient) -> str:
+    answer = client.post("/links", NEW_LINK | {"metadata": {"a": 1}})
+    return f"/links/{answer.body['id']}"
+
+
+def make_template(client: ApiClient) -> str:
+    return f"/link_templates/{client.post('/link_templates', NEW_LINK).body['id']}"
+
+
+def on_link(method: str, rest: str = "", body: Any = None) -> Send:
+    return lambda client: client.send(method, make_link(client) + rest, body)
+
+
+def on_template(method: str) -> Send:
+    return lambda client: client.send(method, make_template(client))
+
+
+def list_after(make: Callable[[ApiClient], str], path: str) -> Send:
+    def send(client: ApiClient) -> Answer:
+        make(client)
+        answer = client.get(path)
+        assert answer.body["data"]
+        return answer
+
+    return send
+
+
+def reprice_a_paid_invoice(client: ApiClient) -> Answer:
+    assert client.merchant is not None
+    link = make_paid_invoice(client.merchant, mode=Mode.LIVE)
+    return client.send("PATCH", f"/links/{link.public_id}", {"amount": "26.00"})
+
+
+def refusals(method: str, path: str, route: str, limit: int) -> dict[Case, Send]:
+    """What every route does with a request it does not take, for a body that is no link's."""
+    case = method.lower(), route
+    found: dict[Case, Send] = {
+        (*case, 401): nobody(method, path),
+        (*case, 429): limited(method, path, limit),
+    }
+    if "{" in route:
+        found[*case, 404] = lambda client: client.send(method, path, b"{}")
+    return found
+
+
+def body_refusals(
+    method: str, route: str, make: Callable[[ApiClient], str]
+) -> dict[Case, Send]:
+    case = method.lower(), route
+    return {
+        (*case, 400): lambda client: client.send(method, make(client), {"title": 1}),
+        (*case, 413): lambda client: client.send(
+            method, make(client), b" " * (256 * 1024 + 1)
+        ),
+        (*case, 415): lambda client: client.send(
+            method, make(client), b"x", content_type="text/plain"
+        ),
+    }
+
+
+LINKS: dict[Case, Send] = {
+    ("post", "/links", 201): lambda client: client.post("/links", NEW_LINK),
+    ("post", "/links", 404): lambda client: client.post(
+        "/links", NEW_LINK | {"template": "ltp_nobodys"}
+    ),
+    **refusals("POST", "/links", "/links", 60),
+    **body_refusals("POST", "/links", lambda client: "/links"),
+    ("get", "/links", 200): list_after(make_link, "/links"),
+    ("get", "/links", 400): lambda client: client.get("/links", {"limit": 0}),
+    **refusals("GET", "/links", "/links", 120),
+    ("get", LINK, 200): on_link("GET"),
+    **refusals("GET", "/links/x", LINK, 120),
+    ("patch", LINK, 200): on_link("PATCH", body={"title": "Coffee"}),
+    ("patch", LINK, 409): reprice_a_paid_invoice,
+    **refusals("PATCH", "/links/x", LINK, 60),
+    **body_refusals("PATCH", LINK, make_link),
+    ("patch", LINK + "/status", 200): on_link("PATCH", "/status", {"status": "paused"}),
+    **refusals("PATCH", "/links/x/status", LINK + "/status", 60),
+    **body_refusals(
+        "PATCH", LINK + "/status", lambda client: make_link(client) + "/status"
+    ),
+    ("get", LINK + "/qr.svg", 200): on_link("GET", "/qr.svg"),
+    **refusals("GET", "/links/x/qr.svg", LINK + "/qr.svg", 120),
+    ("get", LINK + "/qr.png", 200): on_link("GET", "/qr.png"),
+    **refusals("GET", "/links/x/qr.png", LINK + "/qr.png", 120),
+    ("post", "/link_templates", 201): lambda client: client.post(
+        "/link_templates", NEW_LINK
+    ),
+    **refusals("POST", "/link_templates", "/link_templates", 60),
+    **body_refusals("POST", "/link_templates", lambda client: "/link_templates"),
+    ("get", "/link_templates", 200): list_after(make_template, "/link_templates"),
+    ("get", "/link_templates", 400): lambda client: client.get(
+        "/link_templates", {"offset": -1}
+    ),
+    **refusals("GET", "/link_templates", "/link_templates", 120),
+    ("get", TEMPLATE, 200): on_template("GET"),
+    **refusals("GET", "/link_templates/x", TEMPLATE, 120),
+    ("delete", TEMPLATE, 200): on_template("DELETE"),
+    **refusals("DELETE", "/link_templates/x", TEMPLATE, 60),
+}
+
+
 PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", "/checkouts", 201): lambda client: client.create(),
     ("post", "/checkouts", 200): repeat,
@@ -142,6 +251,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("get", "/events", 400): lambda client: client.get("/events", {"after": "x"}),
     ("get", "/events", 401): nobody("GET", "/events"),
     ("get", "/events", 429): limited("GET", "/events", 60),
+    **LINKS,
 }
 
 
@@ -164,7 +274,12 @@ def test_what_comes_back_is_what_the_document_says(
     assert answer.status == status
     operation = document["paths"]["/api/v1" + path][method]
     content = operation["responses"][str(status)]["content"]
-    validator_of(document, content["application/json"]["schema"]).validate(answer.body)
+    media_type = answer.headers["Content-Type"]
+    if media_type == "application/json":
+        schema = content[media_type]["schema"]
+        validator_of(document, schema).validate(answer.body)
+    else:
+        assert list(content) == [media_type]
 
 
 def validator_of(document: Document, schema: Document) -> Draft202012Validator:

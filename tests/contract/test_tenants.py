@@ -13,17 +13,22 @@ from accounts.states import Mode
 from gateway.core.api import RouteMissing
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
-from tests.contract.routes import api_views, operations
+from tests.contract.routes import api_views, operations, path_of
 
 pytestmark = pytest.mark.django_db
 
 
 @dataclass
 class Owned:
-    """What the owner of a live checkout has, for strangers to look for."""
+    """What an owner has in live mode, for strangers to look for: ids by the names routes have for them, and all secrets."""
 
-    checkout_id: str
+    ids: dict[str, str]
     secrets: list[str]
+
+    @property
+    def checkout_id(self) -> str:
+        """The checkout's id."""
+        return self.ids["checkout_id"]
 
 
 def not_found(answer: Answer, owned: Owned) -> None:
@@ -60,6 +65,17 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
         not_found,
         {"chain": "base", "token": "USDC"},
     ),
+    ("POST", "links"): (own_new_one, {"title": "Tea", "amount": "25.00"}),
+    ("GET", "links"): (none_of_theirs, None),
+    ("GET", "links/<str:link_id>"): (not_found, None),
+    ("PATCH", "links/<str:link_id>"): (not_found, {"title": "Mine now"}),
+    ("PATCH", "links/<str:link_id>/status"): (not_found, {"status": "archived"}),
+    ("GET", "links/<str:link_id>/qr.svg"): (not_found, None),
+    ("GET", "links/<str:link_id>/qr.png"): (not_found, None),
+    ("POST", "link_templates"): (own_new_one, {"title": "Tea"}),
+    ("GET", "link_templates"): (none_of_theirs, None),
+    ("GET", "link_templates/<str:template_id>"): (not_found, None),
+    ("DELETE", "link_templates/<str:template_id>"): (not_found, None),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
@@ -79,8 +95,7 @@ def test_the_walk_over_the_url_conf_sees_the_routes_there_are() -> None:
 def test_every_route_but_the_public_ones_needs_a_key() -> None:
     public_routes = {"chains", "openapi.json"}
     for method, route in operations():
-        path = "/" + route.replace("<str:checkout_id>", "x")
-        answer = ApiClient().send(method, path, b"{}")
+        answer = ApiClient().send(method, path_of(route), b"{}")
         if route in public_routes:
             assert answer.status == 200
         else:
@@ -89,7 +104,7 @@ def test_every_route_but_the_public_ones_needs_a_key() -> None:
 
 @pytest.fixture
 def owned(seller: ApiClient) -> Owned:
-    """A completed live checkout with everything on it that could leak."""
+    """A completed live checkout, a link and a template, with everything on them that could leak."""
     fields = {
         "order_ref": "order-1",
         "customer_ref": "customer-of-the-owner",
@@ -99,10 +114,25 @@ def owned(seller: ApiClient) -> Owned:
     }
     checkout = seller.created(**fields)
     transfer = pay(checkout["id"])
-    code = checkout["checkout_url"].rpartition("/")[2]
+    link, template = (
+        seller.post(path, fields | {"title": "title-of-the-owner", "amount": "25"}).body
+        for path in ("/links", "/link_templates")
+    )
+    ids = {
+        "checkout_id": checkout["id"],
+        "link_id": link["id"],
+        "template_id": template["id"],
+    }
+    codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
     return Owned(
-        checkout["id"],
-        [checkout["id"], code, transfer.tx_hash, transfer.sender, "of-the-owner"],
+        ids,
+        [
+            *ids.values(),
+            *codes,
+            transfer.tx_hash,
+            transfer.sender,
+            "of-the-owner",
+        ],
     )
 
 
@@ -122,12 +152,11 @@ def test_strangers_see_nothing_of_it_on_any_route(
     owned: Owned, stranger: ApiClient, method: str, route: str
 ) -> None:
     decision, body = DECISIONS[method, route]
-    path = "/" + route.replace("<str:checkout_id>", owned.checkout_id)
-    answer = stranger.send(method, path, body)
+    answer = stranger.send(method, path_of(route, owned.ids), body)
     decision(answer, owned)
-    leaked = [secret for secret in owned.secrets if secret.encode() in answer.raw]
+    leaked = {secret for secret in owned.secrets if secret.encode() in answer.raw}
     # A 404 may repeat the id that was asked for, and nothing else.
-    assert leaked in ([], [owned.checkout_id] if answer.status == 404 else [])
+    assert leaked <= (set(owned.ids.values()) if answer.status == 404 else set())
 
 
 @pytest.mark.parametrize(
@@ -145,6 +174,9 @@ def test_no_filter_opens_anothers_lists(
 ) -> None:
     for path in ("/checkouts", "/events"):
         none_of_theirs(stranger.get(path, query), owned)
+    of_links = query | ({"status": "active"} if "status" in query else {})
+    for path in ("/links", "/link_templates"):
+        none_of_theirs(stranger.get(path, of_links), owned)
     none_of_theirs(stranger.get("/events", {"checkout_id": owned.checkout_id}), owned)
 
 

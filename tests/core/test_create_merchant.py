@@ -50,6 +50,16 @@ def test_a_merchant_can_take_payments_after_one_command():
     assert "correct horse" not in printed
 
 
+def test_buyers_may_not_retry_unless_it_is_said():
+    create()
+    assert not Merchant.objects.get().buyers_may_retry
+
+
+def test_buyers_may_retry_where_the_command_says_so():
+    create("--buyers-may-retry")
+    assert Merchant.objects.get().buyers_may_retry
+
+
 @pytest.mark.parametrize("wallet", ["base=0x123", "nowhere=0x123", "base"])
 def test_a_bad_wallet_creates_nothing_at_all(wallet):
     with pytest.raises(CommandError):

@@ -38,6 +38,11 @@ class Command(BaseCommand):
             help="where money on a chain ends up, e.g. base=0x…; may be given several times",
         )
         parser.add_argument("--webhook-url", default="", help="where events go")
+        parser.add_argument(
+            "--buyers-may-retry",
+            action="store_true",
+            help="let the buyer of an expired checkout make a fresh one at the same price",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create everything, or nothing."""
@@ -58,6 +63,9 @@ class Command(BaseCommand):
             )
         owner = User.objects.create_user(options["owner"], password)
         merchant = accounts.create_merchant(name=options["name"], owner=owner, now=now)
+        accounts.let_buyers_retry(
+            merchant, allowed=options["buyers_may_retry"], now=now, actor=owner
+        )
         for wallet in options["wallet"]:
             chain, _, address = wallet.partition("=")
             set_receiving_wallet(

@@ -1,0 +1,33 @@
+"""Asking the database and Valkey from an event loop: in threads of their own, so that nothing waits but the asker."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from django.db import close_old_connections
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Desk:
+    """A thread with a connection of its own, which takes questions one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def ask(
+        self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the question's answer. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        call = partial(question, *args, **kwargs)
+        return await loop.run_in_executor(self._thread, _with_connection, call)
+
+
+def _with_connection(call: Callable[[], T]) -> T:
+    # No request begins or ends here, which is when Django lets go of connections that broke.
+    close_old_connections()
+    return call()

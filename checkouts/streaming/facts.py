@@ -1,0 +1,108 @@
+"""What an open page depends on, read for many pages at once. Runs in threads beside the event loop, never in it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+from django.db import connection
+from django.utils import timezone
+
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.states import FINAL, CheckoutStatus
+from wallets.networks import chain_spec
+from wallets.selectors import chain_statuses
+from wallets.states import ChainStatus, TransferState
+
+_FACTS = """
+    SELECT c.id, c.mode, c.status, c.exception, c.amount_received::text, c.expires_at,
+           ARRAY(SELECT jsonb_object_keys(c.offers)),
+           (SELECT max(r.id) FROM checkouts_amountreservation r
+            WHERE r.checkout_id = c.id AND r.released_at IS NULL),
+           (SELECT json_agg(json_build_array(t.id, t.state, t.chain, k.head - t.block_height + 1) ORDER BY t.id)::text
+            FROM checkouts_payment p
+            JOIN wallets_transfer t ON t.id = p.transfer_id
+            LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+            WHERE p.checkout_id = c.id)
+    FROM checkouts_checkout c
+    WHERE c.id = ANY(%s::bigint[])
+"""
+_TAKES_MONEY = {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
+
+
+class SeenTransfer(NamedTuple):
+    """A credited transfer; its confirmations count up to those required, for no page shows more."""
+
+    id: int
+    state: str
+    confirmations: int
+    required: int
+
+
+class PageFacts(NamedTuple):
+    """Everything that changes by itself on a page. Equal facts show the same page, whatever its buyer has chosen."""
+
+    status: CheckoutStatus
+    exception: str
+    received: str
+    is_over: bool
+    reservation: int | None
+    transfers: tuple[SeenTransfer, ...]
+    chains: tuple[tuple[str, ChainStatus], ...]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the page changes no more."""
+        return self.status in FINAL
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether each new block may change it."""
+        return any(
+            transfer.state == TransferState.DETECTED
+            and transfer.confirmations < transfer.required
+            for transfer in self.transfers
+        )
+
+
+def find_page(code: str) -> tuple[int, bool] | None:
+    """Return a checkout's id and whether it is final; None for a code that names none."""
+    rows = Checkout.objects.filter(code=code).values_list("pk", "status")
+    return next(((pk, status in FINAL) for pk, status in rows), None)
+
+
+def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
+    """Return the facts of these checkouts as they are now, by id. Raises DatabaseError."""
+    now = timezone.now()
+    statuses = chain_statuses(now=now)
+    with connection.cursor() as cursor:
+        cursor.execute(_FACTS, [list(checkout_ids)])
+        return {row[0]: _facts(row, statuses, now) for row in cursor}
+
+
+def _facts(
+    row: tuple[Any, ...], statuses: dict[str, ChainStatus], now: datetime
+) -> PageFacts:
+    _, mode, status, exception, received, expires_at, offered, reservation, seen = row
+    # Simulated money moves whatever the chains do.
+    depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
+    return PageFacts(
+        status=CheckoutStatus(status),
+        exception=exception,
+        received=received,
+        is_over=now >= expires_at,
+        reservation=reservation,
+        transfers=tuple(_seen(*one) for one in orjson.loads(seen or b"[]")),
+        chains=tuple(
+            (chain, statuses.get(chain, ChainStatus.OK)) for chain in sorted(offered)
+        )
+        if depends_on_chains
+        else (),
+    )
+
+
+def _seen(transfer_id: int, state: str, chain: str, count: int | None) -> SeenTransfer:
+    required = chain_spec(chain).confirmations
+    counted = min(max(count or 0, 0), required)
+    return SeenTransfer(transfer_id, state, counted, required)
