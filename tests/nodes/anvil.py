@@ -1,6 +1,5 @@
 """A real EVM node on loopback: anvil, from the npm package named in package.json."""
 
-import http.client
 import json
 import os
 import platform
@@ -12,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
 from tests.nodes.errors import NodeError, NodeMissingError, NodeStartError
+from tests.nodes.process import JsonRpcNode
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
-STOP_SECONDS = 20.0
 RECEIPT_SECONDS = 30.0
 POLL_SECONDS = 0.002
 GAS = 1_000_000
@@ -51,7 +49,7 @@ def anvil_binary() -> Path:
     return binary
 
 
-class Anvil:
+class Anvil(JsonRpcNode):
     """One chain. Use it as a context manager, or call start and stop.
 
     `state` is a file that carries the chain from one start to the next: loaded at start, written every
@@ -69,27 +67,14 @@ class Anvil:
         block_time: float | None = None,
         extra: Sequence[str] = (),
     ) -> None:
+        super().__init__(port)
         self.chain_id = chain_id
-        self.port = port or 0
         self.accounts: list[FundedAccount] = []
         self.automine = block_time is None
         self._state = state
         self._state_interval = state_interval
         self._block_time = block_time
         self._extra = tuple(extra)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        """Where the node answers JSON-RPC over HTTP, and over WebSocket with ws:// instead."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        """The process id. Raises NodeStartError when the node does not run."""
-        if self._process is None:
-            raise NodeStartError("The node is not running.")
-        return self._process.pid
 
     def start(self) -> Self:
         """Start the node and return once it answers. Raises NodeMissingError or NodeStartError."""
@@ -106,48 +91,6 @@ class Anvil:
                 self.stop()
                 raise
         return self
-
-    def stop(self) -> None:
-        """Stop this node's own process, which writes its state first. Does nothing when it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def call(self, method: str, params: list[Any]) -> Any:
-        """Ask the node. Raises NodeError with its answer when that is an error."""
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            headers = {"Content-Type": "application/json"}
-            connection.request("POST", "/", json.dumps(request), headers)
-            answer = json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
-        if "error" in answer:
-            error = answer["error"]
-            raise NodeError(error["code"], error["message"], error.get("data"))
-        return answer["result"]
-
-    def rpc(self, method: str, *params: Any) -> Any:
-        """Ask the node, with the parameters as arguments. Raises NodeError."""
-        return self.call(method, list(params))
 
     def block_number(self) -> int:
         """The height of the newest block."""

@@ -22,6 +22,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.models import Transfer
 from wallets.states import TransferState
 from wallets.watching.ingest import BEFORE_GENESIS
+from wallets.watching.recorded import as_told
 
 log = structlog.get_logger(__name__)
 
@@ -120,7 +121,9 @@ class AccountForks:
 
     def _lost(self, missing: Sequence[Transfer]) -> list[Transfer]:
         finalized = self._adapter.finalized()
-        answers = self._adapter.lost([_as_told(one) for one in missing])
+        answers = self._adapter.lost(
+            [as_told(one, self._spec.family) for one in missing]
+        )
         pairs = list(zip(missing, answers, strict=True))
         self._settled |= {
             one.pk
@@ -167,21 +170,3 @@ def _name(transfer: TokenTransfer | Transfer) -> _Name:
 def _key(transfer: Transfer) -> bytes:
     assert transfer.wallet is not None, "only accounts are read here"  # noqa: S101
     return bytes(transfer.wallet.key)
-
-
-def _as_told(transfer: Transfer) -> TokenTransfer:
-    return TokenTransfer(
-        chain=transfer.chain,
-        tx_hash=transfer.tx_hash,
-        position=transfer.position,
-        token=transfer.token,
-        token_address=transfer.token_address,
-        units=int(transfer.units),
-        sender=transfer.sender,
-        recipient_key=_key(transfer),
-        recipient=transfer.recipient,
-        block_height=transfer.block_height,
-        block_hash=transfer.block_hash,
-        block_time=transfer.block_time,
-        labels=tuple(transfer.labels),
-    )

@@ -13,16 +13,16 @@ import structlog
 from django.db import connection, transaction
 
 from accounts.states import Mode
-from wallets.addresses import address_key
 from wallets.bells import ring_after_commit
 from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.base import ChainError, TokenTransfer
+from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainSpec
 from wallets.models import Transfer
 from wallets.reconciling.differences import note_differences
 from wallets.reconciling.sources import Witness, witnesses
 from wallets.states import DifferenceKind, TransferState
 from wallets.watching.leases import is_held
+from wallets.watching.recorded import as_told
 
 log = structlog.get_logger(__name__)
 
@@ -114,7 +114,7 @@ class LargeAmounts:
     ) -> list[Transfer]:
         if not transfers:
             return []
-        asked = [_as_told(one, self._spec) for one in transfers]
+        asked = [as_told(one, self._spec.family) for one in transfers]
         try:
             answers = witness.adapter.witness(asked) or []
         except ChainError as error:
@@ -162,21 +162,3 @@ _CONFIRM = """
     FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS vouched(id, block_hash)
     WHERE t.id = vouched.id AND t.block_hash = vouched.block_hash AND t.state = 'detected'
 """
-
-
-def _as_told(transfer: Transfer, spec: ChainSpec) -> TokenTransfer:
-    return TokenTransfer(
-        chain=transfer.chain,
-        tx_hash=transfer.tx_hash,
-        position=transfer.position,
-        token=transfer.token,
-        token_address=transfer.token_address,
-        units=int(transfer.units),
-        sender=transfer.sender,
-        recipient_key=address_key(transfer.recipient, family=spec.family),
-        recipient=transfer.recipient,
-        block_height=transfer.block_height,
-        block_hash=transfer.block_hash,
-        block_time=transfer.block_time,
-        labels=tuple(transfer.labels),
-    )

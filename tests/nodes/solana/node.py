@@ -1,16 +1,13 @@
 """A Solana node as a process, and what tests and the demo do on it."""
 
 import base64
-import http.client
-import json
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
@@ -21,11 +18,11 @@ from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
 from tests.nodes.errors import NodeError, NodeStartError
+from tests.nodes.process import JsonRpcNode
 from tests.nodes.solana import programs
 from tests.nodes.solana.programs import TOKEN, TOKEN_2022
 
 ROOT: Final = Path(__file__).resolve().parents[3]
-STOP_SECONDS: Final = 20.0
 USDC: Final = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
 """Where USDC is on the main network, and on a local one."""
 
@@ -55,28 +52,15 @@ class Format:
 LEGACY: Final = Format()
 
 
-class SolanaNode:
+class SolanaNode(JsonRpcNode):
     """One chain. Use it as a context manager, or call start and stop. Port None lets the system choose a free one.
 
     `payer` is rich in SOL and has a million USDC; it is also who may mint every token made here.
     """
 
     def __init__(self, *, port: int | None = None) -> None:
-        self.port = port or 0
+        super().__init__(port)
         self.payer = Keypair.from_seed(b"the payer of the Florin tests...")
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        """Where the node answers JSON-RPC over HTTP."""
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        """The process id. Raises NodeStartError when the node does not run."""
-        if self._process is None:
-            raise NodeStartError("The node is not running.")
-        return self._process.pid
 
     def command(self) -> list[str]:
         """The arguments the node is started with, for whoever runs the process instead of `start`."""
@@ -100,44 +84,6 @@ class SolanaNode:
         self.port = int(found[1])
         self.prepare()
         return self
-
-    def stop(self) -> None:
-        """Stop this node's own process. Does nothing when it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def rpc(self, method: str, *params: Any) -> Any:
-        """Ask the node. Raises NodeError with its answer when that is an error."""
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            headers = {"Content-Type": "application/json"}
-            connection.request("POST", "/", json.dumps(request), headers)
-            answer = json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
-        if "error" in answer:
-            error = answer["error"]
-            raise NodeError(error["code"], error["message"], error.get("data"))
-        return answer["result"]
 
     def prepare(self) -> None:
         """Make USDC and fund the payer, where that has not been done."""

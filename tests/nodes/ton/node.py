@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 from urllib.parse import urlencode
 
 from tonsdk.contract.token.ft import JettonMinter, JettonWallet
 
 from tests.nodes.errors import NodeError, NodeMissingError, NodeStartError
+from tests.nodes.process import NodeProcess
 from tests.nodes.ton.messages import (
     NANOTONS,
     Envelope,
@@ -35,7 +35,6 @@ FOLDER = Path(__file__).resolve().parent
 SANDBOX = FOLDER.parents[2] / "node_modules" / "@ton" / "sandbox"
 API = "/api/v3"
 START_SECONDS = 30.0
-STOP_SECONDS = 10.0
 POLL_SECONDS = 0.005
 PAYER_NANOTONS = 10_000 * NANOTONS
 PAYER_UNITS = 10**12
@@ -54,7 +53,7 @@ def node_command() -> list[str]:
     return [program, str(FOLDER / "node.mjs")]
 
 
-class TonNode:
+class TonNode(NodeProcess):
     """One chain. Use it as a context manager, or call start and stop.
 
     `usdt` is the master of its USDT, `fake` that of a jetton which claims the same name, `payer` a wallet with a million of
@@ -62,24 +61,16 @@ class TonNode:
     """
 
     def __init__(self, *, port: int | None = None) -> None:
-        self.port = port or 0
+        super().__init__(port)
         self.payer = TonWallet(PAYER_SEED)
         self.usdt = ""
         self.fake = ""
-        self._process: subprocess.Popen[bytes] | None = None
         self._query_id = 0
 
     @property
     def url(self) -> str:
         """Where it answers as toncenter does: the address to configure."""
         return f"http://127.0.0.1:{self.port}{API}"
-
-    @property
-    def pid(self) -> int:
-        """The process id. Raises NodeStartError when the node does not run."""
-        if self._process is None:
-            raise NodeStartError("The node is not running.")
-        return self._process.pid
 
     def command(self) -> list[str]:
         """The arguments the node is started with, for whoever runs the process instead of `start`."""
@@ -117,29 +108,6 @@ class TonNode:
     def reset(self) -> None:
         """Undo everything since `mark`: transactions, faults, the clock. Block numbers go on."""
         self._control("reset")
-
-    def stop(self) -> None:
-        """Stop this node's own process. Does nothing when it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def get(self, path: str, **query: Any) -> Any:
         """Ask what toncenter is asked, lists repeated. Raises NodeError with the HTTP status of a refusal."""
