@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any, Protocol
 
 import orjson
@@ -243,3 +244,23 @@ def test_only_the_accounts_that_are_read_are_compared(books: Books) -> None:
         books.reconciler.tick(now=timezone.now())
     # Which chain it serves is asked, and nothing else.
     assert books.second.requests - before <= 2
+
+
+def test_an_account_that_waited_for_its_turn_is_compared_from_the_last_one_on(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books.compare()
+    monkeypatch.setattr("wallets.reconciling.comparing.SPAN", timedelta(0))
+    hidden = books.pay(23, hidden=True)
+    assert hidden not in recorded()
+    books.compare()
+    assert recorded() == {hidden: 23}
+
+
+def test_nothing_older_than_the_span_is_compared_in_the_first_turn(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wallets.reconciling.comparing.SPAN", timedelta(0))
+    books.pay(23, hidden=True)
+    books.compare()
+    assert recorded() == {}

@@ -4,7 +4,7 @@ What a source knows and we do not is recorded like any transfer. What we know an
 operator and stays. Only final blocks are compared, and only with a source that has the same block at their end.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -33,6 +33,11 @@ from wallets.watching.reorgs import stored_hash
 
 SPAN: Final = timedelta(hours=1)
 """How far back every pass looks."""
+
+LONGEST_SPAN: Final = timedelta(days=1)
+"""How far back an account is looked at that had to wait for its turn."""
+
+_OVERLAP: Final = timedelta(minutes=10)
 
 
 _COMPARED_FIELDS: Final = (
@@ -154,12 +159,13 @@ def compare_accounts(
     node: AccountNode,
     *,
     keys: Collection[bytes],
+    last_turns: Mapping[bytes, datetime],
     owner: str,
     now: datetime,
 ) -> Compared:
     """Compare some accounts' last hour with one node's, each up to where it was read and final.
 
-    Raises ChainError, LeaseLostError.
+    An account whose last turn with this node is longer ago is compared from a little before that. Raises ChainError, LeaseLostError.
     """
     rows = AccountCursor.objects.filter(
         chain=spec.name, key__in=list(keys), height__isnull=False
@@ -169,7 +175,10 @@ def compare_accounts(
         return Compared()
     begun = ChainCursor.objects.get(chain=spec.name).first_height or 0
     head, final = node.adapter.head(), node.adapter.finalized()
-    accounts = [_an_hour_ago(spec, cursor, now) for cursor in cursors]
+    accounts = [
+        _some_time_ago(spec, cursor, last_turns.get(bytes(cursor.key)), now)
+        for cursor in cursors
+    ]
     readings = node.adapter.read_accounts(accounts, head=head)
     found = []
     for cursor, account, reading in zip(cursors, accounts, readings, strict=True):
@@ -186,13 +195,17 @@ def compare_accounts(
     return Compared(sum(c.missed for c in found), sum(c.unknown for c in found))
 
 
-def _an_hour_ago(spec: ChainSpec, cursor: AccountCursor, now: datetime) -> Account:
-    blocks = int(SPAN.total_seconds() / spec.block_seconds)
+def _some_time_ago(
+    spec: ChainSpec, cursor: AccountCursor, last_turn: datetime | None, now: datetime
+) -> Account:
+    since_last = now - last_turn + _OVERLAP if last_turn is not None else SPAN
+    span = min(max(SPAN, since_last), LONGEST_SPAN)
+    blocks = int(span.total_seconds() / spec.block_seconds)
     return Account(
         key=bytes(cursor.key),
         address=cursor.address,
         height=max((cursor.height or 0) - blocks, 0),
-        time=(cursor.height_time or now) - SPAN,
+        time=(cursor.height_time or now) - span,
     )
 
 

@@ -92,6 +92,8 @@ class Reconciler:
         self._block_nodes = [] if self._reads_accounts else block_nodes(spec)
         self._ledgers = ledgers(spec)
         self._turns = Turns(spec.name)
+        # By node: when each account was last compared with it.
+        self._account_turns: dict[str, dict[bytes, datetime]] = {}
         self._read_through: dict[str, int | None] = {}
         self._started = clock()
         self._due: float | None = None
@@ -257,7 +259,12 @@ class Reconciler:
     def _ask_accounts(
         self, node: AccountNode, keys: Sequence[bytes], now: datetime
     ) -> Compared:
-        return compare_accounts(self._spec, node, keys=keys, owner=self._owner, now=now)
+        turns = self._account_turns.setdefault(node.label, {})
+        found = compare_accounts(
+            self._spec, node, keys=keys, last_turns=turns, owner=self._owner, now=now
+        )
+        turns |= dict.fromkeys(keys, now)
+        return found
 
 
 def _parts(keys: list[bytes], size: int) -> Iterator[list[bytes]]:
