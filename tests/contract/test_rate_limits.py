@@ -227,4 +227,5 @@ def test_a_store_that_refuses_connections_stops_no_payment(
         assert {tester.create().status for _ in range(61)} == {201}
     finally:
         valkey.client.cache_clear()
-    assert valkey.UNAVAILABLE._value.get() == before + 61
+    # Asked once a second as well: which prices have no exact amount left.
+    assert valkey.UNAVAILABLE._value.get() >= before + 61

@@ -8,6 +8,7 @@ from tests.nodes.anvil import Anvil, FundedAccount
 from tests.nodes.local_chain import payer
 from tests.nodes.tron import USDT, TronNode
 from tests.nodes.tron.addresses import to_base58, to_hex
+from tests.wallets import paying
 from tests.wallets.contract.labs import BlockLab, Wallet
 from tests.wallets.evmkin import spec_of
 from wallets.chains.base import BlockRef
@@ -49,20 +50,20 @@ class EvmLab(BlockLab):
     def pay(self, *payments: tuple[Wallet, int]) -> None:
         pays = [(wallet.secret.address, units) for wallet, units in payments]
         if len(pays) == 1:
-            tokens.transfer(self.anvil, payer(self.anvil), self.token, *pays[0])
+            paying.transfer(self.anvil, payer(self.anvil), self.token, *pays[0])
         else:
-            tokens.transfer_many(self.anvil, payer(self.anvil), self.token, pays)
+            paying.transfer_many(self.anvil, payer(self.anvil), self.token, pays)
 
     def pay_huge(self, wallet: Wallet) -> None:
         rich = payer(self.anvil)
-        tokens.mint(self.anvil, self.token, rich.address, self.huge_units)
+        paying.mint(self.anvil, self.token, rich.address, self.huge_units)
         self.pay((wallet, self.huge_units))
 
     def pay_fake(self, wallet: Wallet, units: int) -> None:
         fake = tokens.deploy_token(self.anvil, self.symbol, salt=tokens.FAKE)
         rich = payer(self.anvil)
-        tokens.mint(self.anvil, fake, rich.address, units)
-        tokens.transfer(self.anvil, rich, fake, wallet.secret.address, units)
+        paying.mint(self.anvil, fake, rich.address, units)
+        paying.transfer(self.anvil, rich, fake, wallet.secret.address, units)
 
     def fail_to_pay(self, wallet: Wallet, units: int) -> None:
         pauper = self.create_wallet().secret
@@ -73,11 +74,14 @@ class EvmLab(BlockLab):
     def approve(self, wallet: Wallet, units: int) -> None:
         signature = "approve(address,uint256)"
         to = wallet.secret.address
-        tokens.execute(self.anvil, payer(self.anvil), self.token, signature, to, units)
+        sent = tokens.execute(
+            self.anvil, payer(self.anvil), self.token, signature, to, units
+        )
+        self.anvil.receipt(sent)
 
     def pay_oneself(self, wallet: Wallet, units: int) -> None:
         account = wallet.secret
-        tokens.transfer(self.anvil, account, self.token, account.address, units)
+        paying.transfer(self.anvil, account, self.token, account.address, units)
 
     def wait(self, blocks: int) -> None:
         self.anvil.mine(blocks)
