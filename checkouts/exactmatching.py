@@ -287,21 +287,27 @@ def _by_tolerance(field: _Field) -> Verdict | None:
 
 
 def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
-    """Doubt a choice by price where the digits below a cent are another's, whose payment may have come short of a round fee."""
+    """Doubt a choice by price where the digits below a cent are another's, whose payment may have come short of a round fee.
+
+    They may be those of the chosen one as well: two prices can have the same suffix.
+    """
     suffix = field.transfer.units % CENT_UNITS
-    if not suffix or any(r.suffix == suffix for r in field.held(chosen)):
+    if not suffix:
         return None
     short = [
         candidate
         for candidate in (*field.live, *field.rivals)
-        if _falls_short(field, candidate, suffix)
+        if candidate is not chosen and _falls_short(field, candidate, suffix)
     ]
     if not short:
         return None
     passed = [PassedOver(c, "it has these digits, but a higher price") for c in short]
     return _ambiguous(
         "near the price of one checkout, with the digits below a cent of another",
-        [PassedOver(chosen, "its digits are others"), *passed],
+        [
+            PassedOver(chosen, "its price is near, but others have these digits"),
+            *passed,
+        ],
     )
 
 

@@ -275,6 +275,12 @@ RULE_4 = [
         [A, candidate(2, price=NEAR, ended=5 * MINUTE, **EXPIRED)],
         reason=AMBIGUOUS,
     ),
+    Case(
+        "4 these digits are those of a higher price as well",
+        PRICE - 200_000 + 3_700,
+        [A, candidate(2, 3_700, price=HIGH)],
+        reason=AMBIGUOUS,
+    ),
     Case("4 digits of nobody", PRICE + 4_200, [A], 1),
     Case(
         "4 digits somebody else had once",
