@@ -12,6 +12,7 @@ from tests.nodes.anvil import Anvil
 from tests.nodes.fixtures import StartNode
 from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.tokens import token_address
+from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw, transfer
 from wallets.models import Block, ChainCursor, Transfer
@@ -90,7 +91,13 @@ def test_a_transaction_that_a_fork_moves_keeps_its_row_and_is_confirmed_where_it
     fork(base_node, depth, include=[(raw, depth - 1)])
     moved_to = int(base_node.receipt(before.tx_hash)["blockNumber"], 16)
     assert moved_to == before.block_height + depth - 1
-    read_all(watcher)
+
+    def is_back() -> bool:
+        # The node may show its newest block a moment after it told the receipt.
+        read_all(watcher)
+        return Transfer.objects.get().state == DETECTED
+
+    wait_until(is_back)
     after = Transfer.objects.get()
     assert (after.pk, after.state) == (before.pk, DETECTED)
     assert after.block_hash != before.block_hash
