@@ -69,6 +69,7 @@ class Anvil(JsonRpcNode):
     ) -> None:
         super().__init__(port)
         self.chain_id = chain_id
+        self.was_forked = False
         self.accounts: list[FundedAccount] = []
         self.automine = block_time is None
         self._state = state
@@ -154,10 +155,12 @@ class Anvil(JsonRpcNode):
         Their transactions are gone, but for those in `include`: pairs of a raw signed transaction and the new block
         that takes it, 0 for the first replaced one.
         """
+        self.was_forked = True
         self.rpc("anvil_reorg", depth, [list(pair) for pair in include])
 
     def shorten(self, depth: int) -> None:
         """Take the newest `depth` blocks away and put none in their place."""
+        self.was_forked = True
         self.rpc("anvil_rollback", depth)
 
     def sign(
