@@ -141,7 +141,7 @@ def _status(
 
 
 def _counts(installation: Florin) -> Iterator[str]:
-    """The kept counts behind `total` are those of the rows."""
+    """The kept counts behind `total`, and the kept days, are those of the rows."""
     kept = installation.database.rows(
         "SELECT status, sum(value) FROM checkouts_checkoutcount GROUP BY status"
     )
@@ -150,6 +150,17 @@ def _counts(installation: Florin) -> Iterator[str]:
     )
     if {status: int(n) for status, n in kept if n} != dict(counted):
         yield f"the kept counts are {kept}, the rows {counted}"
+    days = installation.database.rows(
+        "SELECT sum(created), sum(completed), sum(expired), sum(volume) FROM checkouts_dailytotal"
+    )
+    summed = installation.database.rows(
+        "SELECT count(*), count(paid_at), count(*) FILTER (WHERE status = 'expired'),"
+        " sum(amount) FILTER (WHERE paid_at IS NOT NULL) FROM checkouts_checkout"
+    )
+    if [[n or 0 for n in row] for row in days] != [
+        [n or 0 for n in row] for row in summed
+    ]:
+        yield f"the kept days add up to {days}, the rows to {summed}"
 
 
 def _events(installation: Florin) -> Iterator[str]:

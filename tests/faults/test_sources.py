@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
-from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, one_by_one
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, as_if_busy, one_by_one
 from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit
@@ -50,7 +50,7 @@ class Leaver:
         answer = ask(request)
         if request["method"] == "eth_getLogs":
             answer["result"] = [log for log in answer["result"] if self._keeps(log)]
-        return answer
+        return answer | {"result": as_if_busy(answer["result"])}
 
     def _keeps(self, log: Any) -> bool:
         with self._lock:

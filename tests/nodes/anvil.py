@@ -21,6 +21,9 @@ START_SECONDS = 30.0
 RECEIPT_SECONDS = 30.0
 POLL_SECONDS = 0.002
 GAS = 1_000_000
+# Past its usual 500 blocks anvil keeps older states on disk, and a fork from one of those begins with an empty state: our
+# contracts are gone, and payments in it move nothing. Chains that are kept run longer and are never forked.
+_STATES_IN_MEMORY = 100_000
 
 Found = TypeVar("Found")
 
@@ -69,7 +72,6 @@ class Anvil(JsonRpcNode):
     ) -> None:
         super().__init__(port)
         self.chain_id = chain_id
-        self.was_forked = False
         self.accounts: list[FundedAccount] = []
         self.automine = block_time is None
         self._state = state
@@ -155,12 +157,10 @@ class Anvil(JsonRpcNode):
         Their transactions are gone, but for those in `include`: pairs of a raw signed transaction and the new block
         that takes it, 0 for the first replaced one.
         """
-        self.was_forked = True
         self.rpc("anvil_reorg", depth, [list(pair) for pair in include])
 
     def shorten(self, depth: int) -> None:
         """Take the newest `depth` blocks away and put none in their place."""
-        self.was_forked = True
         self.rpc("anvil_rollback", depth)
 
     def sign(
@@ -235,6 +235,8 @@ class Anvil(JsonRpcNode):
         if self._state is not None:
             command += ["--state", str(self._state)]
             command += ["--state-interval", str(self._state_interval)]
+        else:
+            command += ["--prune-history", str(_STATES_IN_MEMORY)]
         return [*command, *self._extra]
 
     def prepare_state(self) -> None:

@@ -5,7 +5,6 @@ The node of a chain runs for the whole session, with the factory, USDC and USDT 
 its own.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,15 +25,11 @@ ETHEREUM, POLYGON, BASE = 1, 137, 8453
 StartNode = Callable[..., Anvil]
 
 
-MOST_LENT = 20
-
-
 class NodePool:
     """The session's nodes by chain id, started and prepared when first asked for."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, Anvil] = {}
-        self._lent: Counter[int] = Counter()
 
     @contextmanager
     def lend(self, chain_id: int) -> Iterator[Anvil]:
@@ -42,19 +37,10 @@ class NodePool:
         node = self._nodes.get(chain_id) or self._start(chain_id)
         snapshot = node.snapshot()
         yield node
-        self._lent[chain_id] += 1
         try:
             node.roll_back(snapshot)
         except (NodeError, OSError):
-            self._retire(chain_id)
-        else:
-            # After many snapshots, or a fork, anvil was seen to leave logs out of blocks that it made.
-            if node.was_forked or self._lent[chain_id] >= MOST_LENT:
-                self._retire(chain_id)
-
-    def _retire(self, chain_id: int) -> None:
-        self._nodes.pop(chain_id).stop()
-        self._lent[chain_id] = 0
+            self._nodes.pop(chain_id).stop()
 
     def stop(self) -> None:
         """Stop them all."""

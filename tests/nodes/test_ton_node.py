@@ -188,3 +188,31 @@ def test_blocks_are_found_by_their_time(ton_node: TonNode) -> None:
     [block] = ton_node.get("blocks", end_utime=time_, **query)["blocks"]
     [after] = ton_node.get("blocks", workchain=-1, seqno=block["seqno"] + 3)["blocks"]
     assert int(block["gen_utime"]) <= time_ < int(after["gen_utime"])
+
+
+def test_a_trace_is_told_whole_by_the_hash_of_any_of_its_parts(
+    ton_node: TonNode,
+) -> None:
+    wallet = ton_node.create_wallet()
+    tx_hash = ton_node.pay(wallet.address, 25)
+    [trace] = ton_node.get("traces", tx_hash=tx_hash)["traces"]
+    assert set(trace["transactions_order"]) == set(trace["transactions"])
+    assert (trace["is_incomplete"], trace["trace_info"]["trace_state"]) == (
+        False,
+        "complete",
+    )
+    first = trace["transactions"][trace["transactions_order"][0]]
+    assert first["hash"] == trace["trace_id"]
+    for name in (first["in_msg"]["hash"], first["in_msg"]["hash_norm"]):
+        [same] = ton_node.get("traces", msg_hash=name)["traces"]
+        assert same == trace
+    assert ton_node.get("traces", tx_hash="00" * 32)["traces"] == []
+
+
+def test_a_trace_that_is_in_no_block_yet_is_pending(ton_node: TonNode) -> None:
+    wallet = ton_node.create_wallet()
+    ton_node.withhold_blocks()
+    tx_hash = ton_node.pay(wallet.address, 25)
+    [trace] = ton_node.get("traces", tx_hash=tx_hash)["traces"]
+    assert trace["trace_info"]["trace_state"] == "pending"
+    assert {row["mc_block_seqno"] for row in trace["transactions"].values()} == {None}

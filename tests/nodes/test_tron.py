@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.nodes.local_chain import payer
 from tests.nodes.tron import USDT, Rules, TronNode
 from tests.nodes.tron.rules import RateLimit
 from wallets.chains.base import (
@@ -140,3 +141,16 @@ def test_only_solidified_transactions_are_known_to_the_solidity_node(
     tron_node.mine(19)
     assert grid.post("walletsolidity/gettransactioninfobyid", paid) != {}
     assert len(grid.get(path, confirmed)["data"]) == 1
+
+
+def test_a_transaction_is_known_once_it_is_in_a_block_and_has_no_nonce(
+    tron_node: TronNode,
+) -> None:
+    node, anvil = Node(tron_node.url), tron_node.anvil
+    anvil.set_automine(False)
+    sent = anvil.send(payer(anvil), to=payer(anvil).address)
+    assert node.call("eth_getTransactionByHash", [sent]) is None
+    anvil.mine()
+    anvil.set_automine(True)
+    told = node.call("eth_getTransactionByHash", [sent])
+    assert (told["hash"], told["nonce"]) == (sent, None)

@@ -7,10 +7,7 @@ from django.utils import timezone
 
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
-from tests.nodes.proxy import (
-    RpcProxy,
-    results,
-)
+from tests.nodes.proxy import RpcProxy, as_if_busy, results
 from tests.nodes.tokens import token_address
 from tests.wallets.factories import (
     address_of,
@@ -67,7 +64,7 @@ Open = Callable[..., Books]
 
 def without_logs(method: str, result: Any) -> Any:
     """Tell of no log at all."""
-    return [] if method == "eth_getLogs" else result
+    return [] if method == "eth_getLogs" else as_if_busy(result)
 
 
 LEAVES_OUT = results(without_logs)
@@ -93,6 +90,6 @@ def without(tx_hash: str) -> Callable[[Any, Any], Any]:
             told["result"] = [
                 log for log in told["result"] if log["transactionHash"] != tx_hash
             ]
-        return told
+        return told | {"result": as_if_busy(told["result"])}
 
     return answer

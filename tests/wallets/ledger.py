@@ -15,6 +15,7 @@ from wallets.chains.base import (
     AccountReading,
     BlockRef,
     ChainUnavailableError,
+    FoundTransaction,
     Head,
     TokenTransfer,
 )
@@ -134,6 +135,22 @@ class Ledger:
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         self._ask()
         return [one in self.transfers for one in transfers]
+
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        self._ask()
+        own = [one for one in self.transfers if one.tx_hash == tx_hash]
+        if not own:
+            return None
+        return FoundTransaction(
+            chain=self.chain,
+            tx_hash=tx_hash,
+            succeeded=True,
+            is_final=own[0].block_height <= self.height - self.finalized_behind,
+            block_height=own[0].block_height,
+            block_time=own[0].block_time,
+            movements=(),
+            transfers=own,
+        )
 
     def close(self) -> None:
         """Nothing is open."""

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from django.db import connection
@@ -14,10 +15,11 @@ from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_pool
+from wallets.chains.adapters import open_adapter, open_pool
 from wallets.models import Transfer
 from wallets.reconciling import process as auditing
 from wallets.reconciling.process import audit_chain
+from wallets.watching.missed import ask_again
 from wallets.watching.passes import ChainWatcher
 from wallets.watching.process import open_watcher
 
@@ -87,6 +89,29 @@ def test_it_confirms_a_large_amount_beside_the_watcher(
 ) -> None:
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))
+
+
+def test_it_reads_again_what_somebody_named_beside_the_watcher(
+    base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wallets.watching.missed._LOOK_SECONDS", 0.1)
+    tx_hash = transfer(
+        base_node, payer(base_node), USDC, address_of(make_deposit()), 25
+    )
+    base_node.mine(6)
+    read_all(audit.watcher)
+    Transfer.objects.all().delete()
+    spec = local_spec(base_node.url)
+    with closing(open_adapter(spec, open_pool(spec))) as adapter:
+        found = adapter.find(tx_hash)
+    assert found is not None
+    assert ask_again(found, now=timezone.now())
+
+    def is_back() -> bool:
+        audit.watcher.tick(now=timezone.now())
+        return Transfer.objects.filter(tx_hash=tx_hash).exists()
+
+    wait_until(is_back)
 
 
 def test_it_goes_on_after_the_database_ended_its_connection(

@@ -211,3 +211,35 @@ def test_every_node_is_asked_where_all_must_agree(pair: Pair) -> None:
     pair.second.fault = faults.drops
     with pytest.raises(ChainUnavailableError):
         pair.pool.each(height)
+
+
+def never(node: Node) -> str | None:
+    """A question that nobody knows the answer of."""
+    node.call("eth_blockNumber", [])
+    return None
+
+
+def test_what_each_node_does_not_know_is_unknown(pair: Pair) -> None:
+    assert pair.pool.first_known(never) is None
+    assert min(pair.first.requests, pair.second.requests) == 2
+
+
+def test_the_first_node_that_knows_answers_for_all(pair: Pair) -> None:
+    found = pair.pool.first_known(
+        lambda node: None if node.label == pair.first.url else node.label
+    )
+    assert found == pair.second.url
+
+
+def test_what_a_node_that_may_not_be_asked_might_know_is_not_unknown(
+    pair: Pair,
+) -> None:
+    pair.first.fault = faults.limits_rate
+    for _ in range(2):
+        with pytest.raises(ChainUnavailableError):
+            pair.pool.first_known(never)
+    asked = pair.first.requests
+    with pytest.raises(ChainUnavailableError):
+        pair.pool.first_known(never)
+    # It is not asked before the time that it named.
+    assert pair.first.requests == asked

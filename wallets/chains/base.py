@@ -99,6 +99,46 @@ class Reading:
     transfers: Sequence[TokenTransfer]
 
 
+@dataclass(frozen=True, slots=True)
+class FoundMovement:
+    """A token movement inside a transaction that somebody named by its hash.
+
+    `token` is the symbol where the contract is one the chain's spec lists, else None: anybody can make a token of any
+    name, so no other name is told. `token_address` is empty for the chain's own coin. `units` are base units of
+    whatever token it is. `position` is as in TokenTransfer, and means something for listed tokens only.
+    """
+
+    token: str | None
+    token_address: str
+    units: int
+    sender: str
+    recipient: str
+    recipient_key: bytes
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTransaction:
+    """A transaction that somebody named by its hash, in the chain's own spelling of it.
+
+    `block_height` and `block_time` are None while it waits for a block, and those of its last part where it takes several
+    blocks (TON). What waits or failed moved nothing: `movements` is empty. `transfers` are the movements that watchers
+    record, in their words: a wallet's transaction on TON makes several, each with a hash of its own.
+
+    `is_final` is by the chain's policy for such an amount. One thing that watchers wait for with large ones is not in it:
+    that a second node tells of them.
+    """
+
+    chain: str
+    tx_hash: str
+    succeeded: bool
+    is_final: bool
+    block_height: int | None
+    block_time: datetime | None
+    movements: Sequence[FoundMovement]
+    transfers: Sequence[TokenTransfer] = ()
+
+
 OursAsker = Callable[[set[bytes]], Collection[bytes]]
 """Tells which of some recipient keys are ours."""
 
@@ -146,6 +186,9 @@ class ChainAdapter(Protocol):
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         """Ask a node that is not in use which of these it knows just as they are; None where there is no second node."""
+
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its hash in the chain's own spelling; None where no node of ours knows it."""
 
     def close(self) -> None:
         """Close the connections."""

@@ -10,6 +10,7 @@ from wallets.chains import evm_decode as decode
 from wallets.chains.base import (
     BlockRef,
     ChainUnavailableError,
+    FoundTransaction,
     Head,
     MalformedAnswerError,
     OursAsker,
@@ -21,6 +22,7 @@ from wallets.chains.base import (
 from wallets.chains.batches import ask_all, ask_in_parts
 from wallets.chains.evm_decode import ToldTransfer, TransferLog
 from wallets.chains.evm_dialect import ETHEREUM, Dialect
+from wallets.chains.evm_find import Finder
 from wallets.chains.evm_questions import (
     LogsQuestion,
     by_number,
@@ -117,6 +119,17 @@ class EvmAdapter:
         """Ask a node that is not in use which of these its receipts tell just so; None where there is no second node."""
         return self._pool.second_opinion(lambda node: self._told_by(node, transfers))
 
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its hash; None where no node knows it. Raises ChainError."""
+        finder = Finder(
+            self._spec,
+            self._dialect,
+            self._tokens,
+            write=self._transfer,
+            final_through=self._final_through,
+        )
+        return self._pool.first_known(lambda node: finder.find(node, tx_hash))
+
     def blocks(self, heights: Sequence[int]) -> list[BlockRef]:
         """Return these blocks. Raises ChainUnavailableError if a node lacks one."""
         return self._pool.run(lambda node: headers(node, heights))
@@ -172,6 +185,13 @@ class EvmAdapter:
                 raise
             self._tagless[node] = self._clock() + _TAG_RETRY_SECONDS
             return self._ask_head(node)
+
+    def _final_through(self, node: Node, is_large: bool) -> int:
+        if is_large:
+            return self._ask_finalized(node)
+        block, finalized = self._ask_head(node)
+        head = Head(block=block, agreed=True, finalized=finalized)
+        return self.final_height(head, read_height=block.height)
 
     def _ask_finalized(self, node: Node) -> int:
         if not self._spec.is_local:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, NoReturn
@@ -14,6 +14,7 @@ from wallets.chains.base import (
     MalformedAnswerError,
     ReorgDuringReadError,
 )
+from wallets.chains.evm_blooms import SILENT, read_bloom
 
 TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
@@ -74,7 +75,14 @@ def _word_of(text: str) -> str:
     return text.lower()
 
 
-def block_ref(answer: Any, *, height: int | None = None) -> BlockRef:
+@dataclass(frozen=True, slots=True)
+class Header(BlockRef):
+    """A block, and the filter of its logs as `evm_blooms` reads it."""
+
+    bloom: int = field(default=SILENT, repr=False)
+
+
+def block_ref(answer: Any, *, height: int | None = None) -> Header:
     """Read a block's header. Raises ChainUnavailableError if the node has no such block, MalformedAnswerError."""
     if answer is None:
         raise ChainUnavailableError("the node does not have a block it was asked for")
@@ -85,11 +93,12 @@ def block_ref(answer: Any, *, height: int | None = None) -> BlockRef:
         _refuse("another block came than was asked for")
     if seconds > _LATEST_TIME:
         _refuse("a block is from far in the future")
-    return BlockRef(
+    return Header(
         height=number,
         hash=word(answer.get("hash")),
         parent_hash=word(answer.get("parentHash")),
         time=datetime.fromtimestamp(seconds, UTC),
+        bloom=read_bloom(answer.get("logsBloom")),
     )
 
 
@@ -133,7 +142,7 @@ def transfer_logs(
     before each address. Raises MalformedAnswerError, ReorgDuringReadError.
     """
     read = (
-        _transfer_log(log, key, paddings)
+        transfer_log(log, key, paddings=paddings)
         for key, logs in by_key.items()
         for log in logs
     )
@@ -144,9 +153,10 @@ def transfer_logs(
     ]
 
 
-def _transfer_log(
-    log: Mapping[str, Any], recipient: bytes, paddings: tuple[str, ...]
+def transfer_log(
+    log: Mapping[str, Any], recipient: bytes, *, paddings: tuple[str, ...] = (PADDING,)
 ) -> TransferLog:
+    """Read one Transfer log of three topics, whoever emitted it. Raises MalformedAnswerError, ReorgDuringReadError."""
     if log.get("removed") not in (None, False):
         raise ReorgDuringReadError("a log was removed while it was read")
     _, sender_topic, recipient_topic = log["topics"]
@@ -155,7 +165,7 @@ def _transfer_log(
     return TransferLog(
         tx_hash=word(log.get("transactionHash")),
         log_index=quantity(log.get("logIndex")),
-        token=_address_of(_text(log.get("address"), "an address is not an address")),
+        token=address(log.get("address")),
         units=int(word(log.get("data")), 16),
         sender=_address_topic(sender_topic, paddings),
         recipient=recipient,
@@ -194,12 +204,7 @@ def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
             _refuse("another receipt came than was asked for")
         if receipt["status"] != "0x1":
             _refuse("a failed transaction has logs")
-        indexes = [
-            quantity(entry["logIndex"])
-            for entry in receipt["logs"]
-            if len(entry["topics"]) == _TRANSFER_TOPICS
-            and entry["topics"][0] == TRANSFER
-        ]
+        indexes = [quantity(entry["logIndex"]) for entry in transfer_entries(receipt)]
         block_hash = word(receipt["blockHash"])
     except (KeyError, IndexError, TypeError):
         _refuse("a receipt is malformed")
@@ -207,6 +212,23 @@ def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
         _refuse("a receipt's logs are out of order")
     by_log_index = {index: position for position, index in enumerate(indexes)}
     return ReceiptPositions(block_hash=block_hash, by_log_index=by_log_index)
+
+
+def transfer_entries(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the Transfer logs of a receipt as they were told, in order. Raises KeyError, IndexError, TypeError."""
+    return [
+        entry
+        for entry in receipt["logs"]
+        if len(entry["topics"]) == _TRANSFER_TOPICS and entry["topics"][0] == TRANSFER
+    ]
+
+
+def told_logs(receipts: Any) -> list[Mapping[str, Any]]:
+    """Return the Transfer logs of a block's receipts, as they were told. Raises MalformedAnswerError."""
+    try:
+        return [entry for receipt in receipts for entry in transfer_entries(receipt)]
+    except (KeyError, IndexError, TypeError):
+        _refuse("a block's receipts are malformed")
 
 
 class ToldTransfer(NamedTuple):
@@ -242,6 +264,11 @@ def told_transfers(
         # Strangers' contracts may write what they like beside our tokens' logs.
         and (token := _address_of(_text(entry.get("address"), "no emitter"))) in tokens
     )
+
+
+def address(answer: Any) -> str:
+    """Read an address; return it as 0x and 40 digits in lower case. Raises MalformedAnswerError."""
+    return _address_of(_text(answer, "an address is not an address"))
 
 
 def _field(answer: Any, name: str) -> Any:

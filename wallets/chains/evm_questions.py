@@ -1,14 +1,15 @@
 """What is asked of EVM nodes, and how: in few requests, each of a size that the node takes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from wallets.chains import evm_decode as decode
 from wallets.chains.base import BlockRef, MalformedAnswerError
 from wallets.chains.batches import USUAL_BATCH, ask_all, ask_in_parts
+from wallets.chains.evm_blooms import SILENT, is_telling, may_hold
 from wallets.chains.evm_dialect import Dialect
 from wallets.chains.pool import SURVEY_SECONDS
-from wallets.chains.rpc import Call, Node
+from wallets.chains.rpc import Call, Node, RefusedError
 
 _MOST_TOPICS_IN_A_BATCH: Final = 5_000
 
@@ -31,6 +32,7 @@ class LogsQuestion:
         if named:
             topics += [None, named]
         self._filter: dict[str, Any] = {"address": list(tokens), "topics": topics}
+        self._tokens, self._named = frozenset(tokens), frozenset(named)
         # Without an address to watch there is nothing to ask; an empty list of alternatives would mean any.
         self.can_match = hint is None or bool(hint)
         # One place of a batch is for a block.
@@ -41,6 +43,21 @@ class LogsQuestion:
     def by_hash(self, block_hash: str) -> Call:
         """Ask for one block's transfers."""
         return "eth_getLogs", [self._filter | {"blockHash": block_hash}]
+
+    def seems_to_match(self, block: BlockRef) -> bool:
+        """Whether the block's own header speaks for a log that this asks for; it may be wrong."""
+        bloom = block.bloom if isinstance(block, decode.Header) else SILENT
+        tokens, named = self._tokens, self._named
+        return is_telling(bloom, names=len(named or tokens)) and all(
+            may_hold(bloom, items)
+            for items in (tokens, [decode.TRANSFER], named or tokens)
+        )
+
+    def matches(self, log: Mapping[str, Any]) -> bool:
+        """Whether this asks for a Transfer log, as a receipt tells it. Raises MalformedAnswerError."""
+        recipient = decode.word(log["topics"][2])
+        is_named = not self._named or recipient in self._named
+        return is_named and decode.address(log.get("address")) in self._tokens
 
     def by_range(self, first: int, last: int) -> Call:
         """Ask for the transfers of these blocks, both included."""
@@ -95,5 +112,22 @@ def logs_by_block(
         *logs, header = ask_in_parts(node, calls)
         if decode.block_ref(header, height=newest.height).hash != newest.hash:
             raise MalformedAnswerError("another block came than was asked for")
+        for block, told in zip(part, logs, strict=True):
+            if told == [] and question.seems_to_match(block):
+                _check_receipts(node, block, question)
         found += logs
     return found
+
+
+def _check_receipts(node: Node, block: BlockRef, question: LogsQuestion) -> None:
+    """Ask for a block's receipts where its header contradicts an answer of no logs.
+
+    Raises MalformedAnswerError if they hold some that were asked for.
+    """
+    try:
+        receipts = node.call("eth_getBlockReceipts", [block.hash])
+    except RefusedError:
+        # Not every node knows the question, and a header may seem to match by chance.
+        return
+    if any(question.matches(log) for log in decode.told_logs(receipts)):
+        raise MalformedAnswerError("a node leaves out logs that its receipts hold")

@@ -130,6 +130,25 @@ class RpcPool:
             return None
         raise failure or ChainUnavailableError("no second node may be asked now")
 
+    def first_known(self, operation: Callable[[Node], T | None]) -> T | None:
+        """Return what the first node makes of it that knows of it at all; None where each of them answers None.
+
+        Raises ChainError where no node knows of it and one of them could not be asked.
+        """
+        failure: ChainError | None = None
+        asked = self._in_order()
+        for member in asked:
+            try:
+                found = self._ask(member, operation)
+            except ChainError as error:
+                failure = failure or error
+                continue
+            if found is not None:
+                return found
+        if failure is not None or len(asked) < len(self._members):
+            raise failure or ChainUnavailableError("a node asked us to wait")
+        return None
+
     def each(self, operation: Callable[[Node], T]) -> list[T]:
         """Return what every node answers, in order of preference. Raises ChainError unless all of them do."""
         return [self._ask(member, operation) for member in self._members]

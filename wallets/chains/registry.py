@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.specs import (
@@ -71,7 +71,7 @@ class TokenSpec:
 class ChainSpec:
     """A chain on the network this installation uses.
 
-    `tokens` are by symbol. `explorer_tx` has a {tx} to fill; None on local networks.
+    `tokens` are by symbol. `explorer_tx` has a {tx} to fill and `explorer_address` an {address}; None on local networks.
     """
 
     name: str
@@ -99,6 +99,7 @@ class ChainSpec:
     large_units: int | None = None
     # Only Tron: a second kind of source, asked for what the first one told.
     grid_urls: tuple[str, ...] = ()
+    explorer_address: str | None = None
 
     @property
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
@@ -109,6 +110,12 @@ class ChainSpec:
     def is_local(self) -> bool:
         """Whether the chain is a developer's own, which may begin anew at any time."""
         return self.network is Network.LOCAL
+
+    def transaction_url(self, tx_hash: str) -> str | None:
+        """Return where an explorer shows a transaction; None on local networks."""
+        if self.explorer_tx is None:
+            return None
+        return self.explorer_tx.format(tx=quote(tx_hash, safe=""))
 
 
 def load_chains(network: str, settings: Mapping[str, str]) -> dict[str, ChainSpec]:
@@ -150,6 +157,7 @@ def load_chain(
         priority=facts.priority,
         badge=facts.badge,
         explorer_tx=None if is_local else published.explorer_tx,
+        explorer_address=None if is_local else published.explorer_address,
         rpc_urls=reader.urls("RPC_URLS"),
         start_block=reader.integer(
             "START_BLOCK", 0 if is_local else None, low=0, high=2**63 - 1

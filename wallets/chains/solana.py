@@ -14,6 +14,7 @@ from wallets.chains.base import (
     AccountReading,
     BlockRef,
     ChainMismatchError,
+    FoundTransaction,
     Head,
     MalformedAnswerError,
     ReorgDuringReadError,
@@ -22,6 +23,8 @@ from wallets.chains.base import (
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
+from wallets.chains.solana_decode import from_base58
+from wallets.chains.solana_find import Finder
 from wallets.chains.solana_listing import Listing
 from wallets.chains.solana_memory import TransactionMemory
 from wallets.chains.solana_questions import (
@@ -165,6 +168,16 @@ class SolanaAdapter:
             whole(lambda node: self._confirms(node, transfers))
         )
 
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its signature; None where no node knows it. Raises ChainError."""
+        finder = Finder(
+            self._spec,
+            self._tokens,
+            write=self._transfer,
+            final_through=self._final_through,
+        )
+        return self._pool.first_known(whole(lambda node: finder.find(node, tx_hash)))
+
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
@@ -307,14 +320,14 @@ class SolanaAdapter:
             for entry in listing.succeeded_until(slot)
         )
         return [
-            self._transfer(account, name, found[name], credit)
+            self._transfer(name, found[name], credit)
             for name in names
             for credit in found[name].credits
             if credit.owner == account.address
         ]
 
     def _transfer(
-        self, account: Account, signature: str, read: ReadTransaction, credit: Credit
+        self, signature: str, read: ReadTransaction, credit: Credit
     ) -> TokenTransfer:
         token = self._tokens[credit.mint]
         return TokenTransfer(
@@ -325,13 +338,19 @@ class SolanaAdapter:
             token_address=token.address,
             units=credit.units,
             sender=credit.sender,
-            recipient_key=account.key,
-            recipient=account.address,
+            recipient_key=from_base58(credit.owner),
+            recipient=credit.owner,
             block_height=read.slot,
             block_hash=slot_name(read.slot),
             block_time=read.time,
             labels=read.labels,
         )
+
+    def _final_through(self, node: Node, is_large: bool) -> int:
+        if is_large:
+            return ask_finalized(node)
+        head = Head(block=ask_head(node), agreed=True)
+        return self.final_height(head, read_height=head.block.height)
 
     def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
         names = list(dict.fromkeys(transfer.tx_hash for transfer in transfers))

@@ -54,7 +54,7 @@ def clock(answer: Any) -> tuple[int, datetime]:
     _, account = in_context(answer)
     if account is None:
         raise ChainUnavailableError("the node has no clock")
-    data = _account_data(account)
+    data = account_data(account)
     if len(data) != _CLOCK_BYTES:
         refuse("a clock is not a clock")
     seconds = int.from_bytes(data[32:], "little", signed=True)
@@ -97,10 +97,21 @@ def known_slots(answer: Any, *, count: int) -> tuple[int, list[int | None]]:
 
     Raises MalformedAnswerError.
     """
+    told, statuses = _statuses(answer, count=count)
+    return told, [_status_slot(status) for status in statuses]
+
+
+def has_succeeded(answer: Any) -> bool | None:
+    """Read the status of one transaction: whether it succeeded; None if there is none. Raises MalformedAnswerError."""
+    [status] = _statuses(answer, count=1)[1]
+    return None if status is None else field(status, "err") is None
+
+
+def _statuses(answer: Any, *, count: int) -> tuple[int, Sequence[Any]]:
     told, statuses = in_context(answer)
     if len(items(statuses)) != count:
         refuse("as many statuses came as were not asked for")
-    return told, [_status_slot(status) for status in statuses]
+    return told, statuses
 
 
 def _status_slot(status: Any) -> int | None:
@@ -190,7 +201,8 @@ def _signature_of(text: str) -> str:
     return text
 
 
-def _account_data(account: Any) -> bytes:
+def account_data(account: Any) -> bytes:
+    """Read what an account holds, encoded in base64. Raises MalformedAnswerError."""
     data = items(field(account, "data"))
     if len(data) != 2 or data[1] != "base64" or not isinstance(data[0], str):
         refuse("an account's data is not in the encoding asked for")

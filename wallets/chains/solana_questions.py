@@ -126,6 +126,12 @@ def _ask_versions(
     return ask_all(node, calls, at_once=_BATCH)
 
 
+def ask_waiting(node: Node, signature: str) -> bool | None:
+    """Tell whether a transaction that is not confirmed succeeded so far; None where the node does not know it."""
+    answer = node.call("getSignatureStatuses", [[signature]])
+    return decode.has_succeeded(answer)
+
+
 def make_sure_of_history(node: Node, *, since: int) -> None:
     """Raise ChainUnavailableError for a node that does not keep all slots from `since` on.
 

@@ -6,7 +6,7 @@ them: a fee that Token-2022 keeps back, a transfer by another program and a tran
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -83,6 +83,7 @@ class ReadTransaction:
     accounts: frozenset[str]
     credits: tuple[Credit, ...]
     labels: tuple[str, ...]
+    succeeded: bool = True
 
 
 def read_transaction(
@@ -114,7 +115,60 @@ def read_transaction(
         accounts=frozenset(accounts.keys),
         credits=credits_,
         labels=_labels(accounts, message, meta) if credits_ else (),
+        succeeded=not failed,
     )
+
+
+def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
+    """Return what else a transaction moved that `read_transaction` has read: of tokens that are not known, and coin.
+
+    Coin has an empty mint, and lamports as units; token accounts hold theirs as a deposit, which is none of it. Raises
+    MalformedAnswerError.
+    """
+    meta, message = (
+        field(answer, "meta"),
+        field(field(answer, "transaction"), "message"),
+    )
+    if field(meta, "err") is not None:
+        return ()
+    keys = _accounts(message, meta).keys
+    balances = _strange_balances(meta, keys, known)
+    tokens = _credits(balances, fee_payer=keys[0])
+    return (*tokens, *_credits(_coin(meta, keys), fee_payer=keys[0]))
+
+
+def _strange_balances(
+    meta: Any, keys: Sequence[str], known: Collection[str]
+) -> dict[Holding, dict[int, int]]:
+    changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for name, sign in (("preTokenBalances", -1), ("postTokenBalances", 1)):
+        for entry in items(field(meta, name)):
+            mint, owner = key(field(entry, "mint")), optional(entry, "owner")
+            # What is older than nodes' telling of owners is of nobody.
+            if mint in known or owner is None:
+                continue
+            place = integer(field(entry, "accountIndex"), most=len(keys) - 1)
+            units = _units(field(entry, "uiTokenAmount"), None)
+            changes[key(owner), mint][place] += sign * units
+    return changes
+
+
+def _coin(meta: Any, keys: Sequence[str]) -> dict[Holding, dict[int, int]]:
+    told = [entry for name in _TOLD for entry in items(field(meta, name))]
+    token_accounts = {
+        integer(field(entry, "accountIndex"), most=len(keys) - 1) for entry in told
+    }
+    before, after = (
+        [integer(one, most=_MOST_UNITS) for one in items(field(meta, name))]
+        for name in ("preBalances", "postBalances")
+    )
+    if not len(before) == len(after) == len(keys):
+        refuse("as many balances came as a transaction has no accounts")
+    return {
+        (owner, ""): {place: after[place] - before[place]}
+        for place, owner in enumerate(keys)
+        if place not in token_accounts
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +220,11 @@ def _balances(
     return changes
 
 
-def _units(amount: Any, decimals: int) -> int:
+def _units(amount: Any, decimals: int | None) -> int:
     text = field(amount, "amount")
     if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
         refuse("an amount is not an amount")
-    if field(amount, "decimals") != decimals:
+    if decimals is not None and field(amount, "decimals") != decimals:
         refuse("a token has other decimals than it has")
     return integer(int(text), most=_MOST_UNITS)
 

@@ -35,6 +35,7 @@ class NetworkFacts:
     chain_id: int | None
     tokens: Mapping[str, str]
     explorer_tx: str
+    explorer_address: str
     # What people confuse with the accepted tokens: seen and told, never credited.
     wrong_tokens: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({})
@@ -86,11 +87,13 @@ _BASE: Final = ChainFacts(
             "USDT-bridged": "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
         },
         explorer_tx="https://basescan.org/tx/{tx}",
+        explorer_address="https://basescan.org/address/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=84532,
         tokens={"USDC": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
         explorer_tx="https://sepolia.basescan.org/tx/{tx}",
+        explorer_address="https://sepolia.basescan.org/address/{address}",
     ),
 )
 
@@ -116,11 +119,13 @@ _POLYGON: Final = ChainFacts(
         },
         wrong_tokens={"USDC.e": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"},
         explorer_tx="https://polygonscan.com/tx/{tx}",
+        explorer_address="https://polygonscan.com/address/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=80002,
         tokens={"USDC": "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582"},
         explorer_tx="https://amoy.polygonscan.com/tx/{tx}",
+        explorer_address="https://amoy.polygonscan.com/address/{address}",
     ),
 )
 
@@ -141,11 +146,13 @@ _SOLANA: Final = ChainFacts(
         chain_id=None,
         tokens={"USDC": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"},
         explorer_tx="https://solscan.io/tx/{tx}",
+        explorer_address="https://solscan.io/account/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=None,
         tokens={"USDC": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"},
         explorer_tx="https://explorer.solana.com/tx/{tx}?cluster=devnet",
+        explorer_address="https://explorer.solana.com/address/{address}?cluster=devnet",
     ),
 )
 
@@ -166,11 +173,13 @@ _TON: Final = ChainFacts(
         chain_id=None,
         tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
         explorer_tx="https://tonviewer.com/transaction/{tx}",
+        explorer_address="https://tonviewer.com/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=None,
         tokens={"USDT": "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"},
         explorer_tx="https://testnet.tonviewer.com/transaction/{tx}",
+        explorer_address="https://testnet.tonviewer.com/{address}",
     ),
 )
 
@@ -191,11 +200,13 @@ _TRON: Final = ChainFacts(
         chain_id=728126428,
         tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
         explorer_tx="https://tronscan.org/#/transaction/{tx}",
+        explorer_address="https://tronscan.org/#/address/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=3448148188,
         tokens={"USDT": "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
         explorer_tx="https://nile.tronscan.org/#/transaction/{tx}",
+        explorer_address="https://nile.tronscan.org/#/address/{address}",
     ),
 )
 
@@ -218,11 +229,13 @@ _ETHEREUM: Final = ChainFacts(
             "USDT": "0xdAC17F958D2ee523a2206206994597C13D831ec7",
         },
         explorer_tx="https://etherscan.io/tx/{tx}",
+        explorer_address="https://etherscan.io/address/{address}",
     ),
     testnet=NetworkFacts(
         chain_id=11155111,
         tokens={"USDC": "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"},
         explorer_tx="https://sepolia.etherscan.io/tx/{tx}",
+        explorer_address="https://sepolia.etherscan.io/address/{address}",
     ),
 )
 

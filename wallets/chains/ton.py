@@ -16,6 +16,8 @@ from wallets.chains.base import (
     AccountReading,
     BlockRef,
     ChainMismatchError,
+    ChainUnavailableError,
+    FoundTransaction,
     Head,
     RangeTooLargeError,
     TokenTransfer,
@@ -25,6 +27,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
 from wallets.chains.specs import Family, Network
 from wallets.chains.ton_decode import Listed, Place, Receipt
+from wallets.chains.ton_find import Finder
 from wallets.chains.ton_matching import by_hour, identity, matched, read_message
 from wallets.chains.ton_memory import TonMemory
 from wallets.chains.ton_progress import (
@@ -142,6 +145,24 @@ class TonAdapter:
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
         """Ask a node that is not in use which of these it knows, just as they are, in a masterchain block."""
         return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
+
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its hash or its message's; None where no node knows it. Raises ChainError."""
+        finder = Finder(
+            self._spec,
+            self._masters,
+            read=self._transfer,
+            write_address=self._written,
+            final_through=lambda node: ask_height(node) - self._spec.confirmations,
+        )
+
+        def ask(node: Node) -> FoundTransaction | None:
+            try:
+                return finder.find(node, tx_hash)
+            except RangeTooLargeError as error:
+                raise ChainUnavailableError(str(error)) from error
+
+        return self._pool.first_known(ask)
 
     def close(self) -> None:
         """Close the connections."""

@@ -22,6 +22,7 @@ _NUMBER: Final = re.compile("[0-9]{1,20}", re.ASCII)
 _OPCODE: Final = re.compile("0x[0-9a-f]{1,8}", re.ASCII | re.IGNORECASE)
 _MOST_SECONDS: Final = 2**32
 _MOST_LOGICAL_TIME: Final = 2**64
+_MOST_NANOTONS: Final = 2**120
 _MOST_BODY_CHARACTERS: Final = 1 << 20
 
 
@@ -60,23 +61,23 @@ class Receipt:
 
 def newest_block(answer: Any) -> BlockRef:
     """Read the newest masterchain block off /masterchainInfo."""
-    return block(_field(_mapping(answer), "last"))
+    return block(_field(mapping(answer), "last"))
 
 
 def genesis_hash(answer: Any) -> str:
     """Read the first block's root hash off /masterchainInfo."""
-    return _hash(_mapping(_field(_mapping(answer), "first")).get("root_hash"))
+    return hash_of(mapping(_field(mapping(answer), "first")).get("root_hash"))
 
 
 def network_id(answer: Any) -> int | None:
     """Read which network a /masterchainInfo is of; None where it does not say."""
-    number = _mapping(_field(_mapping(answer), "last")).get("global_id")
+    number = mapping(_field(mapping(answer), "last")).get("global_id")
     return number if type(number) is int else None
 
 
 def block(answer: Any) -> BlockRef:
     """Read a masterchain block."""
-    fields = _mapping(answer)
+    fields = mapping(answer)
     if fields.get("workchain") != _MASTERCHAIN:
         raise MalformedAnswerError("not a block of the masterchain")
     height = _number(fields.get("seqno"), most=2**32)
@@ -101,7 +102,7 @@ def blocks(answer: Any) -> list[BlockRef]:
 
 def rows(answer: Any, name: str) -> Sequence[Any]:
     """Return a list that an answer holds."""
-    found = _field(_mapping(answer), name)
+    found = _field(mapping(answer), name)
     if not isinstance(found, list):
         raise MalformedAnswerError(f"{name} is not a list")
     return found
@@ -109,14 +110,14 @@ def rows(answer: Any, name: str) -> Sequence[Any]:
 
 def listed(row: Any) -> Listed | None:
     """Read a row of /jetton/transfers; None for one that failed at the sender already."""
-    fields = _mapping(row)
+    fields = mapping(row)
     if fields.get("transaction_aborted"):
         return None
     return Listed(
-        tx_hash=_hash(fields.get("transaction_hash")),
-        recipient=_key(fields.get("destination")),
-        wallet=_key(fields.get("source_wallet")),
-        master=_key(fields.get("jetton_master")),
+        tx_hash=hash_of(fields.get("transaction_hash")),
+        recipient=key(fields.get("destination")),
+        wallet=key(fields.get("source_wallet")),
+        master=key(fields.get("jetton_master")),
         lt=_number(fields.get("transaction_lt"), most=_MOST_LOGICAL_TIME),
         time=listed_time(row),
     )
@@ -124,29 +125,29 @@ def listed(row: Any) -> Listed | None:
 
 def listed_time(row: Any) -> int:
     """Read the time of a row of /jetton/transfers."""
-    return _number(_mapping(row).get("transaction_now"), most=_MOST_SECONDS)
+    return _number(mapping(row).get("transaction_now"), most=_MOST_SECONDS)
 
 
 def transaction_time(row: Any) -> int:
     """Read the time of a row of /transactions."""
-    return _number(_mapping(row).get("now"), most=_MOST_SECONDS)
+    return _number(mapping(row).get("now"), most=_MOST_SECONDS)
 
 
 def receipt(row: Any) -> Receipt | None:
     """Read a row of /transactions; None for one that was not caused by an internal transfer."""
-    fields = _mapping(row)
+    fields = mapping(row)
     message = fields.get("in_msg")
     if not isinstance(message, dict) or not _is_internal_transfer(message):
         return None
     content = message.get("message_content")
     body = content.get("body") if isinstance(content, dict) else None
     return Receipt(
-        tx_hash=_hash(fields.get("hash")),
-        account=_key(fields.get("account")),
-        source=_key(message.get("source")),
+        tx_hash=hash_of(fields.get("hash")),
+        account=key(fields.get("account")),
+        source=key(message.get("source")),
         sent_lt=_number(message.get("created_lt"), most=_MOST_LOGICAL_TIME),
         time=transaction_time(row),
-        height=_height(fields),
+        height=height_of(fields),
         succeeded=_succeeded(fields.get("description")),
         body=body if isinstance(body, str) else None,
     )
@@ -154,11 +155,16 @@ def receipt(row: Any) -> Receipt | None:
 
 def jetton_wallet(row: Any) -> tuple[bytes, bytes, bytes]:
     """Read a row of /jetton/wallets: the wallet, its owner, its jetton's master."""
-    fields = _mapping(row)
+    fields = mapping(row)
     address, owner, master = (
-        _key(fields.get(name)) for name in ("address", "owner", "jetton")
+        key(fields.get(name)) for name in ("address", "owner", "jetton")
     )
     return address, owner, master
+
+
+def amount(value: Any) -> int:
+    """Read an amount of coin, in nanotons."""
+    return _number(value, most=_MOST_NANOTONS)
 
 
 def body_bytes(text: str) -> bytes:
@@ -175,8 +181,8 @@ def _is_internal_transfer(message: Mapping[str, Any]) -> bool:
     return bool(_OPCODE.fullmatch(code)) and int(code, 16) == OP_INTERNAL_TRANSFER
 
 
-def _height(fields: Mapping[str, Any]) -> int | None:
-    """The masterchain block; None before there is one. What is only emulated may never come to be."""
+def height_of(fields: Mapping[str, Any]) -> int | None:
+    """Read a transaction's masterchain block; None before there is one. What is only emulated may never come to be."""
     number = fields.get("mc_block_seqno")
     if number is None or fields.get("emulated"):
         return None
@@ -185,7 +191,7 @@ def _height(fields: Mapping[str, Any]) -> int | None:
 
 
 def _succeeded(description: Any) -> bool:
-    fields = _mapping(description)
+    fields = mapping(description)
     phase = fields.get("compute_ph")
     if not isinstance(phase, dict):
         return False
@@ -193,7 +199,8 @@ def _succeeded(description: Any) -> bool:
     return computed and fields.get("aborted") is False
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object as it is."""
     if not isinstance(value, dict):
         raise MalformedAnswerError("not an object")
     return value
@@ -214,7 +221,8 @@ def _number(value: Any, *, most: int) -> int:
     return value
 
 
-def _key(value: Any) -> bytes:
+def key(value: Any) -> bytes:
+    """Read an address."""
     if not isinstance(value, str):
         raise MalformedAnswerError("not an address")
     try:
@@ -223,7 +231,8 @@ def _key(value: Any) -> bytes:
         raise MalformedAnswerError("not an address") from None
 
 
-def _hash(value: Any) -> str:
+def hash_of(value: Any) -> str:
+    """Read a hash of 32 bytes."""
     data = _base64(value) if isinstance(value, str) else b""
     if len(data) != 32:
         raise MalformedAnswerError("not a hash")

@@ -14,7 +14,8 @@ from wallets.chains.base import BlockRef, MalformedAnswerError, RangeTooLargeErr
 from wallets.chains.pool import SURVEY_SECONDS
 from wallets.chains.rpc import TOTAL_SECONDS, Node
 from wallets.chains.specs import Family
-from wallets.chains.ton_decode import Listed, Receipt
+from wallets.chains.ton_decode import Listed, Place, Receipt
+from wallets.chains.ton_traces import Trace, lone_transactions, traces
 
 PAGE: Final = 1_000
 """The most rows that toncenter gives at once."""
@@ -77,6 +78,37 @@ def ask_wallets(
             if found.setdefault(owner, wallet) != wallet:
                 raise MalformedAnswerError(f"{node.label} gives an owner two wallets")
     return found
+
+
+def ask_owners(node: Node, wallets: Collection[bytes]) -> dict[bytes, Place]:
+    """Return whose jetton wallets these addresses are, and of which jetton; what is none is left out."""
+    found: dict[bytes, Place] = {}
+    for some in _chunks(sorted(wallets)):
+        query = [("address", written_address(wallet)) for wallet in some]
+        answer = node.get("jetton/wallets", [*query, ("limit", str(PAGE))])
+        for row in decode.rows(answer, "jetton_wallets"):
+            wallet, owner, master = decode.jetton_wallet(row)
+            if wallet not in wallets:
+                raise MalformedAnswerError(f"{node.label} lists a stranger's wallet")
+            if found.setdefault(wallet, (owner, master)) != (owner, master):
+                raise MalformedAnswerError(f"{node.label} gives a wallet two owners")
+    return found
+
+
+def ask_trace(node: Node, tx_hash: str) -> Trace | None:
+    """Return all that followed from the message of which a transaction's or a message's hash is given; None if unknown.
+
+    Of a trace that is too long to be told only the transaction itself.
+    """
+    for name in ("tx_hash", "msg_hash"):
+        found = traces(node.get("traces", [(name, tx_hash), ("limit", "1")]))
+        if found and not found[0].steps:
+            found = lone_transactions(node.get("transactions", [("hash", tx_hash)]))
+        if len(found) > 1 or any(tx_hash not in trace.names for trace in found):
+            raise MalformedAnswerError(f"{node.label} tells another trace")
+        if found:
+            return found[0]
+    return None
 
 
 def list_transfers(

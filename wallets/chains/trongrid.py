@@ -35,7 +35,7 @@ class TronGridSource:
     def __init__(self, spec: ChainSpec, url: str) -> None:
         """`url` is where its paths begin; it gets the key of the node that stands on the same host."""
         self._spec = spec
-        self._node = Node(url, headers=_key_header(spec, url))
+        self._node = open_node(spec, url)
         self._tokens = {TRON.contract(t.address): t for t in spec.tokens.values()}
 
     @property
@@ -145,6 +145,11 @@ class TronGridSource:
             block_hash=block.hash,
             block_time=block.time,
         )
+
+
+def open_node(spec: ChainSpec, url: str) -> Node:
+    """Return a TronGrid by the address where its paths begin. Nothing is asked yet."""
+    return Node(url, headers=_key_header(spec, url))
 
 
 def _key_header(spec: ChainSpec, url: str) -> dict[str, str]:

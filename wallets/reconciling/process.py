@@ -1,6 +1,10 @@
-"""A second look at one chain, beside its watcher and never in its way: large amounts, and what other sources tell."""
+"""A second look at one chain, beside its watcher and never in its way.
+
+At large amounts, at what other sources tell, and at what somebody named whom no watcher saw pay.
+"""
 
 import threading
+from collections.abc import Callable
 
 import structlog
 from django.conf import settings
@@ -13,6 +17,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.reconciling.passes import Reconciler
 from wallets.watching.confirming import LargeAmounts
 from wallets.watching.leases import LeaseLostError
+from wallets.watching.missed import MissedTransfers
 
 log = structlog.get_logger(__name__)
 
@@ -24,17 +29,18 @@ def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
     large = LargeAmounts(spec, owner=owner)
     every = settings.RECONCILE_SECONDS
     reconciler = Reconciler(spec, owner=owner, every=every)
+    missed = MissedTransfers(spec, owner=owner)
     try:
         while not stop.wait(BEAT_SECONDS):
-            _beat(large, reconciler, spec)
+            _beat(spec, large.tick, reconciler.tick, missed.tick)
     finally:
-        large.close()
-        reconciler.close()
+        for looker in (large, reconciler, missed):
+            looker.close()
         connection.close()
 
 
-def _beat(large: LargeAmounts, reconciler: Reconciler, spec: ChainSpec) -> None:
-    for look in (large.tick, reconciler.tick):
+def _beat(spec: ChainSpec, *looks: Callable[..., object]) -> None:
+    for look in looks:
         try:
             look(now=timezone.now())
         except LeaseLostError:

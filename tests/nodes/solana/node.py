@@ -198,6 +198,11 @@ class SolanaNode(JsonRpcNode):
             instructions.append(programs.memo(memo))
         return self.send(*instructions, payer=payer, written=written)
 
+    def pay_unconfirmed(self, owner: str, units: int) -> str:
+        """Send USDC from the payer in the newest slot, which nobody has voted for yet; return the signature."""
+        orders = self._transfer(self.payer.pubkey(), Payment(owner, units))
+        return self.submit(self.sign(orders, payer=self.payer))
+
     def fail(self, owner: str, units: int, *, token: str = USDC) -> str:
         """Send a payment that lands in a block and fails there, its transfer undone; return the signature."""
         payments = [Payment(owner, units, token), Payment(owner, _MOST_UNITS, token)]

@@ -142,6 +142,44 @@ function transactionsByMessage(chain, query) {
   return {transactions: query.cut(chain.transactions.filter(carries)), address_book: {}};
 }
 
+// All that followed from one message. As the indexer has it, what is in no masterchain block yet makes it pending.
+function traces(chain, query) {
+  const told = chain.transactions.filter(record => !record[unlisted]);
+  const [traceId, txHash, msgHash] = ['trace_id', 'tx_hash', 'msg_hash'].map(name => query.text(name) && hashOf(query.text(name)));
+  const isNamed = record =>
+    (!traceId || record.trace_id === traceId) &&
+    (!txHash || record.hash === txHash) &&
+    (!msgHash || [record.in_msg, ...record.out_msgs].some(message => [message?.hash, message?.hash_norm].includes(msgHash)));
+  const ids = [...new Set(told.filter(isNamed).map(record => record.trace_id))];
+  const found = ids.map(id => traceRecord(id, told.filter(record => record.trace_id === id)));
+  return {traces: query.page(found, {time: 'end_utime', lt: 'end_lt'}), address_book: {}, metadata: {}};
+}
+
+function traceRecord(id, records) {
+  const [first, last] = [records[0], records.at(-1)];
+  const isPending = records.some(record => record.mc_block_seqno === null);
+  return {
+    trace_id: id,
+    external_hash: first.in_msg?.hash_norm ?? null,
+    mc_seqno_start: String(first.mc_block_seqno ?? 0),
+    mc_seqno_end: String(last.mc_block_seqno ?? 0),
+    start_lt: first.lt,
+    start_utime: first.now,
+    end_lt: last.lt,
+    end_utime: last.now,
+    trace_info: {
+      trace_state: isPending ? 'pending' : 'complete',
+      messages: records.length,
+      transactions: records.length,
+      pending_messages: 0,
+      classification_state: 'unclassified',
+    },
+    is_incomplete: isPending,
+    transactions_order: records.map(record => record.hash),
+    transactions: Object.fromEntries(records.map(record => [record.hash, record])),
+  };
+}
+
 async function jettonWallets(chain, query) {
   let found = query.addresses('address');
   const [owners, masters] = [query.addresses('owner_address'), query.addresses('jetton_address')];
@@ -208,6 +246,7 @@ export const GET = {
   '/blocks': blocks,
   '/jetton/transfers': transfers,
   '/jetton/wallets': jettonWallets,
+  '/traces': traces,
   '/transactions': transactions,
   '/transactionsByMessage': transactionsByMessage,
   '/walletInformation': walletInformation,

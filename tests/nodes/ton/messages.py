@@ -44,11 +44,12 @@ class Payment:
 
 @dataclass(frozen=True)
 class Envelope:
-    """An internal message: where to, with how many nanotons, and its body."""
+    """An internal message: where to, with how many nanotons, its body, and whether it comes back where it fails."""
 
     to: str
     nanotons: int
     body: Any
+    bounce: bool = True
 
 
 @dataclass
@@ -96,7 +97,7 @@ def _write_maybe_by_ref(message: Any, cell: Any) -> None:
 
 def _internal_message(envelope: Envelope) -> Any:
     header = Contract.create_internal_message_header(
-        Address(envelope.to), envelope.nanotons
+        Address(envelope.to), envelope.nanotons, bounce=envelope.bounce
     )
     return Contract.create_common_msg_info(header, None, envelope.body)
 

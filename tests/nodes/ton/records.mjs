@@ -75,7 +75,10 @@ function describeCompute(phase) {
 export function recordMessage(message) {
   if (!message) return null;
   const {info, body} = message;
+  // Wallets show an external message's hash without what may be written in several ways (TEP-467).
+  const normal = info.type === 'external-in' ? {hash_norm: base64(normalHash(info.dest, body))} : {};
   return {
+    ...normal,
     hash: base64(beginCell().store(storeMessage(message)).endCell().hash()),
     source: info.type === 'external-in' ? null : rawAddress(info.src),
     destination: info.type === 'external-out' ? null : rawAddress(info.dest),
@@ -90,6 +93,11 @@ export function recordMessage(message) {
     message_content: {hash: base64(body.hash()), body: base64(body.toBoc()), decoded: null},
     init_state: null,
   };
+}
+
+function normalHash(dest, body) {
+  const message = beginCell().storeUint(0b10, 2).storeUint(0, 2).storeAddress(dest).storeCoins(0);
+  return message.storeBit(0).storeBit(1).storeRef(body).endCell().hash();
 }
 
 function opcode(body) {

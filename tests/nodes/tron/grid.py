@@ -13,6 +13,8 @@ from tests.nodes.abi import topic
 from tests.nodes.anvil import Anvil
 from tests.nodes.tron.addresses import to_base58, to_hex
 from tests.nodes.tron.jsonrpc import JsonRpc
+from tests.nodes.tron.rules import Rules
+from tests.nodes.tron.transactions import InvalidTransactionError, Mempool
 
 TRANSFER = topic("Transfer(address,address,uint256)")
 APPROVAL = topic("Approval(address,address,uint256)")
@@ -27,9 +29,11 @@ class BadRequestError(Exception):
 class Grid:
     """Answers GET requests below `/v1` and POST requests to `/wallet` and `/walletsolidity`."""
 
-    def __init__(self, anvil: Anvil, node: JsonRpc) -> None:
+    def __init__(self, anvil: Anvil, node: JsonRpc, rules: Rules) -> None:
         self._anvil = anvil
         self._node = node
+        self._rules = rules
+        self._mempool = Mempool(anvil)
 
     def get(self, path: str, query: Mapping[str, str]) -> Any:
         """The JSON at a path. Raises BadRequestError."""
@@ -46,8 +50,19 @@ class Grid:
                 return self._transaction(body["value"], newest=self._newest(view))
             case ["wallet" | "walletsolidity" as view, "getblock"]:
                 return self._block(int(body["id_or_num"]), newest=self._newest(view))
+            case ["wallet", "broadcasthex"]:
+                return self._broadcast(bytes.fromhex(body["transaction"]))
             case _:
                 raise BadRequestError(f"no such path: {path}")
+
+    def _broadcast(self, transaction: bytes) -> Any:
+        try:
+            if self._rules.broadcast_code:
+                raise InvalidTransactionError(self._rules.broadcast_code)
+            tx_id = self._mempool.take(transaction)
+        except InvalidTransactionError as error:
+            return {"result": False, "code": str(error), "message": "refused"}
+        return {"result": True, "code": "SUCCESS", "message": "", "txid": tx_id}
 
     def _newest(self, view: str) -> int:
         is_solid = view == "walletsolidity"

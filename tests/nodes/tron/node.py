@@ -43,7 +43,7 @@ class TronNode:
         self.anvil = anvil
         self.rules = rules or Rules()
         rpc = JsonRpc(anvil, self.rules)
-        self._server = Server(rpc, Grid(anvil, rpc), self.rules, port=port)
+        self._server = Server(rpc, Grid(anvil, rpc, self.rules), self.rules, port=port)
 
     @property
     def url(self) -> str:

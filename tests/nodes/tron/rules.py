@@ -28,3 +28,5 @@ class Rules:
     takes_batches: bool = True
     api_key: str | None = None
     rate_limit: RateLimit = RateLimit.OFF
+    # What it answers to every signed transaction, taking none; empty: what becomes of it.
+    broadcast_code: str = ""

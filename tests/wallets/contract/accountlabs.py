@@ -1,11 +1,16 @@
 """Solana and TON in the laboratory."""
 
+import base64
+
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
+from solders.system_program import TransferParams, transfer
+from tonsdk.boc import Cell
 
 from tests.nodes.solana import programs
 from tests.nodes.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
+from tests.nodes.ton.messages import Envelope
 from tests.nodes.ton.messages import Payment as JettonPayment
 from tests.nodes.ton.node import TonNode
 from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
@@ -45,20 +50,32 @@ class SolanaLab(AccountLab):
         self._node.airdrop(str(pair.pubkey()))
         return Wallet(bytes(pair.pubkey()), str(pair.pubkey()), pair)
 
-    def pay(self, *payments: tuple[Wallet, int]) -> None:
-        self._node.pay_all([Payment(to.address, units) for to, units in payments])
+    def pay(self, *payments: tuple[Wallet, int]) -> str:
+        asked = [Payment(to.address, units) for to, units in payments]
+        return self._node.pay_all(asked)
 
     def pay_huge(self, wallet: Wallet) -> None:
         self._node.fund(str(self._node.payer.pubkey()), self.huge_units)
         self.pay((wallet, self.huge_units))
 
-    def pay_fake(self, wallet: Wallet, units: int) -> None:
+    def pay_fake(self, wallet: Wallet, units: int) -> str:
         fake = self._node.create_token()
         self._node.fund(str(self._node.payer.pubkey()), units, token=fake)
-        self._node.pay(wallet.address, units, token=fake)
+        return self._node.pay(wallet.address, units, token=fake)
 
-    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
-        self._node.fail(wallet.address, units)
+    def pay_coin(self, wallet: Wallet, units: int) -> str:
+        payer, to = self._node.payer.pubkey(), Pubkey.from_string(wallet.address)
+        order = TransferParams(from_pubkey=payer, to_pubkey=to, lamports=units)
+        return self._node.send(transfer(order))
+
+    def pay_later(self, wallet: Wallet, units: int) -> str:
+        return self._node.pay_unconfirmed(wallet.address, units)
+
+    def settle(self) -> None:
+        self._node.advance()
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> str:
+        return self._node.fail(wallet.address, units)
 
     def approve(self, wallet: Wallet, units: int) -> None:
         # By the wallet itself, so that its own token account is listed with the transaction.
@@ -76,8 +93,9 @@ class SolanaLab(AccountLab):
         made = programs.create_account(owner, owner, mint, program=programs.TOKEN)
         self._node.send(made, order, payer=wallet.secret)
 
-    def pay_oneself(self, wallet: Wallet, units: int) -> None:
-        self._node.pay_all([Payment(wallet.address, units)], payer=wallet.secret)
+    def pay_oneself(self, wallet: Wallet, units: int) -> str:
+        mine = [Payment(wallet.address, units)]
+        return self._node.pay_all(mine, payer=wallet.secret)
 
     def wait(self, blocks: int) -> None:
         self._node.advance(blocks)
@@ -118,25 +136,46 @@ class TonLab(AccountLab):
         made = self._node.create_wallet()
         return Wallet(address_key(made.address, family=Family.TON), made.address, made)
 
-    def pay(self, *payments: tuple[Wallet, int]) -> None:
-        self._node.send([JettonPayment(to.address, units) for to, units in payments])
+    def pay(self, *payments: tuple[Wallet, int]) -> str:
+        asked = [JettonPayment(to.address, units) for to, units in payments]
+        return [*self._node.send(asked), ""][0]
 
     def pay_huge(self, wallet: Wallet) -> None:
         self._node.mint(self._node.payer.address, self.huge_units)
         self.pay((wallet, self.huge_units))
 
-    def pay_fake(self, wallet: Wallet, units: int) -> None:
-        assert self._node.pay(wallet.address, units, jetton=self._node.fake)
+    def pay_fake(self, wallet: Wallet, units: int) -> str:
+        sent = self._node.pay(wallet.address, units, jetton=self._node.fake)
+        assert sent
+        return sent
 
-    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+    def pay_coin(self, wallet: Wallet, units: int) -> str:
+        # Without a body, and to a wallet whose contract is not there yet, as exchanges pay.
+        envelope = Envelope(wallet.address, units, Cell(), bounce=False)
+        self._node.send_envelopes([envelope], payer=self._node.payer)
+        return self._newest_of(wallet.address)
+
+    def pay_later(self, wallet: Wallet, units: int) -> str:
+        self._node.withhold_blocks()
+        return self._node.pay(wallet.address, units)
+
+    def settle(self) -> None:
+        self._node.withhold_blocks(False)
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> str:
         pauper = self._node.create_wallet(units=1)
         assert not self._node.pay(wallet.address, units, payer=pauper)
+        return self._newest_of(pauper.address)
+
+    def _newest_of(self, account: str) -> str:
+        answer = self._node.get("transactions", account=account, limit=1)
+        return base64.b64decode(answer["transactions"][0]["hash"]).hex()
 
     def approve(self, wallet: Wallet, units: int) -> None:
         raise NotImplementedError(self.impossible["approve"])
 
-    def pay_oneself(self, wallet: Wallet, units: int) -> None:
-        self._node.pay(wallet.address, units, payer=wallet.secret)
+    def pay_oneself(self, wallet: Wallet, units: int) -> str:
+        return self._node.pay(wallet.address, units, payer=wallet.secret)
 
     def wait(self, blocks: int) -> None:
         self._node.advance(blocks)

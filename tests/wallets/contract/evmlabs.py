@@ -47,29 +47,49 @@ class EvmLab(BlockLab):
         """An address as people see it."""
         return address
 
-    def pay(self, *payments: tuple[Wallet, int]) -> None:
+    def name(self, tx_hash: str) -> str:
+        """A transaction's hash as people see it."""
+        return tx_hash
+
+    def pay(self, *payments: tuple[Wallet, int]) -> str:
         pays = [(wallet.secret.address, units) for wallet, units in payments]
+        node, sender = self.anvil, payer(self.anvil)
         if len(pays) == 1:
-            paying.transfer(self.anvil, payer(self.anvil), self.token, *pays[0])
-        else:
-            paying.transfer_many(self.anvil, payer(self.anvil), self.token, pays)
+            return self.name(paying.transfer(node, sender, self.token, *pays[0]))
+        return self.name(paying.transfer_many(node, sender, self.token, pays))
 
     def pay_huge(self, wallet: Wallet) -> None:
         rich = payer(self.anvil)
         paying.mint(self.anvil, self.token, rich.address, self.huge_units)
         self.pay((wallet, self.huge_units))
 
-    def pay_fake(self, wallet: Wallet, units: int) -> None:
+    def pay_fake(self, wallet: Wallet, units: int) -> str:
         fake = tokens.deploy_token(self.anvil, self.symbol, salt=tokens.FAKE)
         rich = payer(self.anvil)
         paying.mint(self.anvil, fake, rich.address, units)
-        paying.transfer(self.anvil, rich, fake, wallet.secret.address, units)
+        sent = paying.transfer(self.anvil, rich, fake, wallet.secret.address, units)
+        return self.name(sent)
 
-    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+    def pay_coin(self, wallet: Wallet, units: int) -> str:
+        sent = self.anvil.send(payer(self.anvil), to=wallet.secret.address, value=units)
+        assert self.anvil.receipt(sent)["status"] == "0x1"
+        return self.name(sent)
+
+    def pay_later(self, wallet: Wallet, units: int) -> str:
+        self.anvil.set_automine(False)
+        data = encode_call("transfer(address,uint256)", wallet.secret.address, units)
+        return self.name(self.anvil.send(payer(self.anvil), to=self.token, data=data))
+
+    def settle(self) -> None:
+        self.anvil.mine()
+        self.anvil.set_automine(True)
+
+    def fail_to_pay(self, wallet: Wallet, units: int) -> str:
         pauper = self.create_wallet().secret
         data = encode_call("transfer(address,uint256)", wallet.secret.address, units)
         sent = self.anvil.send(pauper, to=self.token, data=data)
         assert self.anvil.receipt(sent)["status"] == "0x0"
+        return self.name(sent)
 
     def approve(self, wallet: Wallet, units: int) -> None:
         signature = "approve(address,uint256)"
@@ -79,9 +99,11 @@ class EvmLab(BlockLab):
         )
         self.anvil.receipt(sent)
 
-    def pay_oneself(self, wallet: Wallet, units: int) -> None:
-        account = wallet.secret
-        paying.transfer(self.anvil, account, self.token, account.address, units)
+    def pay_oneself(self, wallet: Wallet, units: int) -> str:
+        account, node = wallet.secret, self.anvil
+        return self.name(
+            paying.transfer(node, account, self.token, account.address, units)
+        )
 
     def wait(self, blocks: int) -> None:
         self.anvil.mine(blocks)
@@ -97,6 +119,7 @@ class TronLab(EvmLab):
     """The stand-in for a Tron node."""
 
     symbol = "USDT"
+    impossible = {"pay_later": "java-tron tells of no transaction that is in no block"}
 
     def __init__(self, node: TronNode) -> None:
         super().__init__("tron", node.anvil)
@@ -109,3 +132,6 @@ class TronLab(EvmLab):
 
     def write(self, address: str) -> str:
         return to_base58(address)
+
+    def name(self, tx_hash: str) -> str:
+        return tx_hash.removeprefix("0x")

@@ -52,19 +52,31 @@ class Lab(ABC):
         """A wallet nobody has paid yet."""
 
     @abstractmethod
-    def pay(self, *payments: tuple[Wallet, int]) -> None:
-        """Pay in one transaction, and let it be confirmed."""
+    def pay(self, *payments: tuple[Wallet, int]) -> str:
+        """Pay in one transaction, and let it be confirmed; return its hash, as all who pay here do."""
 
     @abstractmethod
     def pay_huge(self, wallet: Wallet) -> None:
         """Pay `huge_units`."""
 
     @abstractmethod
-    def pay_fake(self, wallet: Wallet, units: int) -> None:
+    def pay_fake(self, wallet: Wallet, units: int) -> str:
         """Pay in a token that calls itself by the same name."""
 
     @abstractmethod
-    def fail_to_pay(self, wallet: Wallet, units: int) -> None:
+    def pay_coin(self, wallet: Wallet, units: int) -> str:
+        """Pay in the chain's own coin."""
+
+    @abstractmethod
+    def pay_later(self, wallet: Wallet, units: int) -> str:
+        """Pay by what waits for its block until `settle`."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Let what waits into a block."""
+
+    @abstractmethod
+    def fail_to_pay(self, wallet: Wallet, units: int) -> str:
         """Send a payment that is on the chain and fails there."""
 
     @abstractmethod
@@ -72,7 +84,7 @@ class Lab(ABC):
         """Allow a wallet to take units, which moves none."""
 
     @abstractmethod
-    def pay_oneself(self, wallet: Wallet, units: int) -> None:
+    def pay_oneself(self, wallet: Wallet, units: int) -> str:
         """Move a wallet's units to itself; it has them already."""
 
     @abstractmethod

@@ -1,0 +1,212 @@
+"""What nodes may answer when a payment is prepared, however wrong; and how little they are asked."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from solders.keypair import Keypair
+from solders.transaction import Transaction
+
+from tests.nodes.proxy import RpcProxy, results
+from tests.nodes.solana.node import USDC, SolanaNode
+from tests.nodes.tron import USDT, TronNode
+from tests.nodes.tron.addresses import to_base58
+from tests.wallets.contract.hostile import Answer, HttpProxy
+from tests.wallets.test_pool import Clock
+from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
+from wallets.chains.paying import (
+    NotEnoughError,
+    PaymentOrder,
+    TransactionRefusedError,
+)
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import TokenSpec
+from wallets.chains.rpc import Node
+from wallets.chains.solana_paying import BLOCKHASH_SECONDS, SolanaCashier
+from wallets.chains.tron_paying import TronCashier
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=30)
+BUYER, MERCHANT = str(Keypair().pubkey()), str(Keypair().pubkey())
+NULL_KEY = "1" * 32
+
+
+@pytest.fixture
+def proxy(solana_node: SolanaNode) -> Iterator[RpcProxy]:
+    solana_node.fund(BUYER, 100)
+    with RpcProxy(solana_node.url) as opened:
+        yield opened
+
+
+def on_solana(units: int = 100) -> PaymentOrder:
+    token = TokenSpec("USDC", USDC, 6, accepted=True)
+    return PaymentOrder(BUYER, MERCHANT, token, units, bytes(range(32)))
+
+
+def test_a_payment_costs_two_requests_and_one_while_the_block_is_new(
+    proxy: RpcProxy,
+) -> None:
+    clock = Clock()
+    cashier = SolanaCashier(RpcPool([proxy.url]), clock=clock)
+    counts = []
+    for seconds in (0.0, 1.0, BLOCKHASH_SECONDS):
+        clock.seconds += seconds
+        before = proxy.requests
+        cashier.prepare(on_solana())
+        counts.append(proxy.requests - before)
+    # The first also asks, once and for all, who keeps the token.
+    assert counts == [3, 1, 2]
+
+
+def test_a_payer_without_the_amount_is_told_before_anything_is_written(
+    proxy: RpcProxy,
+) -> None:
+    cashier = SolanaCashier(RpcPool([proxy.url]))
+    with pytest.raises(NotEnoughError):
+        cashier.prepare(on_solana(101))
+
+
+def in_context(value: Any) -> dict[str, Any]:
+    return {"context": {"slot": 1}, "value": value}
+
+
+def token_account(data: str, owner: str = "") -> dict[str, Any]:
+    program = owner or "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
+    return {"owner": program, "data": [data, "base64"]}
+
+
+WRONG_ON_SOLANA: dict[str, tuple[str, Any]] = {
+    "nothing": ("getMultipleAccounts", None),
+    "no accounts": ("getMultipleAccounts", in_context(None)),
+    "one account": ("getMultipleAccounts", in_context([None])),
+    "three accounts": ("getMultipleAccounts", in_context([None] * 3)),
+    "numbers": ("getMultipleAccounts", in_context([7, 7])),
+    "no data": (
+        "getMultipleAccounts",
+        in_context([{"owner": token_account("")["owner"]}] * 2),
+    ),
+    "short data": ("getMultipleAccounts", in_context([token_account("AAAA")] * 2)),
+    "no base64": ("getMultipleAccounts", in_context([token_account("?")] * 2)),
+    "an owner that is a list": (
+        "getMultipleAccounts",
+        in_context([{"owner": ["x"], "data": ["", "base64"]}] * 2),
+    ),
+    "no hash": ("getLatestBlockhash", in_context({})),
+    "a hash that is a number": ("getLatestBlockhash", in_context({"blockhash": 1})),
+    "a hash that is short": ("getLatestBlockhash", in_context({"blockhash": "abc"})),
+    "a hash without context": ("getLatestBlockhash", {"blockhash": NULL_KEY}),
+    "a program that is none": ("getAccountInfo", in_context(token_account("", BUYER))),
+    "no token": ("getAccountInfo", in_context(None)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ON_SOLANA)
+def test_a_wrong_answer_of_a_solana_node_is_an_error_of_the_chain(
+    case: str, proxy: RpcProxy
+) -> None:
+    method, answer = WRONG_ON_SOLANA[case]
+    proxy.fault = results(lambda asked, told: answer if asked == method else told)
+    with pytest.raises((MalformedAnswerError, ChainUnavailableError)):
+        SolanaCashier(RpcPool([proxy.url])).prepare(on_solana())
+
+
+def test_an_address_that_only_got_its_rent_is_no_token_account(
+    proxy: RpcProxy, solana_node: SolanaNode
+) -> None:
+    solana_node.airdrop(solana_node.token_account(MERCHANT), 2_000_000)
+    transaction = SolanaCashier(RpcPool([proxy.url])).prepare(on_solana())
+    assert len(Transaction.from_bytes(transaction).message.instructions) == 3
+
+
+@pytest.fixture
+def tron_proxy(tron_node: TronNode) -> Iterator[RpcProxy]:
+    with RpcProxy(tron_node.url) as opened:
+        yield opened
+
+
+def on_tron(node: TronNode) -> PaymentOrder:
+    token = TokenSpec("USDT", USDT, 6, accepted=True)
+    merchant = to_base58(node.anvil.accounts[6].address)
+    return PaymentOrder(node.payer_address, merchant, token, 100)
+
+
+def tron_cashier(url: str, grid_url: str) -> TronCashier:
+    return TronCashier(RpcPool([url]), RpcPool([Node(grid_url)]))
+
+
+WRONG_ON_TRON: dict[str, tuple[str, Any]] = {
+    "no block": ("eth_getBlockByNumber", None),
+    "a list": ("eth_getBlockByNumber", []),
+    "no number": ("eth_getBlockByNumber", {"hash": "0x" + "00" * 32}),
+    "a number that is none": (
+        "eth_getBlockByNumber",
+        {"number": "7", "hash": "0x" + "00" * 32},
+    ),
+    "a number without end": (
+        "eth_getBlockByNumber",
+        {"number": "0x" + "f" * 17, "hash": "0x" + "00" * 32},
+    ),
+    "a short hash": ("eth_getBlockByNumber", {"number": "0x1", "hash": "0x00"}),
+    "no balance": ("eth_call", None),
+    "an empty balance": ("eth_call", "0x"),
+    "a balance that is a number": ("eth_call", 7),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ON_TRON)
+def test_a_wrong_answer_of_a_tron_node_is_an_error_of_the_chain(
+    case: str, tron_node: TronNode, tron_proxy: RpcProxy
+) -> None:
+    method, answer = WRONG_ON_TRON[case]
+    tron_proxy.fault = results(lambda asked, told: answer if asked == method else told)
+    cashier = tron_cashier(tron_proxy.url, tron_node.grid_url)
+    with pytest.raises(ChainError):
+        cashier.prepare(on_tron(tron_node), now=NOW, until=LATER)
+
+
+def test_a_payment_on_tron_costs_one_batch(
+    tron_node: TronNode, tron_proxy: RpcProxy
+) -> None:
+    cashier = tron_cashier(tron_proxy.url, tron_node.grid_url)
+    cashier.prepare(on_tron(tron_node), now=NOW, until=LATER)
+    assert tron_proxy.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"", ChainError),
+        (b"[]", MalformedAnswerError),
+        (b'{"result": true}', MalformedAnswerError),
+        (b'{"code": 7}', MalformedAnswerError),
+        (b'{"code": "success <b>"}', MalformedAnswerError),
+        (b'{"Error": "class java.lang.NullPointerException"}', ChainUnavailableError),
+        (b'{"code": "NO_CONNECTION"}', ChainUnavailableError),
+        (b'{"code": "TAPOS_ERROR"}', TransactionRefusedError),
+    ],
+)
+def test_what_became_of_a_transaction_is_believed_only_in_known_words(
+    body: bytes, error: type[Exception], tron_node: TronNode
+) -> None:
+    with ExitStack() as stack:
+        grid = stack.enter_context(HttpProxy(tron_node.grid_url))
+        grid.fault = lambda target, answer: Answer(body)
+        cashier = tron_cashier(tron_node.url, grid.url)
+        with pytest.raises(error):
+            cashier.send(b"raw", bytes(65))
+
+
+def test_a_node_that_cannot_pass_a_transaction_on_is_followed_by_the_next(
+    tron_node: TronNode,
+) -> None:
+    with ExitStack() as stack:
+        busy, good = (
+            stack.enter_context(HttpProxy(tron_node.grid_url)) for _ in range(2)
+        )
+        busy.fault = lambda target, answer: Answer(b'{"code": "SERVER_BUSY"}')
+        good.fault = lambda target, answer: Answer(b'{"code": "SUCCESS"}')
+        grid = RpcPool([Node(busy.url), Node(good.url)])
+        TronCashier(RpcPool([tron_node.url]), grid).send(b"raw", bytes(65))
+        assert (busy.requests, good.requests) == (1, 1)

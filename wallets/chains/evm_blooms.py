@@ -1,0 +1,48 @@
+"""Block headers' bloom filters, which tell when a node cannot be right that a block has no logs of ours.
+
+For each address and each topic of its logs a header has up to three of 2,048 bits set, which keccak names (Ethereum's
+yellow paper, 4.3.1). What is in a block has its bits set; what is not may have, the likelier the fuller the filter.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+from wallets.forwarder import keccak
+
+SILENT: Final = 0
+"""The filter that says nothing: of a block without logs, or from a node that keeps none, as java-tron."""
+
+_BITS: Final = 2_048
+_WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
+# How often one name is in a filter by chance that has four of ten bits set. Ethereum's, Base's and Polygon's blocks fill
+# more (EIP-7745): there it would be believed with almost every block.
+_MOST_FALSE: Final = 0.4**3
+
+
+def read_bloom(answer: Any) -> int:
+    """Read a header's `logsBloom`; what is none says nothing."""
+    if not isinstance(answer, str) or not _WRITTEN.fullmatch(answer):
+        return SILENT
+    return int(answer, 16)
+
+
+@lru_cache(maxsize=4_096)
+def bits_of(item: str) -> int:
+    """Return the bits that stand for an address or a topic, written as 0x and hex."""
+    digest = keccak(bytes.fromhex(item[2:]))
+    places = {
+        int.from_bytes(digest[at : at + 2], "big") % _BITS for at in range(0, 6, 2)
+    }
+    return sum(1 << place for place in places)
+
+
+def is_telling(bloom: int, *, names: int) -> bool:
+    """Whether a filter is empty enough that one of so many names is hardly found in it by chance."""
+    return bool(names * (bloom.bit_count() / _BITS) ** 3 <= _MOST_FALSE)
+
+
+def may_hold(bloom: int, items: Iterable[str]) -> bool:
+    """Whether a block with this filter may have one of these addresses or topics; False is certain."""
+    return any(bits & bloom == bits for bits in map(bits_of, items))
