@@ -175,30 +175,19 @@ class LinkCheckout(models.Model):
 
 
 class SubscriberMail(models.Model):
-    """One mail to a subscriber about one period. The row is the promise to send it, once."""
+    """That a subscriber was promised a mail about one period, once. The mail itself waits in the outbox."""
 
     subscription = models.ForeignKey(
         Subscription, models.CASCADE, related_name="mails", db_index=False
     )
     kind = models.CharField(max_length=4, choices=MailKind)
     period_end = models.DateTimeField()
-    tries = models.PositiveSmallIntegerField(default=0)
-    # When to try next; null once it was sent or given up.
-    due_at = models.DateTimeField(null=True)
-    sent_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["subscription", "kind", "period_end"],
                 name="subscriber_mail_once",
-            )
-        ]
-        indexes = [
-            models.Index(
-                fields=["due_at"],
-                condition=Q(due_at__isnull=False),
-                name="subscriber_mail_due",
             )
         ]
 

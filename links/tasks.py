@@ -3,8 +3,11 @@
 from celery import shared_task
 from django.utils import timezone
 
-from links.services.mailing import send_due_mails
-from links.services.subscriptions import plan_reminders, settle_subscriptions
+from links.services.subscriptions import (
+    plan_reminders,
+    settle_accepted,
+    settle_subscriptions,
+)
 
 
 @shared_task(name="links.settle_subscriptions")
@@ -15,11 +18,7 @@ def settle_subscriptions_task() -> int:
 
 @shared_task(name="links.plan_reminders")
 def plan_reminders_task() -> int:
-    """Promise reminders to subscribers whose paid time ends soon."""
-    return plan_reminders(now=timezone.now())
-
-
-@shared_task(name="links.send_due_mails")
-def send_due_mails_task() -> int:
-    """Send the mails that are due."""
-    return send_due_mails(now=timezone.now())
+    """Promise reminders to subscribers whose paid time ends soon, by all that was accepted until now."""
+    now = timezone.now()
+    settle_accepted(now=now)
+    return plan_reminders(now=now)

@@ -1,13 +1,11 @@
 """Telling the consumers that transfers changed. The bell may be lost: they also look by themselves."""
 
-import redis
 import structlog
 from celery import current_app
 from django.conf import settings
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
-from gateway.core import valkey
+from gateway.core.broker import wake_task
 
 log = structlog.get_logger(__name__)
 
@@ -22,21 +20,8 @@ def ring_after_commit() -> None:
 def ring_consumers() -> None:
     """Wake the tasks in TRANSFER_CONSUMERS; without a broker, run them here and now."""
     for name in settings.TRANSFER_CONSUMERS:
-        if not _send(name):
+        if not wake_task(name):
             _run_here(name)
-
-
-def _send(name: str) -> bool:
-    def send(client: redis.Redis) -> bool:
-        # Celery waits seconds for a broker that is away; this costs a time-out at most, and that once a second.
-        client.ping()
-        try:
-            current_app.send_task(name, retry=False, ignore_result=True)
-        except OperationalError as error:
-            raise ConnectionError from error
-        return True
-
-    return bool(valkey.attempt(send))
 
 
 def _run_here(name: str) -> None:

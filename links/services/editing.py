@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts.branding import with_brand
 from accounts.states import Mode
 from gateway.core.errors import ConflictError
 from gateway.core.ids import new_id
@@ -80,7 +81,7 @@ def delete_template(template: LinkTemplate) -> None:
 
 def _held(link: PaymentLink) -> PaymentLink:
     """Return the link as it is now, locked: it waits for the payments that are just being begun."""
-    links = PaymentLink.objects.select_related("merchant", "template")
+    links = with_brand(PaymentLink.objects.select_related("template"))
     return links.select_for_update(of=("self",)).get(pk=link.pk)
 
 

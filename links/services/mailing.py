@@ -1,88 +1,86 @@
-"""Sending what subscribers were promised. The row is marked after the mail went, so that a crash repeats one at worst."""
+"""What subscribers are told. The outbox sends it, and asks here for the words when it does: by then there may be no reason."""
 
-from datetime import datetime, timedelta
-from smtplib import SMTPException
-from typing import Final
+from collections.abc import Sequence
+from datetime import datetime
 
-import structlog
-from django.core.mail import send_mail
-from django.db import transaction
+from django.db import connection
+from django.utils.formats import date_format
+from django.utils.translation import gettext
 
-from links.models import SubscriberMail
+from links.models import SubscriberMail, Subscription
 from links.states import MailKind
 from links.tokens import personal_url
+from mails.services import queue_unwritten
+from mails.words import MailWords
 
-log = structlog.get_logger(__name__)
-
-MOST_TRIES: Final = 12
-RETRY_AFTER: Final = timedelta(minutes=10)
-# A slow mail server must not outlast the task.
-MOST_AT_ONCE: Final = 50
-
-
-def send_due_mails(*, now: datetime) -> int:
-    """Send what is due; return how many were taken up. Two senders at once never send the same mail."""
-    taken = 0
-    while taken < MOST_AT_ONCE and _send_next(now):
-        taken += 1
-    return taken
+_PROMISE = """
+    INSERT INTO links_subscribermail (subscription_id, kind, period_end)
+    SELECT id, %(kind)s, period_end FROM unnest(%(ids)s::bigint[], %(ends)s::timestamptz[]) AS s (id, period_end)
+    ON CONFLICT (subscription_id, kind, period_end) DO NOTHING
+    RETURNING id, subscription_id
+"""
 
 
-def _send_next(now: datetime) -> bool:
-    with transaction.atomic():
-        due = SubscriberMail.objects.filter(due_at__lte=now).select_related(
-            "subscription__link__merchant"
+def promise_mails(
+    subscriptions: Sequence[Subscription], kind: MailKind, *, now: datetime
+) -> None:
+    """Promise subscribers a mail about the period they have paid, in the caller's transaction; about each period once."""
+    addresses = {s.pk: s.email for s in subscriptions if s.paid_until is not None}
+    with connection.cursor() as cursor:
+        # Two sweeps at once promise one.
+        cursor.execute(
+            _PROMISE,
+            {
+                "kind": kind.value,
+                "ids": list(addresses),
+                "ends": [s.paid_until for s in subscriptions if s.pk in addresses],
+            },
         )
-        mail = (
-            due.select_for_update(skip_locked=True, of=("self",))
-            .order_by("due_at", "pk")
-            .first()
-        )
-        if mail is None:
-            return False
-        _deliver(mail, now)
-        mail.save(update_fields=["tries", "due_at", "sent_at"])
-    return True
+        new = cursor.fetchall()
+    queue_unwritten(
+        [(f"subscriber:{pk}", addresses[subscription]) for pk, subscription in new],
+        now=now,
+    )
 
 
-def _deliver(mail: SubscriberMail, now: datetime) -> None:
-    if _is_pointless(mail):
-        mail.due_at = None
-        return
-    mail.tries += 1
-    subject, text = _words(mail)
-    try:
-        send_mail(subject, text, None, [mail.subscription.email])
-    except (SMTPException, OSError) as error:
-        log.warning("subscriber mail not sent", mail=mail.pk, kind=type(error).__name__)
-        mail.due_at = now + RETRY_AFTER if mail.tries < MOST_TRIES else None
-        return
-    mail.due_at, mail.sent_at = None, now
+def subscriber_words(number: str) -> MailWords | None:
+    """Return what the subscriber's mail of that number says.
+
+    None where they want no mail any more, or have paid for longer by now.
+    """
+    merchant = "subscription__link__merchant__branding"
+    promised = SubscriberMail.objects.select_related(merchant).defer(
+        f"{merchant}__logo"
+    )
+    mail = promised.filter(pk=int(number)).first()
+    if mail is None or _is_pointless(mail):
+        return None
+    return _words(mail)
 
 
 def _is_pointless(mail: SubscriberMail) -> bool:
-    """Whether the subscriber wants no mail any more, or has paid for longer by now."""
     subscription = mail.subscription
     return not subscription.email or subscription.paid_until != mail.period_end
 
 
-def _words(mail: SubscriberMail) -> tuple[str, str]:
-    """Return a mail's subject and text."""
+def _words(mail: SubscriberMail) -> MailWords:
     link = mail.subscription.link
-    ends = f"{mail.period_end:%-d %B %Y}"
-    url = personal_url(mail.subscription)
+    facts = {
+        "title": link.title,
+        "merchant": link.merchant.shown_name,
+        "date": date_format(mail.period_end, "j F Y", use_l10n=False),
+    }
     if mail.kind == MailKind.PAID:
-        subject = f"{link.title}: paid until {ends}"
-        first = f"Thank you. {link.title} by {link.merchant.name} is paid until {ends}."
-        second = "This is your own link. The next period is paid there:"
+        subject = gettext("%(title)s: paid until %(date)s")
+        first = gettext("Thank you. %(title)s by %(merchant)s is paid until %(date)s.")
+        second = gettext("This is your own link. The next period is paid there:")
     else:
-        subject = f"{link.title} ends on {ends}"
-        first = (
-            f"What you paid for {link.title} by {link.merchant.name} ends on {ends}."
-        )
-        second = "To go on, pay the next period here:"
-    # A title may have lines, a header may not.
-    return " ".join(subject.split()), (
-        f"{first}\n\n{second}\n\n  {url}\n\n"
-        "Nothing is ever charged automatically. To get no more of these mails, open the link and stop them there.\n"
+        subject = gettext("%(title)s ends on %(date)s")
+        first = gettext("What you paid for %(title)s by %(merchant)s ends on %(date)s.")
+        second = gettext("To go on, pay the next period here:")
+    last = gettext(
+        "Nothing is ever charged automatically. To get no more of these mails, open the link and stop them there."
     )
+    url = personal_url(mail.subscription)
+    text = f"{first % facts}\n\n{second}\n\n  {url}\n\n{last}\n"
+    return MailWords(subject % facts, text)

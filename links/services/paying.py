@@ -18,6 +18,7 @@ from gateway.core.money import format_usd
 from links.errors import NotPayableError
 from links.inputs import PayIntent
 from links.models import LinkCheckout, PaymentLink, Subscription
+from links.payloads import link_url
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments
 from links.states import LinkStatus, LinkType
 from links.tokens import personal_url
@@ -147,6 +148,7 @@ def _wanted(sale: _Sale) -> NewCheckout:
         customer_email=sale.email,
         redirect_url=_redirect_url(sale),
         webhook_url=link.webhook_url,
+        again_url=_again_url(sale),
         expires_in=DEFAULT_EXPIRES_IN,
         customer_ref=_customer_ref(sale),
         product_ref=link.product_ref,
@@ -168,6 +170,12 @@ def _redirect_url(sale: _Sale) -> str:
     if sale.link.redirect_url or sale.subscription is None:
         return sale.link.redirect_url
     return personal_url(sale.subscription)
+
+
+def _again_url(sale: _Sale) -> str:
+    if sale.is_personal and sale.subscription is not None:
+        return personal_url(sale.subscription)
+    return link_url(sale.link.code)
 
 
 def _customer_ref(sale: _Sale) -> str:

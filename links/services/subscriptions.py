@@ -4,12 +4,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 
 from checkouts.states import FINAL
 from links.models import LinkCheckout, SubscriberMail, Subscription
 from links.periods import coverage
 from links.selectors import paid_moments
+from links.services.mailing import promise_mails
 from links.states import Interval, LinkStatus, MailKind
 
 BATCH: Final = 200
@@ -18,19 +19,30 @@ REMIND_BEFORE: Final = timedelta(days=3)
 
 def settle_subscriptions(*, now: datetime) -> int:
     """Count the checkouts of subscriptions that ended; return how many. Each is counted once, whoever does it."""
+    return _settle_all(
+        Q(settled_at=None, checkout__status__in=[str(status) for status in FINAL]), now
+    )
+
+
+def settle_accepted(*, now: datetime) -> int:
+    """Count late money that the merchant accepted after its checkout had been counted as expired; return how often."""
+    # Accepting is rare, and every successor is looked at: for a sweep that comes every few minutes.
+    accepted_at = "checkout__replaced_by__paid_at"
+    return _settle_all(
+        Q(**{f"{accepted_at}__gt": F("settled_at"), f"{accepted_at}__lte": now}), now
+    )
+
+
+def _settle_all(which: Q, now: datetime) -> int:
     total = 0
-    while settled := _settle_batch(now):
+    while settled := _settle_batch(which, now):
         total += settled
     return total
 
 
-def _settle_batch(now: datetime) -> int:
+def _settle_batch(which: Q, now: datetime) -> int:
     with transaction.atomic():
-        rows = LinkCheckout.objects.filter(
-            settled_at=None,
-            subscription__isnull=False,
-            checkout__status__in=[str(status) for status in FINAL],
-        )
+        rows = LinkCheckout.objects.filter(which, subscription__isnull=False)
         ended = list(
             rows.select_for_update(skip_locked=True, of=("self",)).order_by("pk")[
                 :BATCH
@@ -59,9 +71,10 @@ def _follow(subscription: Subscription, now: datetime) -> None:
     subscription.paid_until = covered.until
     subscription.save(update_fields=["paid_until"])
     if subscription.email:
-        _promise([subscription], MailKind.PAID, now)
+        promise_mails([subscription], MailKind.PAID, now=now)
 
 
+@transaction.atomic
 def plan_reminders(*, now: datetime) -> int:
     """Promise a reminder to whoever's paid time ends within three days; return how many. One for each period."""
     promised = SubscriberMail.objects.filter(
@@ -76,25 +89,8 @@ def plan_reminders(*, now: datetime) -> int:
         link__status=LinkStatus.ACTIVE,
     ).exclude(email="")
     subscriptions = list(ending.order_by("paid_until")[:BATCH])
-    _promise(subscriptions, MailKind.DUE, now)
+    promise_mails(subscriptions, MailKind.DUE, now=now)
     return len(subscriptions)
-
-
-def _promise(subscriptions: list[Subscription], kind: MailKind, now: datetime) -> None:
-    SubscriberMail.objects.bulk_create(
-        [
-            SubscriberMail(
-                subscription=subscription,
-                kind=kind,
-                period_end=subscription.paid_until,
-                due_at=now,
-            )
-            for subscription in subscriptions
-            if subscription.paid_until
-        ],
-        # Two sweeps at once promise one.
-        ignore_conflicts=True,
-    )
 
 
 def stop_reminders(subscription: Subscription) -> None:

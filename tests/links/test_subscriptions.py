@@ -2,23 +2,31 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from smtplib import SMTPServerDisconnected
+from decimal import Decimal
 from typing import Any
 
 import orjson
 import pytest
 from django.core import mail
-from django.core.mail import EmailMessage
+from django.db import transaction
 from django.utils import timezone
 
 from checkouts.models import Checkout
 from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
-from links.services.mailing import MOST_TRIES, RETRY_AFTER, send_due_mails
-from links.services.subscriptions import plan_reminders, settle_subscriptions
+from links.payloads import Takings
+from links.selectors import takings_of
+from links.services.subscriptions import (
+    plan_reminders,
+    settle_accepted,
+    settle_subscriptions,
+)
 from links.states import MailKind
 from links.tokens import personal_url
+from mails.models import OutgoingMail
+from mails.services import send_due_mails
+from tests.factories import make_checkout
 from tests.links.factories import (
     make_link_checkout,
     make_subscriber,
@@ -220,28 +228,58 @@ def test_a_subscriber_can_stop_the_mails(payer: Payer) -> None:
     assert plan_reminders(now=subscription.paid_until - timedelta(days=1)) == 0
 
 
-def test_a_mail_server_that_fails_is_asked_again_later_and_not_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_mail_is_dropped_when_the_subscriber_stopped_them_meanwhile(
+    payer: Payer,
 ) -> None:
+    subscription = paid_at(BEGUN)
+    settle_subscriptions(now=BEGUN)
+    assert OutgoingMail.objects.get().recipient == ADA
+    payer.client.post(path_of(subscription), {"stop": "1"})
+    assert send_due_mails(now=BEGUN) == 1
+    assert mail.outbox == []
+    assert not OutgoingMail.objects.exists()
+
+
+def test_a_mail_without_a_subscriber_left_is_dropped() -> None:
     paid_at(BEGUN)
     settle_subscriptions(now=BEGUN)
+    SubscriberMail.objects.all().delete()
+    assert send_due_mails(now=BEGUN) == 1
+    assert mail.outbox == []
 
-    def refuse(_: EmailMessage, **__: Any) -> int:
-        raise SMTPServerDisconnected("gone")
 
-    monkeypatch.setattr(EmailMessage, "send", refuse)
-    now = BEGUN
-    for _ in range(MOST_TRIES):
-        assert send_due_mails(now=now) == 1
-        assert send_due_mails(now=now) == 0
-        now += RETRY_AFTER
-    assert send_due_mails(now=now) == 0
-    promised = SubscriberMail.objects.get()
-    assert (promised.tries, promised.sent_at, promised.due_at) == (
-        MOST_TRIES,
-        None,
-        None,
+def test_a_promise_stands_and_falls_with_what_it_is_about() -> None:
+    paid_at(BEGUN)
+    with transaction.atomic():
+        settle_subscriptions(now=BEGUN)
+        transaction.set_rollback(True)
+    assert not OutgoingMail.objects.exists()
+    assert not SubscriberMail.objects.exists()
+
+
+def test_late_money_that_the_merchant_accepted_renews_the_subscription() -> None:
+    subscription = paid_at(BEGUN)
+    link, due = subscription.link, BEGUN + timedelta(days=31)
+    expired = make_link_checkout(
+        link, CheckoutStatus.EXPIRED, subscription=subscription
     )
+    settle_subscriptions(now=due)
+    make_checkout(
+        link.merchant,
+        mode=link.mode,
+        status=CheckoutStatus.COMPLETED,
+        replaces=expired,
+        amount_received=25,
+        paid_at=due + timedelta(seconds=1),
+    )
+    assert settle_accepted(now=due) == 0
+    assert settle_accepted(now=due + timedelta(minutes=5)) == 1
+    assert settle_accepted(now=due + timedelta(minutes=6)) == 0
+    subscription.refresh_from_db()
+    assert subscription.paid_until is not None
+    assert subscription.paid_until > due + timedelta(days=25)
+    assert takings_of([link])[link.pk] == Takings(2, Decimal(50))
+    assert SubscriberMail.objects.filter(kind=MailKind.PAID).count() == 2
 
 
 def test_a_title_with_lines_makes_no_second_header() -> None:

@@ -1,0 +1,22 @@
+"""Waking Celery tasks from processes that must not wait for the broker."""
+
+import redis
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+from gateway.core import valkey
+
+
+def wake_task(name: str) -> bool:
+    """Ask for a run of the task; False when the broker does not take it. Never raises, and never waits for long."""
+
+    def send(client: redis.Redis) -> bool:
+        # Celery waits seconds for a broker that is away; this costs a time-out at most, and that once a second.
+        client.ping()
+        try:
+            current_app.send_task(name, retry=False, ignore_result=True)
+        except OperationalError as error:
+            raise ConnectionError from error
+        return True
+
+    return bool(valkey.attempt(send))

@@ -1,0 +1,57 @@
+"""Mail that was promised: written in the transaction that promises it, sent afterwards."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+KEY_LENGTH = 160
+RECIPIENT_LENGTH = 254
+SUBJECT_LENGTH = 200
+
+
+class OutgoingMail(models.Model):
+    """One mail to one person. The row is the promise to send it, once.
+
+    Where `text` is empty, its words are found when it is sent, by the writer in MAIL_WRITERS that its key begins with.
+    """
+
+    # What the mail is about, said once: `receipt:chk_live_…`. Promising the same again promises nothing.
+    key = models.CharField(max_length=KEY_LENGTH, unique=True)
+    recipient = models.CharField(max_length=RECIPIENT_LENGTH)
+    subject = models.CharField(max_length=SUBJECT_LENGTH, blank=True)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    # When to try next; null once it was sent or given up.
+    due_at = models.DateTimeField(null=True)
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["due_at"],
+                condition=Q(due_at__isnull=False),
+                name="outgoing_mail_due",
+            ),
+            # Few, and an operator's business.
+            models.Index(
+                fields=["id"],
+                condition=Q(due_at=None, sent_at=None),
+                name="outgoing_mail_given_up",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class MailDesk(models.Model):
+    """One row: until when nobody else sends mail. Workers are few, and a slow server must not keep more than one of them."""
+
+    ROW = 1
+
+    closed_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"closed until {self.closed_until}"
