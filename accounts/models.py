@@ -12,6 +12,8 @@ from django.utils import timezone
 from accounts.states import TIER_RATES, FeeTier, Mode, Role
 from gateway.core.ids import new_id
 
+MOST_WALLET_CHANGE_HOURS = 168
+
 
 class Merchant(models.Model):
     """A business that takes payments. Everything else belongs to one."""
@@ -26,6 +28,13 @@ class Merchant(models.Model):
     )
     # Whether the page of an expired checkout lets its buyer make a fresh one. Off: prices may have changed since.
     buyers_may_retry = models.BooleanField(default=False)
+    # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
+    mails_receipts = models.BooleanField(default=False)
+    # How long a new receiving wallet waits before money goes there. A shorter wait is itself one that waits: whoever
+    # breaks in must not be able to shorten it first.
+    wallet_change_hours = models.PositiveSmallIntegerField(default=24)
+    next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
+    next_wallet_change_hours_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -41,10 +50,56 @@ class Merchant(models.Model):
                 | Q(fee_tier=FeeTier.SCALE, fee_rate=TIER_RATES[FeeTier.SCALE]),
                 name="merchant_fee_rate_matches_tier",
             ),
+            models.CheckConstraint(
+                condition=Q(wallet_change_hours__lte=MOST_WALLET_CHANGE_HOURS),
+                name="merchant_wallet_change_hours_in_range",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    next_wallet_change_hours=None, next_wallet_change_hours_at=None
+                )
+                | Q(
+                    next_wallet_change_hours__lt=F("wallet_change_hours"),
+                    next_wallet_change_hours_at__isnull=False,
+                ),
+                name="merchant_next_wallet_change_hours_are_fewer",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shown_name(self) -> str:
+        """The name that buyers read. Where it is needed, read the merchant with its branding, or this is a query."""
+        branding: Branding | None = getattr(self, "branding", None)
+        return (branding.display_name if branding else "") or self.name
+
+
+class Branding(models.Model):
+    """How a merchant's pages look and what they call things. Without a row, or where a field is empty, pages look like ours.
+
+    The logo was drawn anew from what was sent in, and is never what a stranger wrote.
+    """
+
+    merchant = models.OneToOneField(
+        Merchant, models.CASCADE, related_name="branding", primary_key=True
+    )
+    # Instead of the merchant's name, where that is a legal one nobody knows.
+    display_name = models.CharField(max_length=80, blank=True)
+    # PNG, and half of its SHA-256 in hexadecimal: its address changes with it.
+    logo = models.BinaryField(default=bytes, max_length=256 * 1024)
+    logo_digest = models.CharField(max_length=32, blank=True)
+    # `#rrggbb` as chosen; what is drawn keeps its contrast.
+    accent = models.CharField(max_length=7, blank=True)
+    support_url = models.CharField(max_length=2048, blank=True)
+    terms_url = models.CharField(max_length=2048, blank=True)
+    # Instead of "Return to <merchant>".
+    return_label = models.CharField(max_length=40, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"branding of {self.merchant_id}"
 
 
 class UserManager(BaseUserManager["User"]):
@@ -157,7 +212,87 @@ class AuditEntry(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        indexes = [models.Index(fields=["merchant", "-id"], name="audit_of_merchant")]
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["merchant", "-id"], name="audit_of_merchant"),
+            # What its page is narrowed by.
+            models.Index(fields=["merchant", "action", "-id"], name="audit_by_action"),
+            models.Index(fields=["merchant", "actor", "-id"], name="audit_by_actor"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.action} {self.object_id}"
+
+
+class Invitation(models.Model):
+    """A place in a team, offered to an e-mail address. The link carries a secret of which only the digest is kept."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "inv")
+    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=6, choices=Role)
+    digest = models.BinaryField(max_length=32, unique=True)
+    invited_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    # When it was accepted, or taken back: it ends once, one way or the other.
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(role__in=Role.values), name="invitation_role_known"
+            ),
+            models.UniqueConstraint(
+                "merchant",
+                Lower("email"),
+                condition=Q(ended_at=None),
+                name="invitation_open_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} ({self.role})"
+
+
+class Guesses(models.Model):
+    """How often in a row a secret of somebody was guessed wrong. The somebody is a digest, and need not exist."""
+
+    # SHA-256 of the kind of secret and the e-mail address.
+    digest = models.BinaryField(max_length=32, primary_key=True)
+    failures = models.PositiveSmallIntegerField()
+    last_at = models.DateTimeField()
+    locked_until = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "guesses"
+
+    def __str__(self) -> str:
+        return f"{self.failures} guesses"
+
+
+class AuditSeal(models.Model):
+    """What makes a changed or missing audit entry show: each seal contains the one before, in a chain per merchant.
+
+    A trigger writes it when the entry's transaction commits, so that acts of one merchant need not wait for each other;
+    another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields, see
+    `accounts.services.audit`.
+    """
+
+    entry = models.OneToOneField(
+        AuditEntry, models.PROTECT, primary_key=True, related_name="seal"
+    )
+    # Zero for entries that belong to no merchant; without a reference, so that sealing locks nothing else.
+    chain = models.BigIntegerField()
+    number = models.BigIntegerField()
+    digest = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["chain", "number"], name="audit_seal_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.number}"

@@ -1,0 +1,86 @@
+"""What entries of the audit log say to people."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "api_key.created": "API key created",
+        "api_key.revoked": "API key revoked",
+        "receiving_wallet.set": "Receiving wallet set",
+        "receiving_wallet.change_requested": "Another receiving wallet asked for",
+        "receiving_wallet.change_cancelled": "Wallet change cancelled",
+        "receiving_wallet.change_failed": "Wallet change refused",
+        "merchant.wallet_change_hours_set": "Wait of wallet changes set",
+        "merchant.wallet_change_hours_applied": "Shorter wait took effect",
+        "merchant.created": "Merchant created",
+        "merchant.branding_changed": "Branding changed",
+        "merchant.retry_switched": "Trying again switched",
+        "merchant.plan_set": "Plan set by the operator",
+        "merchant.receipts_switched": "Receipts by mail switched",
+        "merchant.data_exported": "All data exported",
+        "invitation.sent": "Invitation sent",
+        "invitation.withdrawn": "Invitation taken back",
+        "invitation.accepted": "Invitation accepted",
+        "member.role_changed": "Role changed",
+        "member.removed": "Member removed",
+        "member.left": "Member left",
+        "webhook_url.changed": "Webhook URL changed",
+        "webhook_secret.shown": "Webhook secret shown",
+        "webhook_secret.rolled": "Webhook secret rolled",
+        "inbox.decided": "Inbox item decided",
+        "inbox.undone": "Inbox decision undone",
+        "inbox.done": "Inbox decision took effect",
+        "inbox.failed": "Inbox decision refused",
+    }
+)
+"""The acts that people look for; what is not here reads as its code does."""
+
+_EMPTY: Final = (None, "")
+
+
+def action_words(action: str) -> str:
+    """Return an action as a line: its words, or its code made readable."""
+    plain = action.replace(".", " ").replace("_", " ")
+    return ACTIONS.get(action, plain[:1].upper() + plain[1:])
+
+
+def changed_values(
+    before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> list[tuple[str, str | None, str | None]]:
+    """Return what an entry says of each thing that is another now: its name, what it was and what it is.
+
+    None where nothing is said, and where it was nothing.
+    """
+    then, now = before or {}, after or {}
+    return [
+        (
+            _name(key),
+            _value(then, key) if then.get(key) not in _EMPTY else None,
+            _value(now, key),
+        )
+        for key in dict.fromkeys([*then, *now])
+        if key not in then or key not in now or then[key] != now[key]
+    ]
+
+
+def _name(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _value(values: dict[str, Any], key: str) -> str | None:
+    if key not in values:
+        return None
+    match values[key]:
+        case None | "":
+            return "nothing"
+        case True:
+            return "on"
+        case False:
+            return "off"
+        case str() | int() | float() as plain:
+            return str(plain)
+        case nested:
+            return json.dumps(nested, ensure_ascii=False)

@@ -1,0 +1,38 @@
+"""What a path of the dashboard may say: which merchant, and live or test. Anything else is no route."""
+
+from django.urls import register_converter
+
+from accounts.states import Mode
+from gateway.core.ids import ALPHABET, LENGTH
+
+
+class MerchantConverter:
+    """A merchant's public id."""
+
+    regex = f"mer_[{ALPHABET.decode()}]{{{LENGTH}}}"
+
+    def to_python(self, value: str) -> str:
+        """Leave it as it is."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Leave it as it is."""
+        return value
+
+
+class ModeConverter:
+    """`live` or `test`."""
+
+    regex = "|".join(Mode.values)
+
+    def to_python(self, value: str) -> Mode:
+        """Return the mode."""
+        return Mode(value)
+
+    def to_url(self, value: str) -> str:
+        """Return it as paths spell it."""
+        return str(value)
+
+
+register_converter(MerchantConverter, "merchant")
+register_converter(ModeConverter, "mode")

@@ -1,0 +1,64 @@
+"""What a merchant's export tells of the merchant itself, its team, its keys and what was done."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from accounts.models import ApiKey, AuditEntry, Membership, Merchant
+from gateway.core.exports import ExportTable, table_of
+
+_MERCHANT: Final = (
+    "public_id",
+    "name",
+    "fee_tier",
+    "fee_rate",
+    "buyers_may_retry",
+    "mails_receipts",
+    "wallet_change_hours",
+    "branding__display_name",
+    "branding__accent",
+    "branding__support_url",
+    "branding__terms_url",
+    "branding__return_label",
+    "created_at",
+)
+_AUDIT: Final = (
+    "created_at",
+    "actor_label",
+    "action",
+    "object_id",
+    "before",
+    "after",
+    "address",
+)
+
+
+def tables(merchant: Merchant) -> Iterator[ExportTable]:
+    """Return this app's files."""
+    yield table_of(
+        "merchant",
+        Merchant.objects.filter(pk=merchant.pk),
+        _MERCHANT,
+    )
+    yield table_of(
+        "team",
+        Membership.objects.filter(merchant=merchant),
+        ("user__email", "user__name", "role", "created_at"),
+    )
+    yield table_of(
+        "api_keys",
+        ApiKey.objects.filter(merchant=merchant),
+        (
+            "public_id",
+            "mode",
+            "name",
+            "last_four",
+            "created_at",
+            "last_used_at",
+            "revoked_at",
+        ),
+    )
+    yield table_of(
+        "audit_log",
+        AuditEntry.objects.filter(merchant=merchant),
+        _AUDIT,
+    )

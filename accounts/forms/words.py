@@ -1,0 +1,26 @@
+"""A line of words that is shown to people."""
+
+import unicodedata
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+# Joiners shape letters in Persian, Hindi and many more, and turn nothing around.
+_JOINERS: Final = "\u200c\u200d"
+_HIDDEN: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+class LineField(forms.CharField):
+    """One line in which nothing hides or turns the writing around."""
+
+    def clean(self, value: Any) -> str:
+        """Return the line without space around it."""
+        line: str = super().clean(value)
+        if any(map(_is_hidden, line)):
+            raise ValidationError("Use one line of visible characters.")
+        return line
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN and character not in _JOINERS

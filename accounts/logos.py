@@ -1,0 +1,97 @@
+"""Draws a merchant's logo anew, so that nothing a stranger wrote is ever served: only pixels get through.
+
+Vector formats are refused: an SVG is a document that may hold scripts, links and other documents.
+"""
+
+import io
+import struct
+import zlib
+from typing import Final
+
+from PIL import Image, ImageOps
+
+from gateway.core.errors import InvalidRequestError
+
+MAX_UPLOAD_BYTES: Final = 2 * 1024 * 1024
+# Decoded, a pixel takes four bytes, and drawing needs about three copies: 120 MB at most.
+MAX_PIXELS: Final = 10_000_000
+MAX_BYTES: Final = 256 * 1024
+MAX_SIDE: Final = 512
+MAX_SCANS: Final = 100
+"""Of a JPEG; programs write about ten. Each is a walk over all pixels, however few bytes it has: 2 MB of them take a minute."""
+
+# No other decoder of Pillow's sees the bytes.
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+# Noise does not compress: 192 pixels square take 147 KB at worst.
+_SIDES = (MAX_SIDE, 384, 256, 192)
+_JPEG: Final = b"\xff\xd8"
+# Nothing else in a scan looks like it: there a zero follows whatever is 255.
+_SCAN: Final = b"\xff\xda"
+_NOT_A_PICTURE = "The logo must be a PNG, JPEG, WebP or GIF picture; SVG is not taken."
+# What Pillow's decoders raise for hostile bytes, found by fuzzing; a warning is one where warnings are errors.
+_BROKEN = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    EOFError,
+    struct.error,
+    zlib.error,
+    Warning,
+)
+
+
+class LogoError(InvalidRequestError):
+    """A file that cannot be a logo; the message tells the person who sent it why."""
+
+    code = "logo_invalid"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, param="logo")
+
+
+def redraw(data: bytes) -> bytes:
+    """Return a picture as a PNG of at most `MAX_BYTES` and `MAX_SIDE` pixels a side, without metadata.
+
+    An animation gives its first frame. Raises LogoError. What is too large is refused before anything is decoded.
+    """
+    if len(data) > MAX_UPLOAD_BYTES:
+        raise LogoError("The logo must not be larger than 2 MB.")
+    if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
+        raise LogoError(_NOT_A_PICTURE)
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
+            width, height = picture.size
+            if width * height <= MAX_PIXELS:
+                return _encoded(_upright(picture))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        pass
+    except _BROKEN as error:
+        raise LogoError(_NOT_A_PICTURE) from error
+    raise LogoError("The logo must not have more than ten million pixels.")
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Decode a picture, turn it as its camera said, and drop everything but the pixels."""
+    picture.load()
+    if picture.mode.startswith("I"):
+        # 16 bits a pixel, which a plain conversion would cut off instead of scale.
+        picture = picture.convert("I").point(lambda value: value / 256).convert("L")
+    turned = ImageOps.exif_transpose(picture).convert("RGBA")
+    turned.info = {}
+    return turned
+
+
+def _encoded(picture: Image.Image) -> bytes:
+    drawings = (_drawn(picture, side) for side in _SIDES)
+    return next(drawing for drawing in drawings if len(drawing) <= MAX_BYTES)
+
+
+def _drawn(picture: Image.Image, side: int) -> bytes:
+    # Never enlarges.
+    picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return out.getvalue()

@@ -1,0 +1,38 @@
+"""What pages of people and teams read."""
+
+from datetime import datetime
+
+from django.db.models import F, QuerySet
+
+from accounts.models import ApiKey, Invitation, Membership, Merchant, User
+from accounts.states import Mode
+
+
+def team_of(merchant: Merchant) -> list[Membership]:
+    """Return the members with their people, owners first, each role by name."""
+    order = {"owner": 0, "admin": 1, "viewer": 2}
+    members = Membership.objects.filter(merchant=merchant).select_related("user")
+    return sorted(
+        members, key=lambda seat: (order[seat.role], seat.user.name or seat.user.email)
+    )
+
+
+def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
+    """Return who was invited and has not answered yet, the newest first."""
+    waiting = Invitation.objects.filter(
+        merchant=merchant, ended_at=None, expires_at__gt=now
+    )
+    return list(waiting.order_by("-created_at"))
+
+
+def merchants_of(user: User) -> list[Merchant]:
+    """Return the merchants in whose teams a person is, by name."""
+    return list(Merchant.objects.filter(memberships__user=user).order_by("name", "pk"))
+
+
+def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:
+    """Return the keys of a mode: those that work first, then the revoked ones, each the newest first."""
+    keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related(
+        "merchant"
+    )
+    return keys.order_by(F("revoked_at").desc(nulls_first=True), "-pk")

@@ -1,0 +1,118 @@
+"""What templates of the dashboard need beside their view's context: addresses, the sidebar, the switches."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from django import template
+from django.contrib import messages
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.module_loading import import_string
+
+from accounts.models import Merchant
+from accounts.seats import Seat
+from accounts.selectors import merchants_of
+from accounts.states import Mode
+from gateway.core.navigation import GROUPS, Entry
+
+register = template.Library()
+_HERE = {"mer_id", "mode"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the sidebar, as this person sees it now."""
+
+    label: str
+    icon: str
+    url: str
+    is_current: bool
+    count: int
+
+
+@register.simple_tag(takes_context=True)
+def seat_url(context: dict[str, Any], name: str, **kwargs: Any) -> str:
+    """Return the address of a route of the merchant and mode that the page is about."""
+    seat: Seat = context["request"].seat
+    return seat.url(name, **kwargs)
+
+
+@register.simple_tag(takes_context=True)
+def may_i(context: dict[str, Any], act: str) -> bool:
+    """Say whether the person may do an act of `accounts.permissions.Act`, by its value."""
+    seat: Seat = context["request"].seat
+    return seat.can(act)
+
+
+@register.simple_tag(takes_context=True)
+def sidebar(context: dict[str, Any]) -> list[tuple[str, list[Line]]]:
+    """Return the groups of the sidebar that have entries: heading and lines."""
+    request = context["request"]
+    return [
+        (group.heading, [_line(entry, request) for entry in group.entries])
+        for group in GROUPS
+        if group.entries
+    ]
+
+
+@register.simple_tag(takes_context=True)
+def in_mode(context: dict[str, Any], mode: str) -> str:
+    """Return this page in the other mode; the page above it, where it shows one object, for that has one mode."""
+    request = context["request"]
+    return _elsewhere(request, {"mode": Mode(mode)})
+
+
+@register.simple_tag(takes_context=True)
+def at_merchant(context: dict[str, Any], merchant: Merchant) -> str:
+    """Return this page of another merchant of the person."""
+    return _elsewhere(context["request"], {"mer_id": merchant.public_id})
+
+
+@register.simple_tag(takes_context=True)
+def my_merchants(context: dict[str, Any]) -> list[Merchant]:
+    """Return the merchants whose team the person is in."""
+    return merchants_of(context["request"].user)
+
+
+@register.simple_tag(takes_context=True)
+def flashes(context: dict[str, Any]) -> list[Any]:
+    """Return what the page before wanted said, once."""
+    return list(messages.get_messages(context["request"]))
+
+
+@register.simple_tag(takes_context=True)
+def signup_open(context: dict[str, Any]) -> bool:
+    """Say whether this visitor may make an account."""
+    request = context["request"]
+    return bool(get_adapter(request).is_open_for_signup(request))
+
+
+@register.filter
+def initials(name: str) -> str:
+    """Return one or two letters that stand for a name."""
+    words = [word for word in name.replace("@", " ").split() if word[0].isalnum()]
+    return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+def _line(entry: Entry, request: HttpRequest) -> Line:
+    seat: Seat = request.seat  # type: ignore[attr-defined]
+    url = seat.url(entry.route)
+    count = import_string(entry.count)(seat) if entry.count else 0
+    return Line(entry.label, entry.icon, url, _is_at(url, request, seat), count)
+
+
+def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:
+    # Every page is below the overview's address.
+    if url == seat.url("dashboard_overview"):
+        return request.path == url
+    return request.path.startswith(url)
+
+
+def _elsewhere(request: HttpRequest, change: dict[str, Any]) -> str:
+    match = request.resolver_match
+    seat: Seat = request.seat  # type: ignore[attr-defined]
+    here = {"mer_id": seat.merchant.public_id, "mode": seat.mode} | change
+    if match is None or set(match.kwargs) != _HERE or request.method != "GET":
+        return reverse("dashboard_overview", kwargs=here)
+    return reverse(str(match.view_name), kwargs=here)

@@ -1,0 +1,1 @@
+"""Pages of people, merchants and teams, a module per noun."""

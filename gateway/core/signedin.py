@@ -1,0 +1,88 @@
+"""Sessions, CSRF and logins, for the pages of people who log in and for no others.
+
+Buyers' pages and the API need none of it: a session would cost each of their requests a query, a CSRF cookie would
+keep their answers from being the same for everybody, and a cookie that is never set cannot be stolen.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import translation
+from django.utils.module_loading import import_string
+
+PREFIXES: Final = ("/account/", "/dashboard/", "/operator/")
+
+# Nobody frames these pages, and their forms lead nowhere else.
+_POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"]}
+_HEADERS: Final = {
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    # Not `no-referrer`, which the rest of the product says: under it browsers send `Origin: null` with a form (Fetch
+    # standard, "append a request Origin header"), and Django's CSRF check, rightly, takes that for a stranger's.
+    "Referrer-Policy": "same-origin",
+}
+Respond = Callable[[HttpRequest], HttpResponseBase]
+Hook = Callable[..., HttpResponse | None]
+
+
+def wants_login(path: str) -> bool:
+    """Say whether a path belongs to people who log in."""
+    return path.startswith(PREFIXES)
+
+
+class SignedInPagesMiddleware:
+    """Runs the middleware of `SIGNED_IN_MIDDLEWARE` for paths under `PREFIXES`, and gives their answers stricter headers."""
+
+    def __init__(self, get_response: Respond) -> None:
+        self.get_response = get_response
+        self._view_hooks: list[Hook] = []
+        self._exception_hooks: list[Hook] = []
+        self._inside = csp_replace(_POLICY)(self._chain(get_response))
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request."""
+        if not wants_login(request.path_info):
+            return self.get_response(request)
+        # Refuses a host that is not ours before anything is written in its name.
+        request.get_host()
+        # What a merchant's team reads is English; only buyers' pages speak their readers' languages.
+        with translation.override("en"):
+            response = self._inside(request)
+        for name, value in _HEADERS.items():
+            response[name] = value
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: object
+    ) -> HttpResponse | None:
+        """Let each inner middleware look at the view, as Django does; CSRF is checked here."""
+        if not wants_login(request.path_info):
+            return None
+        for hook in self._view_hooks:
+            if response := hook(request, view, args, kwargs):
+                return response
+        return None
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        """Let each inner middleware answer an exception, the innermost first."""
+        if not wants_login(request.path_info):
+            return None
+        for hook in self._exception_hooks:
+            if response := hook(request, exception):
+                return response
+        return None
+
+    def _chain(self, get_response: Respond) -> Respond:
+        for path in reversed(settings.SIGNED_IN_MIDDLEWARE):
+            get_response = import_string(path)(get_response)
+            if hook := getattr(get_response, "process_view", None):
+                self._view_hooks.insert(0, hook)
+            if hook := getattr(get_response, "process_exception", None):
+                self._exception_hooks.append(hook)
+        return get_response

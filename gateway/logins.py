@@ -1,0 +1,76 @@
+"""Settings of logins that are the same everywhere; those that are read from the environment are in gateway.settings."""
+
+# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.signedin.
+SIGNED_IN_MIDDLEWARE = [
+    "accounts.throttle.AccountThrottleMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.sessions.SessionLimitsMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL = "/account/login/"
+LOGIN_REDIRECT_URL = "/dashboard/"
+_validators = "django.contrib.auth.password_validation."
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": _validators + "UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ["email", "name"]},
+    },
+    {
+        "NAME": _validators + "MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": _validators + "CommonPasswordValidator"},
+]
+
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "accounts.forms.LoginForm",
+    "signup": "accounts.forms.SignupForm",
+    "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
+    "change_email": "accounts.forms.ChangeEmailForm",
+    "reauthenticate": "accounts.forms.PasswordAgainForm",
+    "change_password": "accounts.forms.ChangePasswordForm",
+    "set_password": "accounts.forms.SetPasswordForm",
+    "reset_password": "accounts.forms.ResetPasswordForm",
+    "reset_password_from_key": "accounts.forms.ResetPasswordKeyForm",
+}
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
+# Seconds for which the link of a reset works: the mail says an hour.
+PASSWORD_RESET_TIMEOUT = 3600
+ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
+# Guesses are counted in rows of ours (accounts.services.guard), requests in Valkey: allauth's own counters live in a
+# cache, and let parallel ones through or lose them.
+ACCOUNT_RATE_LIMITS = False
+
+MFA_RATE_LIMITS = False
+MFA_ADAPTER = "accounts.adapter.MfaAdapter"
+MFA_FORMS = {
+    "authenticate": "accounts.forms.AuthenticateForm",
+    "reauthenticate": "accounts.forms.ReauthenticateForm",
+    "activate_totp": "accounts.forms.ActivateTotpForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Florin"
+
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "accounts.views.refusals.forged"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

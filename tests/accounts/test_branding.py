@@ -1,0 +1,270 @@
+"""What a merchant may say about its pages, how it is kept and audited, and how style sheet and logo are served."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from PIL import Image
+
+from accounts import brand_views
+from accounts.brand_styles import stylesheet, stylesheet_version
+from accounts.branding import Brand, brand_of, with_brand
+from accounts.models import AuditEntry, Branding, Merchant
+from accounts.services.branding import BrandingChanges, change_branding
+from checkouts.models import Checkout
+from gateway.core.errors import InvalidRequestError
+from gateway.core.ratelimit import Limit
+from tests.factories import NOON, make_checkout, make_merchant, make_user
+
+pytestmark = pytest.mark.django_db
+
+FULL = BrandingChanges(
+    display_name="Halden",
+    accent="#D2001A",
+    support_url="https://halden.example/help",
+    terms_url="https://halden.example/terms",
+    return_label="Back to the beans",
+)
+
+
+def a_logo(colour: str = "navy") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (64, 64), colour).save(out, "JPEG")
+    return out.getvalue()
+
+
+def change(merchant: Merchant, **changes: Any) -> Branding:
+    return change_branding(merchant, changes=cast("BrandingChanges", changes), now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"),
+    [
+        ("Halden Roasters", "HR"),
+        ("florin", "F"),
+        ("Ćevapi & Sons Ltd", "ĆS"),
+        ("***", ""),
+    ],
+)
+def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
+    assert Brand(name).mark == mark
+
+
+def test_a_merchant_without_branding_has_its_name_and_nothing_else() -> None:
+    merchant = make_merchant()
+    assert merchant.shown_name == "Halden Roasters"
+    assert brand_of(merchant) == Brand("Halden Roasters")
+
+
+def test_what_was_chosen_is_what_pages_show() -> None:
+    merchant = make_merchant()
+    branding = change_branding(
+        merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user()
+    )
+    read = Merchant.objects.get(pk=merchant.pk)
+    assert read.shown_name == "Halden"
+    assert brand_of(read) == Brand(
+        name="Halden",
+        merchant_id=merchant.public_id,
+        style_version=stylesheet_version("#d2001a"),
+        logo_digest=branding.logo_digest,
+        support_url="https://halden.example/help",
+        terms_url="https://halden.example/terms",
+        return_label="Back to the beans",
+    )
+    assert branding.updated_at == NOON
+    assert bytes(read.branding.logo).startswith(b"\x89PNG")
+
+
+def test_a_page_reads_the_brand_in_its_own_query_and_leaves_the_logo_where_it_is(
+    django_assert_num_queries: Callable[[int], Any],
+) -> None:
+    branded = make_merchant()
+    change(branded, logo=a_logo())
+    codes = [make_checkout(merchant).code for merchant in (branded, make_merchant())]
+    with django_assert_num_queries(2) as asked:
+        brands = [
+            brand_of(with_brand(Checkout.objects.all()).get(code=code).merchant)
+            for code in codes
+        ]
+    assert [bool(brand.logo_digest) for brand in brands] == [True, False]
+    assert '"logo"' not in asked.captured_queries[0]["sql"]
+
+
+def test_each_change_is_audited_with_what_was_there_before_and_no_logo() -> None:
+    merchant, owner = make_merchant(), make_user()
+    for changes in (
+        BrandingChanges(accent="#112233", logo=a_logo()),
+        BrandingChanges(accent="#112233", logo=a_logo(), return_label="Back"),
+        BrandingChanges(accent="", logo=b""),
+    ):
+        change_branding(
+            merchant, changes=changes, now=NOON, actor=owner, address="192.0.2.7"
+        )
+    first, second, third = AuditEntry.objects.order_by("pk")
+    digest = (first.after or {})["logo_digest"]
+    assert first.before == {"accent": "", "logo_digest": ""}
+    assert first.after == {"accent": "#112233", "logo_digest": digest}
+    assert second.after == {"return_label": "Back"}
+    assert third.before == {"accent": "#112233", "logo_digest": digest}
+    assert third.after == {"accent": "", "logo_digest": ""}
+    assert {entry.action for entry in (first, second, third)} == {
+        "merchant.branding_changed"
+    }
+    assert first.actor == owner
+    assert first.address == "192.0.2.7"
+
+
+def test_saying_the_same_again_changes_nothing() -> None:
+    merchant = make_merchant()
+    for _ in range(2):
+        change_branding(merchant, changes={**FULL, "logo": a_logo()}, now=NOON)
+    assert AuditEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "param"),
+    [
+        ({"display_name": "Halden\u202eretsaoR"}, "display_name"),
+        ({"display_name": "Halden\u2066Roasters"}, "display_name"),
+        ({"display_name": "Halden\u200bRoasters"}, "display_name"),
+        ({"display_name": "Halden\nRoasters"}, "display_name"),
+        ({"display_name": "Halden\u2028Roasters"}, "display_name"),
+        ({"display_name": "Halden\x00"}, "display_name"),
+        ({"display_name": "\ue000"}, "display_name"),
+        ({"display_name": "\u200d\u0301"}, "display_name"),
+        ({"display_name": "H" * 81}, "display_name"),
+        ({"return_label": "B" * 41}, "return_label"),
+        ({"return_label": "Back\u202e"}, "return_label"),
+        ({"accent": "red"}, "accent"),
+        ({"accent": "#12345"}, "accent"),
+        ({"accent": "#123456;}"}, "accent"),
+        ({"support_url": "javascript:alert(1)"}, "support_url"),
+        ({"support_url": "https://user:word@halden.example"}, "support_url"),
+        ({"support_url": "halden.example"}, "support_url"),
+        ({"terms_url": "https://halden.example/" + "a" * 2048}, "terms_url"),
+        ({"terms_url": "https://halden.example/\u202e"}, "terms_url"),
+        ({"logo": b"<svg/>"}, "logo"),
+    ],
+)
+def test_what_could_deceive_or_break_a_page_is_refused_whole(
+    changes: dict[str, Any], param: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as refused:
+        change(make_merchant(), **({"return_label": "Back"} | changes))
+    assert refused.value.param == param
+    assert not Branding.objects.exists()
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["محمصة القهوة", "नमस्ते कॉफ़ी", "می\u200cخواهم", "咖啡", "👩‍🍳 Halden", "  Halden  "],
+)
+def test_names_of_every_writing_are_taken(name: str) -> None:
+    assert change(make_merchant(), display_name=name).display_name == name.strip()
+
+
+def test_links_are_https_alone_in_production(settings: Any) -> None:
+    settings.PRODUCTION = False
+    change(make_merchant(), support_url="http://halden.example/help")
+    settings.PRODUCTION = True
+    with pytest.raises(InvalidRequestError, match="must use https"):
+        change(make_merchant(), support_url="http://halden.example/help")
+
+
+def paths_of(merchant: Merchant) -> tuple[str, str]:
+    brand = brand_of(Merchant.objects.get(pk=merchant.pk))
+    folder = f"/brand/{merchant.public_id}"
+    return f"{folder}/{brand.style_version}.css", f"{folder}/{brand.logo_digest}.png"
+
+
+def test_style_sheet_and_logo_are_kept_for_ever_and_can_do_nothing_else(
+    client: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    merchant = make_merchant()
+    branding = change(merchant, accent="#ffff00", logo=a_logo())
+    style_path, logo_path = paths_of(merchant)
+    expected = {
+        style_path: ("text/css", stylesheet("#ffff00").encode()),
+        logo_path: ("image/png", bytes(branding.logo)),
+    }
+    for path, (kind, body) in expected.items():
+        with django_assert_num_queries(1):
+            answer = client.get(path)
+        assert answer.status_code == 200
+        assert answer.content == body
+        assert answer["Content-Type"] == kind
+        assert answer["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert answer["Content-Security-Policy"] == "default-src 'none'"
+        assert answer["X-Content-Type-Options"] == "nosniff"
+        assert client.post(path).status_code == 405
+
+
+def test_only_the_present_version_is_served(client: Client) -> None:
+    merchant, stranger = make_merchant(), make_merchant()
+    change(merchant, accent="#ffff00", logo=a_logo("navy"))
+    old = paths_of(merchant)
+    change(merchant, accent="#112233", logo=a_logo("red"))
+    present = paths_of(merchant)
+    elsewhere = [
+        path.replace(merchant.public_id, stranger.public_id) for path in present
+    ]
+    for path in (*old, *elsewhere, "/brand/mer_1/0.css", f"{present[0]}/x"):
+        assert client.get(path).status_code == 404, path
+    change(merchant, logo=b"")
+    assert client.get(present[1]).status_code == 404
+
+
+def test_whoever_asks_too_often_is_asked_for_patience(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merchant = make_merchant()
+    change(merchant, accent="#ffff00", logo=a_logo())
+    monkeypatch.setattr(brand_views, "BRAND", Limit("brand.none", 0))
+    for path in paths_of(merchant):
+        refused = client.get(path)
+        assert refused.status_code == 429
+        assert int(refused["Retry-After"]) > 0
+        assert refused["Cache-Control"] == "no-store"
+
+
+def test_the_command_sets_what_is_named_and_takes_back_what_is_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    merchant = make_merchant()
+    logo = tmp_path / "logo.jpg"
+    logo.write_bytes(a_logo())
+    call_command(
+        "brand_merchant",
+        merchant.public_id,
+        *("--name", "Halden", "--logo", str(logo), "--accent", "#d2001a"),
+        *("--support", "https://halden.example/help", "--return-label", "Back"),
+    )
+    assert "show Halden, accent #d2001a" in capsys.readouterr().out
+    call_command("brand_merchant", merchant.public_id, "--name", "", "--logo", "")
+    branding = Branding.objects.get()
+    assert branding.display_name == branding.logo_digest == ""
+    assert bytes(branding.logo) == b""
+    assert branding.return_label == "Back"
+    assert branding.support_url == "https://halden.example/help"
+    assert AuditEntry.objects.earliest("pk").actor_label == "manage.py brand_merchant"
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+    merchant = make_merchant()
+    drawing = tmp_path / "logo.svg"
+    drawing.write_text("<svg/>")
+    for arguments, words in (
+        (["mer_1", "--accent", "#d2001a"], "There is no merchant mer_1"),
+        ([merchant.public_id, "--logo", str(drawing)], "PNG, JPEG, WebP or GIF"),
+        ([merchant.public_id, "--logo", str(tmp_path / "gone")], "No such file"),
+        ([merchant.public_id, "--accent", "red"], "must be a colour"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            call_command("brand_merchant", *arguments)
+    assert not Branding.objects.exists()

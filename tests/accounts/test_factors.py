@@ -1,0 +1,182 @@
+"""Second factors: codes of an app, recovery codes, and that neither can be guessed."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from allauth.account.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import Fernet
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.models import AuditEntry, User
+from accounts.services.factors import use_up
+from accounts.services.people import vouch_for
+from tests.accounts.logins import (
+    is_logged_in,
+    last_mail,
+    link_in,
+    totp_code,
+    try_login,
+)
+from tests.dashboard.people import PASSWORD, log_in
+from tests.factories import NOON, make_user
+
+pytestmark = pytest.mark.django_db
+
+ACTIVATE = "/account/second-factor/totp/activate/"
+GOOD = "a long enough sentence"
+AUTHENTICATE = "/account/second-factor/authenticate/"
+
+
+@pytest.fixture(autouse=True)
+def _encryption_keys(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+
+
+@pytest.fixture
+def person() -> User:
+    """Somebody with a password alone."""
+    user = make_user("ada@example.test")
+    vouch_for(user)
+    return user
+
+
+@pytest.fixture
+def key(person: User, django_capture_on_commit_callbacks: Any) -> str:
+    """The key of the person's authenticator app, set up as a browser does it."""
+    client = log_in(person)
+    secret = str(client.get(ACTIVATE).context["form"].secret)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(ACTIVATE, {"code": totp_code(secret)})
+    # A code works once.
+    Authenticator.objects.filter(type="totp").update(last_used_at=None)
+    return secret
+
+
+def test_the_key_is_drawn_on_the_page_and_rests_encrypted(
+    person: User, key: str
+) -> None:
+    stored = Authenticator.objects.get(type="totp").data["secret"]
+    assert key not in stored
+    assert "authenticator app" in last_mail(person.email).text
+    assert AuditEntry.objects.filter(action="mfa.totp_activated").exists()
+
+
+def test_with_an_app_the_password_alone_does_not_log_in(person: User, key: str) -> None:
+    client = Client()
+    assert try_login(person.email, PASSWORD, client)["Location"] == AUTHENTICATE
+    assert not is_logged_in(client)
+    client.post(AUTHENTICATE, {"code": totp_code(key)})
+    assert is_logged_in(client)
+
+
+def test_a_recovery_code_logs_in_once(person: User, key: str) -> None:
+    recovery = Authenticator.objects.get(type="recovery_codes").wrap()
+    code = recovery.get_unused_codes()[0]
+    first, second = Client(), Client()
+    for client in (first, second):
+        try_login(person.email, PASSWORD, client)
+        client.post(AUTHENTICATE, {"code": code})
+    assert is_logged_in(first)
+    assert not is_logged_in(second)
+
+
+def test_five_wrong_codes_lock_and_knowing_the_password_does_not_help(
+    person: User, key: str
+) -> None:
+    for _ in range(5):
+        client = Client()
+        try_login(person.email, PASSWORD, client)
+        assert "code is wrong" in client.post(AUTHENTICATE, {"code": "000000"}).text
+    client = Client()
+    try_login(person.email, PASSWORD, client)
+    page = client.post(AUTHENTICATE, {"code": totp_code(key)}).text
+    assert "Wait 15 minutes" in page
+    assert not is_logged_in(client)
+
+
+def test_a_code_that_was_used_is_used_in_every_process(person: User, key: str) -> None:
+    code = totp_code(key)
+    first, second = Client(), Client()
+    pages = []
+    for client in (first, second):
+        # Where the library keeps what was used, and what no process shares with another one.
+        cache.clear()
+        try_login(person.email, PASSWORD, client)
+        pages.append(client.post(AUTHENTICATE, {"code": code}).text)
+    assert "was used already" in pages[1]
+    assert is_logged_in(first)
+    assert not is_logged_in(second)
+
+
+@pytest.mark.parametrize(("seconds", "is_new"), [(0, False), (29, False), (30, True)])
+def test_of_two_uses_in_one_period_the_first_counts(
+    seconds: int, is_new: bool, person: User, key: str
+) -> None:
+    app = Authenticator.objects.get(type="totp")
+    assert use_up(app, now=NOON)
+    assert use_up(app, now=NOON + timedelta(seconds=seconds)) is is_new
+
+
+def test_a_reset_by_mail_gives_no_more_guesses_at_the_code(
+    person: User, key: str
+) -> None:
+    client = Client()
+    try_login(person.email, PASSWORD, client)
+    for _ in range(5):
+        client.post(AUTHENTICATE, {"code": "000000"})
+    client.post("/account/password/reset/", {"email": person.email})
+    address = client.get(link_in(last_mail(person.email)))["Location"]
+    client.post(address, {"password1": GOOD, "password2": GOOD})
+    try_login(person.email, GOOD, client)
+    page = client.post(AUTHENTICATE, {"code": totp_code(key)}).text
+    assert "Wait 15 minutes" in page
+
+
+def test_codes_cannot_be_guessed_where_it_is_asked_again_either(
+    person: User, key: str
+) -> None:
+    client = log_in(person, fresh=False)
+    path = "/account/second-factor/reauthenticate/"
+    for _ in range(5):
+        client.post(path, {"code": "000000"})
+    assert "Wait 15 minutes" in client.post(path, {"code": totp_code(key)}).text
+
+
+def test_changing_factors_asks_who_it_is(person: User, key: str) -> None:
+    stale = log_in(person, fresh=False)
+    for path in ("totp/deactivate/", "recovery-codes/generate/", "webauthn/add/"):
+        answer = stale.get(f"/account/second-factor/{path}")
+        assert "/account/second-factor/reauthenticate/" in answer["Location"]
+
+
+def test_who_has_a_factor_proves_it_by_that_and_not_by_the_password(
+    person: User, key: str
+) -> None:
+    stale = log_in(person, fresh=False)
+    answer = stale.post("/account/reauthenticate/", {"password": PASSWORD})
+    assert answer["Location"] == "/account/second-factor/reauthenticate/"
+    remove = "/account/second-factor/totp/deactivate/"
+    asked = stale.post(remove)
+    assert Authenticator.objects.filter(type="totp").exists()
+    stale.post(asked["Location"], {"code": totp_code(key)})
+    assert not Authenticator.objects.filter(type="totp").exists()
+
+
+def test_who_has_a_passkey_is_asked_for_it_first(person: User, key: str) -> None:
+    Authenticator.objects.create(user=person, type="webauthn", data={})
+    methods = get_adapter().get_reauthentication_methods(person)
+    ids = [one["id"] for one in methods]
+    assert ids == ["mfa_reauthenticate:webauthn", "mfa_reauthenticate"]
+
+
+def test_recovery_codes_are_shown_once(person: User, key: str) -> None:
+    client = log_in(person)
+    client.post("/account/second-factor/recovery-codes/generate/")
+    page = client.get("/account/second-factor/recovery-codes/").text
+    codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
+    assert all(code in page for code in codes)
+    again = client.get("/account/second-factor/recovery-codes/").text
+    assert not any(code in again for code in codes)

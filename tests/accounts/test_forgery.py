@@ -1,0 +1,155 @@
+"""What the web can be made to do to people who log in: forged forms, false hosts, open redirects, frames, cookies."""
+
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import settings as configured
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import Membership, User
+from accounts.services.people import vouch_for
+from accounts.states import Role
+from mails.models import OutgoingMail
+from tests.accounts.logins import LOGIN, try_login
+from tests.dashboard.people import PASSWORD, log_in
+from tests.factories import make_merchant, make_user
+
+pytestmark = pytest.mark.django_db
+
+SIGNUP = "/account/signup/"
+
+
+@pytest.fixture
+def person() -> User:
+    """Somebody with an account and no team."""
+    user = make_user("ada@example.test")
+    vouch_for(user)
+    return user
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "https:evil.example",
+        "javascript:alert(1)",
+        "\thttps://evil.example/",
+        "http://testserver@evil.example/",
+    ],
+)
+def test_after_the_login_nobody_is_led_away(target: str, person: User) -> None:
+    for where in (LOGIN, f"{LOGIN}?next={target}"):
+        client = Client()
+        answer = client.post(
+            where, {"login": person.email, "password": PASSWORD, "next": target}
+        )
+        assert answer["Location"] == "/dashboard/"
+    for path, field, safe in (
+        ("/account/logout/", "x", LOGIN),
+        ("/account/reauthenticate/", "password", "/dashboard/"),
+    ):
+        answer = log_in(person).post(path, {"next": target, field: PASSWORD})
+        assert answer["Location"] == safe
+
+
+def test_after_the_login_one_is_where_one_wanted_to_be(person: User) -> None:
+    answer = try_login(person.email, PASSWORD, next="/account/sessions/")
+    assert answer["Location"] == "/account/sessions/"
+
+
+@pytest.mark.parametrize("path", [LOGIN, "/account/password/reset/", "/dashboard/"])
+def test_a_host_that_is_not_ours_is_refused(path: str, person: User) -> None:
+    assert Client().get(path, headers={"host": "evil.example"}).status_code == 400
+    assert not OutgoingMail.objects.exists()
+
+
+@pytest.mark.parametrize("path", [LOGIN, SIGNUP, "/account/password/reset/"])
+def test_a_form_from_elsewhere_is_refused(path: str, person: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post(path, {"login": person.email, "password": PASSWORD})
+    assert answer.status_code == 403
+    assert "This form was not taken" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "https://testserver"}, 302),
+        ({"referer": "https://testserver/account/login/"}, 302),
+        # What a browser says under `no-referrer`, and what a stranger's page says.
+        ({"origin": "null"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"referer": "https://evil.example/"}, 403),
+        ({}, 403),
+    ],
+)
+def test_over_https_a_form_says_where_it_comes_from(
+    headers: dict[str, str], status: int, person: User
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get(LOGIN, secure=True)
+    form = {
+        "login": person.email,
+        "password": PASSWORD,
+        "csrfmiddlewaretoken": client.cookies[configured.CSRF_COOKIE_NAME].value,
+    }
+    answer = client.post(LOGIN, form, secure=True, headers=headers)
+    assert answer.status_code == status
+
+
+def test_a_form_from_elsewhere_changes_no_team() -> None:
+    user, merchant = make_user(), make_merchant()
+    Membership.objects.create(merchant=merchant, user=user, role=Role.OWNER)
+    client = log_in(user, enforce_csrf_checks=True)
+    path = f"/dashboard/{merchant.public_id}/live/team/invite/"
+    assert (
+        client.post(path, {"email": "x@example.test", "role": "owner"}).status_code
+        == 403
+    )
+
+
+def test_an_address_that_sends_too_much_is_asked_for_patience(settings: Any) -> None:
+    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:throttle"
+    with time_machine.travel(timezone.now().replace(second=0), tick=False):
+        answers = [Client().post("/account/logout/").status_code for _ in range(31)]
+    assert answers[29:] == [302, 429]
+
+
+@pytest.mark.parametrize("path", [LOGIN, SIGNUP, "/account/sessions/", "/dashboard/"])
+def test_pages_of_people_are_framed_by_nobody_and_kept_by_nobody(
+    path: str, person: User
+) -> None:
+    answer = (log_in(person) if "s/" in path[-3:] else Client()).get(path)
+    assert answer["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer["Content-Security-Policy"]
+    assert "form-action 'self'" in answer["Content-Security-Policy"]
+    assert "no-store" in answer["Cache-Control"]
+    assert answer["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", ["/", "/c/unknown", "/api/v1/chains", "/healthz"])
+def test_buyers_and_machines_get_no_cookie_and_cost_no_session(
+    path: str, django_assert_max_num_queries: Any
+) -> None:
+    client = Client()
+    client.cookies[configured.SESSION_COOKIE_NAME] = "x" * 32
+    with django_assert_max_num_queries(4) as asked:
+        answer = client.get(path)
+    assert not answer.cookies
+    assert "Cookie" not in answer.get("Vary", "")
+    assert not [q for q in asked.captured_queries if "django_session" in q["sql"]]
+    assert "X-Frame-Options" not in answer
+
+
+def test_cookies_are_for_us_alone(person: User) -> None:
+    client = Client()
+    client.get(LOGIN)
+    try_login(person.email, PASSWORD, client)
+    for name in (configured.SESSION_COOKIE_NAME, configured.CSRF_COOKIE_NAME):
+        cookie = client.cookies[name]
+        assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+        assert (cookie["path"], cookie["domain"]) == ("/", "")

@@ -1,0 +1,194 @@
+"""Role x route x method, for every route of the dashboard that the URL conf has. A route without a decision fails."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import include, path, re_path, reverse
+
+from accounts.permissions import ROLE_ACTS, Act, may
+from accounts.states import Mode, Role
+from gateway.core.ids import new_id
+from tests.dashboard.people import Desk, log_in, make_desk
+from tests.dashboard.routes import Route, dashboard_routes
+from tests.factories import make_merchant, make_user
+
+ROUTES = dashboard_routes()
+SEATED = [route for route in ROUTES if route.decision and not route.decision.everybody]
+# POST is the last: it may be what ends the seat.
+METHODS = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "POST"]
+X = True
+
+# The contract's table, row by row: owner, admin, viewer.
+CONTRACT = {
+    Act.SEE: (X, X, X),
+    Act.RUN_PAYMENTS: (X, X, False),
+    Act.EXPORT: (X, X, X),
+    Act.MANAGE_WEBHOOKS: (X, X, False),
+    Act.MANAGE_BRANDING: (X, X, False),
+    Act.MANAGE_WATCHED_WALLETS: (X, X, False),
+    Act.MANAGE_KEYS: (X, False, False),
+    Act.MANAGE_RECEIVING_WALLETS: (X, False, False),
+    Act.MANAGE_TEAM: (X, False, False),
+    Act.MANAGE_FEES: (X, False, False),
+    Act.CLOSE: (X, False, False),
+}
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings: Any) -> None:
+    """Routes that show or make a secret need one to seal it with."""
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+
+
+def test_roles_are_those_of_the_contract() -> None:
+    assert set(CONTRACT) == set(Act)
+    found = {
+        act: tuple(may(role, act) for role in (Role.OWNER, Role.ADMIN, Role.VIEWER))
+        for act in Act
+    }
+    assert found == CONTRACT
+    assert set(ROLE_ACTS) == set(Role)
+
+
+def test_every_route_of_the_dashboard_decided_who_may_do_what() -> None:
+    assert len(ROUTES) > 5
+    assert [route.name for route in ROUTES if route.decision is None] == []
+    assert [route.name for route in ROUTES if not route.decision.acts] == []
+
+
+def test_a_route_without_a_decision_is_found_wherever_it_is(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the test before."""
+
+    def forgotten(request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+    planted = ModuleType("planted")
+    planted.urlpatterns = [  # type: ignore[attr-defined]
+        path("dashboard/one/", forgotten, name="one"),
+        re_path("^dashboard/two/$", forgotten, name="two"),
+        path("dashboard/", include([path("three/", forgotten, name="three")])),
+        path("", include("gateway.urls")),
+    ]
+    monkeypatch.setitem(sys.modules, "planted", planted)
+    settings.ROOT_URLCONF = "planted"
+    found = dashboard_routes()
+    undecided = [route.name for route in found if route.decision is None]
+    assert undecided == ["one", "two", "three"]
+    assert len(found) == len(ROUTES) + 3
+
+
+# What is written here no route decides for itself: an act that is too weak shows.
+LEAVE = "dashboard_leave"
+OWNERS_OWN = {"team", "api-keys", "receiving-wallets"}
+
+
+def posts_open_to(role: Role) -> set[str]:
+    acts = {route.name: route.decision.acts.get("POST") for route in SEATED}
+    return {name for name, act in acts.items() if act and may(role, act)}
+
+
+def test_viewers_can_only_leave() -> None:
+    assert posts_open_to(Role.VIEWER) == {LEAVE}
+
+
+def test_admins_change_nothing_that_is_the_owners() -> None:
+    for route in SEATED:
+        if route.name in posts_open_to(Role.ADMIN) - {LEAVE}:
+            here = {"mer_id": new_id("mer"), "mode": Mode.LIVE}
+            address = reverse(route.name, kwargs=here | dict(route.arguments))
+            assert address.split("/")[4] not in OWNERS_OWN, route.name
+
+
+def named(route: Route) -> str:
+    return route.name
+
+
+def ask(desk: Desk, route: Route, method: str) -> Any:
+    address = desk.url(route.name, **dict(route.arguments))
+    return desk.client.generic(method, address, b"")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("route", SEATED, ids=named)
+def test_each_role_may_do_what_its_acts_allow_and_nothing_else(route: Route) -> None:
+    merchant = make_merchant()
+    # So that whoever asks may always leave.
+    make_desk(merchant, Role.OWNER)
+    for role in Role:
+        desk = make_desk(merchant, role)
+        for method in METHODS:
+            act = route.decision.acts.get(method)
+            status = ask(desk, route, method).status_code
+            if act is None:
+                assert status == 405, (role, method)
+            elif may(role, act):
+                assert status not in {403, 405}, (role, method)
+                assert status < 500, (role, method)
+            else:
+                assert status == 403, (role, method)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("route", SEATED, ids=named)
+def test_strangers_find_nothing_and_nobody_is_sent_to_the_login(route: Route) -> None:
+    merchant = make_merchant()
+    stranger = make_desk()
+    stranger.merchant = merchant
+    nobody = Desk(Client(), merchant, stranger.user)
+    for method in METHODS:
+        assert ask(stranger, route, method).status_code == 404
+        answer = ask(nobody, route, method)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/account/login/?next=%2Fdashboard%2F")
+
+
+@pytest.mark.django_db
+def test_a_member_who_was_removed_finds_nothing_at_the_next_request() -> None:
+    desk = make_desk()
+    assert desk.get("dashboard_team").status_code == 200
+    desk.user.memberships.all().delete()
+    assert desk.get("dashboard_team").status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_mode_that_does_not_exist_is_no_route() -> None:
+    desk = make_desk()
+    address = desk.url("dashboard_team").replace("/live/", "/sandbox/")
+    assert desk.client.get(address).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("mode", Mode)
+def test_the_path_says_which_mode_a_page_is_about(mode: Mode) -> None:
+    desk = make_desk(mode=mode)
+    page = desk.get("dashboard_team")
+    assert ("Nothing here is real money" in page.text) is (mode == Mode.TEST)
+    other = Mode.TEST if mode == Mode.LIVE else Mode.LIVE
+    assert desk.url("dashboard_team").replace(f"/{mode}/", f"/{other}/") in page.text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "route", [route for route in SEATED if route.decision.fresh], ids=named
+)
+def test_dangerous_acts_ask_again_who_it_is(route: Route) -> None:
+    desk = make_desk(role=Role.OWNER, fresh=False)
+    for method in route.decision.acts:
+        answer = ask(desk, route, method)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/account/reauthenticate/?next=")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["dashboard", "dashboard_new_merchant"])
+def test_pages_of_no_merchant_are_for_everybody_who_is_logged_in(name: str) -> None:
+    client = log_in(make_user())
+    assert client.get(reverse(name)).status_code in {200, 302}
+    assert client.put(reverse(name)).status_code == 405

@@ -1,0 +1,124 @@
+"""How long a login lasts, and ending it elsewhere."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from allauth.usersessions.models import UserSession
+from django.conf import settings as configured
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Guesses, User
+from accounts.services.cleaning import forget_old_logins
+from accounts.tasks import forget_old_logins_task
+from tests.accounts.logins import is_logged_in, try_login
+from tests.dashboard.people import PASSWORD, make_member
+from tests.factories import make_merchant
+
+pytestmark = pytest.mark.django_db
+
+SESSIONS = "/account/sessions/"
+
+
+@pytest.fixture
+def person() -> User:
+    """Somebody with a password."""
+    return make_member(make_merchant())
+
+
+def logged_in(person: User, browser: str = "Firefox") -> Client:
+    client = Client(headers={"user-agent": browser})
+    try_login(person.email, PASSWORD, client)
+    return client
+
+
+def test_a_login_ends_after_a_day_without_use(person: User) -> None:
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client = logged_in(person)
+        clock.shift(timedelta(hours=23, minutes=59))
+        assert is_logged_in(client)
+        clock.shift(timedelta(hours=24))
+        assert not is_logged_in(client)
+
+
+def test_a_login_ends_after_fourteen_days_however_much_it_is_used(
+    person: User,
+) -> None:
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client = logged_in(person)
+        for _ in range(27):
+            clock.shift(timedelta(hours=12))
+            assert is_logged_in(client)
+        clock.shift(timedelta(hours=13))
+        assert not is_logged_in(client)
+
+
+def test_reading_pages_writes_now_and_then_only(
+    person: User, django_assert_max_num_queries: Any
+) -> None:
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client = logged_in(person)
+        client.get(SESSIONS)
+        with django_assert_max_num_queries(20) as asked:
+            client.get(SESSIONS)
+        writes = [q for q in asked.captured_queries if q["sql"].startswith("UPDATE")]
+        assert writes == []
+        clock.shift(timedelta(minutes=6))
+        client.get(SESSIONS)
+        assert UserSession.objects.get().last_seen_at == timezone.now()
+
+
+def test_every_login_is_listed_and_can_be_ended_elsewhere(person: User) -> None:
+    here, there = logged_in(person, "Here/1"), logged_in(person, "There/1")
+    page = here.get(SESSIONS).text
+    assert "Here/1" in page
+    assert "There/1" in page
+    other = UserSession.objects.get(user_agent="There/1")
+    here.post(f"{SESSIONS}{other.pk}/end/")
+    assert is_logged_in(here)
+    assert not is_logged_in(there)
+    assert AuditEntry.objects.get().action == "account.session_ended"
+
+
+def test_all_others_can_be_ended_at_once(person: User) -> None:
+    here, there = logged_in(person), logged_in(person)
+    here.post(SESSIONS)
+    assert is_logged_in(here)
+    assert not is_logged_in(there)
+
+
+def test_nobody_ends_a_strangers_login(person: User) -> None:
+    mine, stranger = logged_in(person), logged_in(make_member(make_merchant()))
+    session = UserSession.objects.get(user=person)
+    assert stranger.post(f"{SESSIONS}{session.pk}/end/").status_code == 404
+    assert is_logged_in(mine)
+
+
+def test_logging_out_ends_the_session_on_the_server(person: User) -> None:
+    client = logged_in(person)
+    kept = client.cookies[configured.SESSION_COOKIE_NAME].value
+    client.post("/account/logout/")
+    client.cookies[configured.SESSION_COOKIE_NAME] = kept
+    assert not is_logged_in(client)
+
+
+def test_logging_out_takes_a_form_not_a_link(person: User) -> None:
+    client = logged_in(person)
+    assert "Log out?" in client.get("/account/logout/").text
+    assert is_logged_in(client)
+
+
+def test_what_is_over_is_forgotten(person: User) -> None:
+    now = timezone.now()
+    with time_machine.travel(now, tick=False) as clock:
+        logged_in(person)
+        try_login("nobody@example.test", "wrong")
+        clock.shift(timedelta(days=15))
+        logged_in(person)
+        assert forget_old_logins(now=timezone.now()) == 1
+        assert Session.objects.count() == UserSession.objects.count() == 1
+        assert not Guesses.objects.exists()
+        assert forget_old_logins_task() == 0

@@ -1,0 +1,386 @@
+"""Teams and invitations: the last owner stays, links work once, and two at once cannot both succeed."""
+
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+
+from accounts.errors import InvitationError, TeamError
+from accounts.forms.team import MerchantForm
+from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
+from accounts.services import invitations, team
+from accounts.services.invitations import (
+    LASTS,
+    MOST_A_DAY,
+    MOST_TO_ONE,
+    accept_invitation,
+    find_invitation,
+    invite,
+    withdraw_invitation,
+)
+from accounts.services.team import change_role, remove_member
+from accounts.states import Role
+from mails.models import OutgoingMail
+from tests.accounts.logins import last_mail, link_in
+from tests.concurrency.races import crew
+from tests.dashboard.people import make_member
+from tests.factories import NOON, make_merchant, make_user
+from tests.waiting import wait_until
+
+RACING = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    """A merchant without a team."""
+    return make_merchant()
+
+
+def owners(merchant: Merchant) -> int:
+    return Membership.objects.filter(merchant=merchant, role=Role.OWNER).count()
+
+
+def token_of(invitation: Invitation) -> str:
+    return link_in(last_mail(invitation.email)).split("/")[-2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Halden\u202esretsaoR", "Hal\nden", "Hal\u200bden", "\u2066Halden", "Hal\x7f"],
+)
+def test_no_business_has_a_name_that_hides_something_from_its_buyers(name: str) -> None:
+    assert not MerchantForm({"name": name}).is_valid()
+
+
+@pytest.mark.parametrize(
+    "name", ["Halden Roasters", "क्‍षेत्र", "می‌خواهم", "متجر هالدن", "株式会社"]
+)
+def test_a_business_has_a_name_in_any_script(name: str) -> None:
+    form = MerchantForm({"name": f" {name} "})
+    assert form.is_valid()
+    assert form.cleaned_data["name"] == name
+
+
+@pytest.mark.django_db
+def test_the_last_owner_can_neither_go_nor_be_made_less(merchant: Merchant) -> None:
+    owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
+    for act in (
+        partial(remove_member, merchant, member=owner, actor=owner),
+        partial(change_role, merchant, member=owner, role=Role.ADMIN, actor=owner),
+    ):
+        with pytest.raises(TeamError, match="needs an owner"):
+            act(now=NOON)
+    change_role(merchant, member=admin, role=Role.OWNER, actor=owner, now=NOON)
+    remove_member(merchant, member=owner, actor=owner, now=NOON)
+    assert owners(merchant) == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
+def test_who_is_no_owner_changes_no_team_and_may_go(
+    role: Role, merchant: Merchant
+) -> None:
+    owner, other = make_member(merchant), make_member(merchant, role)
+    with pytest.raises(TeamError, match="may not change"):
+        remove_member(merchant, member=owner, actor=other, now=NOON)
+    with pytest.raises(TeamError, match="may not change"):
+        change_role(merchant, member=other, role=Role.OWNER, actor=other, now=NOON)
+    remove_member(merchant, member=other, actor=other, now=NOON)
+    assert AuditEntry.objects.get().action == "member.left"
+
+
+@pytest.mark.django_db
+def test_changes_are_audited_with_who_from_where_before_and_after(
+    merchant: Merchant,
+) -> None:
+    owner, other = make_member(merchant), make_member(merchant, Role.VIEWER)
+    change = partial(change_role, merchant, member=other, actor=owner, now=NOON)
+    change(role=Role.ADMIN, address="192.0.2.7")
+    change(role=Role.ADMIN)
+    entry = AuditEntry.objects.get()
+    assert (entry.actor, entry.object_id) == (owner, other.public_id)
+    assert (entry.before, entry.after) == ({"role": "viewer"}, {"role": "admin"})
+    assert (entry.address, entry.created_at) == ("192.0.2.7", NOON)
+
+
+class TestRaces:
+    """Two owners, at once."""
+
+    pytestmark = RACING
+
+    def remove_each_other(self, merchant: Merchant) -> list[str]:
+        one, two = make_member(merchant), make_member(merchant)
+
+        def remove(actor: User, member: User) -> str:
+            try:
+                remove_member(merchant, member=member, actor=actor, now=NOON)
+            except TeamError as error:
+                return error.message
+            return "done"
+
+        with crew() as threads:
+            return threads.together(
+                partial(remove, one, two), partial(remove, two, one)
+            )
+
+    def test_of_two_owners_who_remove_each_other_one_stays(
+        self, merchant: Merchant
+    ) -> None:
+        for _ in range(5):
+            Membership.objects.all().delete()
+            answers = self.remove_each_other(merchant)
+            assert answers.count("done") == 1
+            assert "You may not change this team any more." in answers
+            assert owners(merchant) == 1
+
+    def test_without_the_lock_both_go(
+        self, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The control: the same, where each looks at the team before the other has changed it."""
+        both = threading.Barrier(2)
+
+        def read_team(merchant: Merchant) -> list[Membership]:
+            seats = list(Membership.objects.filter(merchant=merchant).order_by("pk"))
+            both.wait(60)
+            return seats
+
+        monkeypatch.setattr(team, "_lock_team", read_team)
+        assert self.remove_each_other(merchant) == ["done", "done"]
+        assert owners(merchant) == 0
+
+    def test_of_two_who_accept_at_once_one_gets_the_place(
+        self, merchant: Merchant
+    ) -> None:
+        owner, guest = make_member(merchant), make_user("new@example.test")
+        offer = invite(
+            merchant, email=guest.email, role=Role.VIEWER, actor=owner, now=NOON
+        )
+
+        def accept() -> str:
+            try:
+                accept_invitation(offer, user=guest, now=NOON)
+            except InvitationError:
+                return "over"
+            return "in"
+
+        with crew() as threads:
+            assert sorted(threads.together(*[accept] * 4)) == ["in", *["over"] * 3]
+        assert Membership.objects.filter(user=guest).count() == 1
+
+    def invite_while_removed(self, merchant: Merchant) -> int:
+        """How many offers of a removed owner are open after they invited somebody as they were removed."""
+        stays, goes = make_member(merchant), make_member(merchant)
+
+        def offer() -> None:
+            with suppress(TeamError):
+                invite(
+                    merchant,
+                    email="back@example.test",
+                    role=Role.OWNER,
+                    actor=goes,
+                    now=NOON,
+                )
+
+        with crew() as threads:
+            threads.together(
+                offer,
+                partial(remove_member, merchant, member=goes, actor=stays, now=NOON),
+            )
+        return Invitation.objects.filter(invited_by=goes, ended_at=None).count()
+
+    def test_who_invites_while_removed_has_no_way_back(
+        self, merchant: Merchant
+    ) -> None:
+        assert [self.invite_while_removed(merchant) for _ in range(5)] == [0] * 5
+
+    def test_without_the_lock_on_their_place_they_have_one(
+        self, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The control: who looked before the owner went writes the offer afterwards."""
+
+        def look(merchant: Merchant, actor: User) -> None:
+            seat = Membership.objects.filter(merchant=merchant, user=actor)
+            wait_until(lambda: not seat.exists())
+
+        monkeypatch.setattr(invitations, "_check_allowed", look)
+        assert self.invite_while_removed(merchant) == 1
+
+
+@pytest.fixture
+def offer(db: Any, merchant: Merchant) -> Invitation:
+    """A viewer's place for new@example.test."""
+    owner = make_member(merchant)
+    return invite(
+        merchant, email="new@example.test", role=Role.VIEWER, actor=owner, now=NOON
+    )
+
+
+def test_an_invitation_names_its_secret_nowhere(offer: Invitation) -> None:
+    token = token_of(offer)
+    assert find_invitation(token, now=NOON) == offer
+    assert token.split(":")[0].encode() not in bytes(offer.digest)
+    assert token not in str(AuditEntry.objects.values_list())
+
+
+def test_an_invitation_ends_when_it_is_accepted_withdrawn_replaced_or_old(
+    offer: Invitation, merchant: Merchant
+) -> None:
+    token, owner = token_of(offer), Membership.objects.get().user
+    with pytest.raises(InvitationError):
+        find_invitation(token, now=NOON + LASTS)
+    again = invite(
+        merchant, email="NEW@example.test", role=Role.ADMIN, actor=owner, now=NOON
+    )
+    with pytest.raises(InvitationError):
+        find_invitation(token, now=NOON)
+    withdraw_invitation(again, actor=owner, now=NOON)
+    with pytest.raises(InvitationError):
+        find_invitation(token_of(again), now=NOON)
+
+
+def test_an_invitation_is_for_one_address_and_works_once(
+    offer: Invitation, merchant: Merchant
+) -> None:
+    guest, thief = make_user("New@example.test"), make_user("thief@example.test")
+    with pytest.raises(InvitationError, match="another e-mail address"):
+        accept_invitation(offer, user=thief, now=NOON)
+    with pytest.raises(InvitationError, match="is over"):
+        accept_invitation(offer, user=guest, now=NOON + timedelta(days=8))
+    accept_invitation(offer, user=guest, now=NOON)
+    with pytest.raises(InvitationError, match="is over"):
+        accept_invitation(offer, user=guest, now=NOON)
+    assert Membership.objects.get(user=guest).role == Role.VIEWER
+
+
+@pytest.mark.parametrize("token", ["", "x", "x:y", "a" * 300])
+def test_a_link_we_did_not_sign_is_none(token: str, db: Any) -> None:
+    with pytest.raises(InvitationError):
+        find_invitation(token, now=NOON)
+
+
+def test_members_are_not_invited_and_one_address_has_one_open_invitation(
+    offer: Invitation, merchant: Merchant
+) -> None:
+    owner = Membership.objects.get().user
+    with pytest.raises(TeamError, match="in the team already"):
+        invite(
+            merchant,
+            email=owner.email.upper(),
+            role=Role.VIEWER,
+            actor=owner,
+            now=NOON,
+        )
+    twin = Invitation(
+        merchant=merchant,
+        email=offer.email.upper(),
+        role=Role.VIEWER,
+        digest=b"x",
+        expires_at=NOON,
+    )
+    with pytest.raises(IntegrityError):
+        twin.save()
+
+
+@pytest.mark.django_db
+def test_with_an_owner_their_open_invitations_go(merchant: Merchant) -> None:
+    stays, goes = make_member(merchant), make_member(merchant)
+    offered = partial(invite, merchant, role=Role.OWNER, now=NOON)
+    kept = offered(email="kept@example.test", actor=stays)
+    for number, act in enumerate(
+        (
+            partial(change_role, merchant, member=goes, role=Role.ADMIN, actor=stays),
+            partial(remove_member, merchant, member=goes, actor=stays),
+        )
+    ):
+        Membership.objects.filter(user=goes).update(role=Role.OWNER)
+        back = offered(email=f"back{number}@example.test", actor=goes)
+        act(now=NOON)
+        back.refresh_from_db()
+        assert back.ended_at == NOON
+    kept.refresh_from_db()
+    assert kept.ended_at is None
+    taken_back = AuditEntry.objects.filter(action="invitation.withdrawn")
+    assert [entry.actor for entry in taken_back] == [stays, stays]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER, None])
+def test_nobody_invites_who_is_no_owner_any_more(
+    role: Role | None, merchant: Merchant
+) -> None:
+    owner, other = make_member(merchant), make_member(merchant)
+    if role:
+        change_role(merchant, member=other, role=role, actor=owner, now=NOON)
+    else:
+        remove_member(merchant, member=other, actor=owner, now=NOON)
+    with pytest.raises(TeamError, match="may not change"):
+        invite(merchant, email="x@example.test", role=Role.OWNER, actor=other, now=NOON)
+
+
+@pytest.mark.django_db
+def test_nobody_is_flooded_with_invitations(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    send = partial(invite, merchant, role=Role.VIEWER, actor=owner)
+    for _ in range(MOST_TO_ONE):
+        send(email="new@example.test", now=NOON)
+    with pytest.raises(TeamError, match="enough invitations"):
+        send(email="NEW@example.test", now=NOON + timedelta(hours=23))
+    send(email="other@example.test", now=NOON)
+    send(email="new@example.test", now=NOON + timedelta(days=1))
+
+
+@pytest.mark.django_db
+def test_an_owner_sends_a_hundred_invitations_a_day(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    sent = Invitation(merchant=merchant, role=Role.VIEWER, invited_by=owner)
+    for number in range(MOST_A_DAY):
+        sent.pk, sent.public_id, sent.digest = None, f"inv_{number}", bytes([number])
+        sent.email = f"{number}@example.test"
+        sent.created_at = sent.ended_at = sent.expires_at = NOON
+        sent.save()
+    with pytest.raises(TeamError, match="enough invitations"):
+        invite(
+            merchant, email="x@example.test", role=Role.VIEWER, actor=owner, now=NOON
+        )
+
+
+def test_nobody_comes_by_the_offer_of_a_person_who_was_deactivated(
+    offer: Invitation,
+) -> None:
+    token = token_of(offer)
+    User.objects.update(is_active=False)
+    with pytest.raises(InvitationError):
+        find_invitation(token, now=NOON)
+    # Nobody is left to ask about one who was deleted.
+    Invitation.objects.update(invited_by=None)
+    assert find_invitation(token, now=NOON) == offer
+
+
+@pytest.mark.django_db
+def test_every_owner_is_told_of_owners_who_come_and_go(merchant: Merchant) -> None:
+    thief, owner = make_member(merchant), make_member(merchant)
+    other = make_member(merchant, Role.VIEWER)
+    for role in (Role.ADMIN, Role.OWNER, Role.VIEWER):
+        change_role(merchant, member=other, role=role, actor=thief, now=NOON)
+    for member in (other, owner):
+        remove_member(merchant, member=member, actor=thief, now=NOON)
+    mails = OutgoingMail.objects.filter(recipient=owner.email).order_by("pk")
+    texts = [mail.text.split(".\n")[0] for mail in mails]
+    by = f"of {merchant.name}. It was done by {thief.email}"
+    assert texts == [
+        f"{other.email} becomes an owner {by}",
+        f"{other.email} is no owner any more {by}",
+        f"{owner.email} is no owner any more {by}",
+    ]
+
+
+@pytest.mark.django_db
+def test_owners_are_told_of_one_who_accepts(merchant: Merchant) -> None:
+    owner, guest = make_member(merchant), make_user("new@example.test")
+    offer = invite(merchant, email=guest.email, role=Role.OWNER, actor=owner, now=NOON)
+    accept_invitation(offer, user=guest, now=NOON)
+    assert "becomes an owner" in last_mail(owner.email).text
