@@ -1,0 +1,265 @@
+"""The message catalogues: reading what templates and code say, keeping the files in step, compiling them.
+
+Babel reads and compiles, so that nobody needs the gettext programs; `script/messages` is the command.
+"""
+
+import io
+import re
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import django
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract
+from babel.messages.pofile import read_po, write_po
+from django.conf import settings
+from django.utils.translation import to_locale
+from django.utils.translation.template import templatize
+
+from tests.tree import ROOT, relative, repository_files
+
+LOCALE: Final = ROOT / "locale"
+# Django's names for gettext, and which of their arguments are messages; "c" marks a context.
+_KEYWORDS: Final[dict[str, Any]] = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+    "npgettext_lazy": ((1, "c"), 2, 3),
+}
+# Only buyers read a translated page; what merchants and operators read is English.
+_IN_ENGLISH: Final = (
+    "templates/account/",
+    "templates/admin/",
+    "templates/dashboard/",
+    "templates/mfa/",
+    "templates/operator/",
+)
+_CODE: Final = ("gateway", "mails", "accounts", "wallets", "checkouts", "links")
+# Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
+_FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
+# First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
+_ISOLATE: Final = ("\u2068", "\u2069")
+_PLACEHOLDER: Final = re.compile("\u2068?(%\\(\\w+\\)[sd])\u2069?")
+
+_MO_MAGIC: Final = 0x950412DE
+# Magic, revision, count, where the tables of originals and of translations are, size and place of a hash table.
+_MO_HEADER: Final = struct.Struct("<7I")
+
+
+def languages() -> list[str]:
+    """The codes of the languages that have a catalogue: all but the one the messages are written in."""
+    return [code for code, _ in settings.LANGUAGES if code != "en"]
+
+
+def catalogue_path(code: str, suffix: str = ".po") -> Path:
+    """Where the catalogue of a language is."""
+    return LOCALE / to_locale(code) / "LC_MESSAGES" / f"django{suffix}"
+
+
+def read_catalogue(code: str) -> Catalog:
+    """Read a language's catalogue; an empty one where there is none yet."""
+    path = catalogue_path(code)
+    if not path.exists():
+        return Catalog(locale=to_locale(code), domain="django", charset="utf-8")
+    with path.open("rb") as file:
+        return read_po(
+            file, locale=to_locale(code), domain="django", abort_invalid=True
+        )
+
+
+def used_messages() -> Catalog:
+    """Every message that templates and code ask for, in the order of their files."""
+    catalogue = Catalog(domain="django", charset="utf-8")
+    for name, message, comments, context in _found():
+        catalogue.add(
+            message,
+            locations=[(name, None)],  # type: ignore[list-item]
+            auto_comments=comments,
+            context=context,
+        )
+    return catalogue
+
+
+@cache
+def _found() -> list[tuple[str, Any, list[str], str | None]]:
+    """Each message with its file, what is said to translators, and its context."""
+    return [
+        (name, message, comments, context)
+        for name, source in _sources()
+        for _, message, comments, context in extract(
+            "python", io.BytesIO(source.encode()), _KEYWORDS, ["Translators:"]
+        )
+    ]
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    for path in repository_files(".html", ".txt"):
+        name = relative(path)
+        if is_for_buyers(name):
+            yield name, _as_python(path.read_text(), name)
+    for path in repository_files(".py"):
+        if path.relative_to(ROOT).parts[0] in _CODE and "migrations" not in path.parts:
+            yield relative(path), path.read_text()
+
+
+def is_for_buyers(name: str) -> bool:
+    """Whether a file is a template that buyers, or readers of their mails, may see."""
+    return name.startswith("templates/") and not name.startswith(_IN_ENGLISH)
+
+
+def _as_python(template: str, name: str) -> str:
+    """Return what a reader of Python finds a template's messages in; indented like HTML it would be no Python."""
+    lines = templatize(template, origin=name).splitlines()
+    return "\n".join(line.lstrip() for line in lines)
+
+
+def updated(code: str) -> Catalog:
+    """A language's catalogue with all messages used now and no others; new ones are empty."""
+    catalogue = read_catalogue(code)
+    catalogue.update(used_messages(), no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    if code in settings.LANGUAGES_BIDI:
+        for message in _messages(catalogue):
+            message.string = _isolated(message.string)
+    return catalogue
+
+
+def _isolated(string: Any) -> Any:
+    """Put what stands in a placeholder between isolates: a shop's Latin name must not reorder an Arabic sentence."""
+    if not isinstance(string, str):
+        return tuple(map(_isolated, string or ()))
+    start, end = _ISOLATE
+    return _PLACEHOLDER.sub(rf"{start}\1{end}", string)
+
+
+def po_text(catalogue: Catalog) -> bytes:
+    """The catalogue as it is kept: no dates, no line numbers, nothing else that changes by itself."""
+    buffer = io.BytesIO()
+    write_po(buffer, catalogue, width=110, include_lineno=False, omit_header=True)
+    lines = "".join(f'"{line}\\n"\n' for line in _header(catalogue).splitlines())
+    head = f'# docs/guide/languages.md tells how to translate.\nmsgid ""\nmsgstr ""\n{lines}\n'
+    return head.encode() + buffer.getvalue()
+
+
+def mo_bytes(catalogue: Catalog) -> bytes:
+    """The catalogue as the product reads it (GNU gettext manual, "The Format of GNU MO Files").
+
+    Not by Babel's writer, which puts the time and its own version into the file.
+    """
+    texts = {b"": _header(catalogue).encode()}
+    for message in _messages(catalogue):
+        if message.string and all(message.string):
+            context = f"{message.context}\x04" if message.context else ""
+            texts[(context + _joined(message.id)).encode()] = _joined(
+                message.string
+            ).encode()
+    originals, strings = zip(*sorted(texts.items()), strict=True)
+    first = _MO_HEADER.size + 16 * len(texts)
+    table, data = b"", b""
+    for text in (*originals, *strings):
+        table += struct.pack("<II", len(text), first + len(data))
+        data += text + b"\0"
+    places = (_MO_HEADER.size, _MO_HEADER.size + 8 * len(texts), 0, first)
+    return _MO_HEADER.pack(_MO_MAGIC, 0, len(texts), *places) + table + data
+
+
+def _joined(texts: Any) -> str:
+    """A message and its plurals as one text."""
+    return texts if isinstance(texts, str) else "\0".join(texts)
+
+
+def _header(catalogue: Catalog) -> str:
+    return (
+        f"Language: {catalogue.locale}\n"
+        "Content-Type: text/plain; charset=utf-8\n"
+        f"Plural-Forms: {catalogue.plural_forms}\n"
+    )
+
+
+def _messages(catalogue: Catalog) -> list[Message]:
+    return [message for message in catalogue if message.id]
+
+
+def faults(code: str) -> list[str]:
+    """What is wrong with a language's catalogue as it is kept, a sentence for each message."""
+    return catalogue_faults(read_catalogue(code), code)
+
+
+def catalogue_faults(catalogue: Catalog, code: str) -> list[str]:
+    """What is wrong with a catalogue of a language."""
+    kept, used = _keys(catalogue), _keys(used_messages())
+    return [
+        *(f"missing: {key}" for key in used if key not in kept),
+        *(f"nobody says: {key}" for key in kept if key not in used),
+        *(
+            f"{fault}: {message.id}"
+            for message in _messages(catalogue)
+            for fault in message_faults(message, catalogue.num_plurals, code)
+        ),
+    ]
+
+
+def _keys(catalogue: Catalog) -> list[tuple[str | None, Any]]:
+    return [(message.context, message.id) for message in _messages(catalogue)]
+
+
+def message_faults(message: Message, plurals: int, code: str) -> Iterator[str]:
+    """What is wrong with one message of a language that has so many plural forms."""
+    originals, strings = _forms(message.id), _forms(message.string)
+    if message.fuzzy:
+        yield "uncertain"
+    if not all(text.strip() for text in strings):
+        yield "not translated"
+        return
+    if len(strings) != (plurals if message.pluralizable else 1):
+        yield "not as many forms as the language has"
+    allowed = [_fixed(text) for text in originals]
+    if any(_fixed(text) not in allowed for text in strings):
+        yield "other placeholders or tags"
+    if code in settings.LANGUAGES_BIDI and _isolated(message.string) != message.string:
+        yield "a placeholder that is not isolated"
+
+
+def _forms(texts: Any) -> tuple[str, ...]:
+    return (texts or "",) if not isinstance(texts, tuple) else texts
+
+
+def _fixed(text: str) -> list[str]:
+    return sorted(_FIXED.findall(text))
+
+
+def write_all() -> None:
+    """Bring every catalogue up to date and compile it; say what is left to translate."""
+    for code in languages():
+        catalogue = updated(code)
+        path = catalogue_path(code)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(po_text(catalogue))
+        catalogue_path(code, ".mo").write_bytes(mo_bytes(read_catalogue(code)))
+        left = [fault for fault in faults(code) if fault.startswith("not translated")]
+        sys.stdout.write(f"{code}: {len(left)} of {len(catalogue)} to translate\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the catalogues, or with `--check` say what is wrong with them. Returns the exit code."""
+    django.setup()
+    if list(arguments) != ["--check"]:
+        write_all()
+        return 0
+    found = [f"{code}: {fault}" for code in languages() for fault in faults(code)]
+    sys.stdout.write("".join(f"{fault}\n" for fault in found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
