@@ -10,3 +10,7 @@ class IllegalMoveError(Exception):
         self, public_id: str, before: CheckoutStatus, after: CheckoutStatus
     ) -> None:
         super().__init__(f"{public_id} cannot go from {before} to {after}")
+
+
+class DecisionFailedError(Exception):
+    """What a person decided cannot take effect any more; the message is for that person."""

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 from checkouts.states import TestScenario
+
+AGAIN: Final = "again:"
+"""How the creation_ref of a checkout begins that a buyer had made afresh; then comes the expired one's public id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +30,14 @@ class NewCheckout:
     is_repeatable: bool = True
     # The public id of the expired checkout that its buyer wants again. Of each there is one.
     again_for: str = ""
+    # Where a buyer who comes too late begins again instead.
+    again_url: str = ""
 
     @property
     def creation_ref(self) -> str | None:
         """What makes creation idempotent, beside amount and currency; None where every call makes a checkout."""
         if self.again_for:
-            return f"again:{self.again_for}"
+            return f"{AGAIN}{self.again_for}"
         return (self.order_ref or None) if self.is_repeatable else None
 
 

@@ -54,6 +54,12 @@ def may_begin_again(checkout: Checkout) -> bool:
     return checkout.merchant.buyers_may_retry and not _is_of_a_link(checkout)
 
 
+def again_url(checkout: Checkout) -> str:
+    """Return the page where the buyer of an expired checkout begins again that was made from a link; empty elsewhere."""
+    is_over = checkout.status == CheckoutStatus.EXPIRED
+    return checkout.again_url if is_over and not checkout.amount_received else ""
+
+
 def _is_of_a_link(checkout: Checkout) -> bool:
     return "link_id" in json.loads(checkout.metadata.encode())
 
@@ -118,7 +124,7 @@ def payment_request(
         units=exact_units(reserved.price, reserved.suffix),
         reference=bytes(reserved.reference),
         memo=reserved.memo,
-        label=reserved.merchant.name,
+        label=reserved.merchant.shown_name,
         message=checkout.description,
     )
 

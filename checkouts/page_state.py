@@ -10,8 +10,14 @@ from hashlib import blake2b
 from math import ceil
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext_noop
+
+from accounts.branding import Brand
+from checkouts.answers import Answer
 from checkouts.payuris import WalletLink
 
+# What `wallets.chains` says of chains, for it knows no languages.
+BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
 # From here on the countdown asks for attention.
 SHORT_SECONDS = 300
 
@@ -29,10 +35,14 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chain and token a buyer asked for in the query string; anything may be in there."""
+    """The chain and token a buyer asked for in the query string; anything may be in there.
+
+    `language` is one of ours, and empty where the browser said which.
+    """
 
     chain: str = ""
     token: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,7 @@ class NetworkCard:
     is_slow: bool = False
     # No exact amount of this price is left, and none is this checkout's.
     is_full: bool = False
+    language: str = ""
 
     @property
     def is_closed(self) -> bool:
@@ -59,14 +70,22 @@ class NetworkCard:
 
     @property
     def link(self) -> str:
-        """The query string that chooses it."""
-        return "?" + urlencode({"chain": self.chain, "token": self.tokens[0]})
+        """The query string that chooses it, in the language that was asked for."""
+        query = {"chain": self.chain, "token": self.tokens[0]}
+        return "?" + urlencode(
+            query | ({"lang": self.language} if self.language else {})
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class WalletRequest:
-    """What a browser wallet is asked to do: an ERC-20 transfer of `units` base units on `chain_id` (hexadecimal)."""
+    """What a browser wallet is asked to do: to pay `units` base units of a token to an address.
 
+    `family` says in which language. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the network.
+    """
+
+    family: str
+    chain: str
     chain_id: str
     chain_name: str
     token_contract: str
@@ -131,6 +150,10 @@ class Target:
         return self.network.name
 
 
+def _ends(text: str) -> str:
+    return f"{text[:6]}…{text[-4:]}" if text else ""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownTransfer:
     """A credited transfer as a receipt shows it."""
@@ -140,6 +163,16 @@ class ShownTransfer:
     sender: str
     tx_hash: str
     url: str | None
+
+    @property
+    def short_sender(self) -> str:
+        """Both ends of the address, which is what people compare."""
+        return _ends(self.sender)
+
+    @property
+    def short_hash(self) -> str:
+        """Both ends of the hash."""
+        return _ends(self.tx_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +194,7 @@ class CheckoutPage:
     public_id: str
     is_test: bool
     scenario: str
-    merchant_name: str
-    merchant_mark: str
+    brand: Brand
     price: str
     currency: str
     description: str
@@ -177,12 +209,27 @@ class CheckoutPage:
     excess: str
     is_reversed: bool
     may_begin_again: bool
+    # Where to begin again instead; empty where there is no such page.
+    again_url: str
     confirmations: Confirmations | None
     transfers: tuple[ShownTransfer, ...]
     return_url: str
     created_at: datetime
     expires_at: datetime
     paid_at: datetime | None
+    # What the buyer asked for and was told.
+    answer: Answer | None = None
+
+    @property
+    def merchant_name(self) -> str:
+        """What the buyer knows the merchant as."""
+        return self.brand.name
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether the buyer is offered a fresh try; not beside an answer that says not to pay again."""
+        is_paid = self.answer is not None and self.answer.forbids_paying
+        return (self.may_begin_again or bool(self.again_url)) and not is_paid
 
     @property
     def is_payable(self) -> bool:
@@ -217,7 +264,18 @@ class CheckoutPage:
     @property
     def returns_by_itself(self) -> bool:
         """Whether the buyer is sent back to the shop without asking; not past news they should read."""
-        return self.is_completed and bool(self.return_url) and not self.is_reversed
+        has_news = self.is_reversed or self.answer is not None
+        return self.is_completed and bool(self.return_url) and not has_news
+
+    @property
+    def network_names(self) -> str:
+        """The networks that were offered."""
+        return ", ".join(card.name for card in self.networks)
+
+    @property
+    def token_names(self) -> str:
+        """The tokens that were offered."""
+        return " / ".join(self.accepted_tokens)
 
     @property
     def round_price_network(self) -> NetworkCard | None:

@@ -7,9 +7,11 @@ from decimal import Decimal
 from math import ceil
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from accounts.branding import brand_of
 from accounts.states import Mode
+from checkouts.answers import Answer
 from checkouts.models import AmountReservation, Checkout
-from checkouts.options import may_begin_again, payment_request
+from checkouts.options import again_url, may_begin_again, payment_request
 from checkouts.page_state import (
     CheckoutPage,
     Choice,
@@ -27,8 +29,9 @@ from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, format_token, from_units
 from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import Family, Network
 from wallets.networks import chains
+from wallets.paying import prepares_payments
 from wallets.states import ChainStatus, TransferState
 
 _PRICE_DECIMALS = 2
@@ -39,12 +42,13 @@ class Conditions:
     """What besides the checkout decides how it can be paid now.
 
     `reserved` is the exact amount held for what is due, `is_full` says that there is none to be had, and `statuses` how the
-    chains are; one that is not named is well.
+    chains are; one that is not named is well. With `has_late_money` nobody begins again.
     """
 
     reserved: AmountReservation | None = None
     is_full: bool = False
     statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
+    has_late_money: bool = False
 
 
 def build_page(
@@ -54,16 +58,15 @@ def build_page(
     choice: Choice,
     conditions: Conditions,
     now: datetime,
+    answer: Answer | None = None,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage = _stage(checkout, now)
     networks = _networks(checkout, conditions, choice, standing)
-    target = (
-        _target(checkout, conditions, networks, choice, standing)
-        if stage == Stage.PAY
-        else None
-    )
+    target = None
+    if stage == Stage.PAY:
+        target = _target(checkout, conditions, networks, choice, standing)
     unit = _unit(standing)
     received = checkout.amount_received
     return CheckoutPage(
@@ -73,8 +76,7 @@ def build_page(
         public_id=checkout.public_id,
         is_test=checkout.mode == Mode.TEST,
         scenario=checkout.test_scenario or TestScenario.COMPLETED,
-        merchant_name=checkout.merchant.name,
-        merchant_mark=merchant_mark(checkout.merchant.name),
+        brand=brand_of(checkout.merchant),
         price=f"{EXACT.quantize(checkout.amount, CENT):,f}",
         currency=checkout.currency,
         description=checkout.description,
@@ -88,13 +90,15 @@ def build_page(
         remaining=f"{plain_amount(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
-        may_begin_again=may_begin_again(checkout),
+        may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
+        again_url="" if conditions.has_late_money else again_url(checkout),
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
         paid_at=checkout.paid_at,
+        answer=answer,
     )
 
 
@@ -102,12 +106,6 @@ def plain_amount(amount: Decimal) -> str:
     """Write a token amount as people type it: at least two decimals, no zeros past them, no thousands marks."""
     whole, _, fraction = format_token(amount).partition(".")
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
-
-
-def merchant_mark(name: str) -> str:
-    """Return the one or two initials that stand for a merchant without a logo."""
-    words = [word for word in name.split() if word[0].isalnum()]
-    return "".join(word[0] for word in words[:2]).upper()
 
 
 def return_url(checkout: Checkout) -> str:
@@ -145,7 +143,10 @@ def _networks(
 ) -> tuple[NetworkCard, ...]:
     cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
     chosen = _chosen(cards, conditions, choice, standing)
-    return tuple(replace(card, is_chosen=card.chain == chosen) for card in cards)
+    return tuple(
+        replace(card, is_chosen=card.chain == chosen, language=choice.language)
+        for card in cards
+    )
 
 
 def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
@@ -239,17 +240,39 @@ def _decimals(amount: str) -> int:
 
 def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
     spec = request.spec
-    is_known = spec.chain_id is not None and request.token in spec.tokens
-    if spec.family is not Family.EVM or not is_known:
+    chain_id = _wallets_chain_id(spec)
+    if chain_id is None or request.token not in spec.tokens:
         return None
+    is_own_chain = spec.family is Family.EVM and spec.is_local and spec.rpc_urls
     return WalletRequest(
-        chain_id=hex(spec.chain_id or 0),
+        family=spec.family,
+        chain=spec.name,
+        chain_id=chain_id,
         chain_name=spec.title,
         token_contract=spec.tokens[request.token].address,
         to=request.address,
         units=request.units,
-        rpc_url=spec.rpc_urls[0] if spec.is_local and spec.rpc_urls else "",
+        rpc_url=spec.rpc_urls[0] if is_own_chain else "",
     )
+
+
+# https://github.com/anza-xyz/wallet-standard, packages/core/chains; tokens for tests are on devnet.
+_SOLANA_NETWORKS = {
+    Network.MAINNET: "solana:mainnet",
+    Network.TESTNET: "solana:devnet",
+    Network.LOCAL: "solana:localnet",
+}
+
+
+def _wallets_chain_id(spec: ChainSpec) -> str | None:
+    """What wallets call a chain; None where a page cannot ask them to pay."""
+    if spec.family is Family.SOLANA:
+        return _SOLANA_NETWORKS[spec.network] if prepares_payments(spec) else None
+    if spec.chain_id is None or not (
+        spec.family is Family.EVM or prepares_payments(spec)
+    ):
+        return None
+    return hex(spec.chain_id)
 
 
 def _accepted_tokens(checkout: Checkout) -> tuple[str, ...]:
@@ -295,11 +318,11 @@ def _progress(row: TransferRow) -> Confirmations:
 def _shown(row: TransferRow) -> ShownTransfer:
     spec = chains()[row.chain]
     # A simulated transfer has no transaction that an explorer could show.
-    is_real = row.mode == Mode.LIVE and spec.explorer_tx is not None
+    url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
     return ShownTransfer(
         chain_name=spec.title,
         amount=f"{plain_amount(from_units(row.units))} {row.token}",
         sender=row.sender,
         tx_hash=row.tx_hash,
-        url=str(spec.explorer_tx).format(tx=row.tx_hash) if is_real else None,
+        url=url,
     )

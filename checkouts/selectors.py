@@ -1,23 +1,30 @@
 """Reading checkouts for the API: one by id, a page of them, how many there are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
 
+from accounts.branding import with_brand
 from accounts.states import Mode
-from checkouts.exactamounts import CAPACITY, price_of
-from checkouts.models import AmountReservation, Checkout
+from checkouts.exactamounts import price_of
+from checkouts.inputs import AGAIN
+from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, CheckoutFacts, CheckoutRow, transfers_of
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.errors import InvalidRequestError, NotFoundError
 from gateway.core.pagination import Page, parse_page, parse_time
+from wallets.states import TransferState
 
+# Nobody comes too late more often and still asks.
+_MOST_TRIES: Final = 3
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
 
 
@@ -51,15 +58,76 @@ def reserved_amount(
         return None
     price = price_of(remaining_units(checkout))
     held = AmountReservation.objects.filter(checkout_id=checkout.id, price=price)
-    return held.filter(released_at=None).select_related("merchant").first()
+    return with_brand(held.filter(released_at=None)).first()
 
 
-def amounts_left(merchant_id: int, mode: Mode, price: Decimal) -> int:
-    """Return how many exact amounts of a price a merchant can still hand out at once."""
-    held = AmountReservation.objects.filter(
-        merchant_id=merchant_id, mode=mode, price=price, released_at=None
+def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
+    """Return what buyers say they paid and a person has not closed, newest first, their checkouts loaded.
+
+    What pays the checkout it was reported for needs nobody any more, whatever was found when it was asked for.
+    """
+    # A wallet's transaction on TON has parts, each recorded under a hash of its own.
+    came_right = Payment.objects.filter(
+        Q(transfer__tx_hash=OuterRef("tx_hash"))
+        | Q(transfer__tx_hash=OuterRef("part_hash")),
+        checkout=OuterRef("checkout"),
     )
-    return CAPACITY - held.count()
+    reports = BuyerReport.objects.filter(
+        merchant_id=merchant_id, mode=mode, closed_at=None
+    ).annotate(part_hash=KT("details__tx_hash"))
+    reports = reports.filter(~Exists(came_right)).select_related("checkout")
+    return reports.order_by("-pk")
+
+
+def has_late_money(checkout: Checkout) -> bool:
+    """Whether money came for an expired checkout that waits for a person: asking for the price again would be asking twice."""
+    if checkout.status != CheckoutStatus.EXPIRED:
+        return False
+    late = checkout.inbox_items.filter(
+        reason__in=(InboxReason.LATE, InboxReason.LATE_OUTAGE), status=InboxStatus.OPEN
+    )
+    return late.exclude(transfer__state=TransferState.ORPHANED).exists()
+
+
+def other_tries(checkout: Checkout) -> list[Checkout]:
+    """Return the checkouts that this one was made afresh of, and those made afresh of it; three each way at most."""
+    return [
+        *islice(_follow(checkout, _try_before), _MOST_TRIES),
+        *islice(_follow(checkout, _try_after), _MOST_TRIES),
+    ]
+
+
+def _follow(
+    checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]
+) -> Iterator[Checkout]:
+    found = find_next(checkout)
+    while found is not None:
+        yield found
+        found = find_next(found)
+
+
+def _try_before(checkout: Checkout) -> Checkout | None:
+    name = checkout.creation_ref or ""
+    if not name.startswith(AGAIN):
+        return None
+    # An order_ref may look the same, and names no other merchant's for that.
+    return Checkout.objects.filter(
+        merchant=checkout.merchant_id,
+        mode=checkout.mode,
+        public_id=name.removeprefix(AGAIN),
+    ).first()
+
+
+def _try_after(checkout: Checkout) -> Checkout | None:
+    if checkout.status != CheckoutStatus.EXPIRED:
+        return None
+    return Checkout.objects.filter(
+        merchant=checkout.merchant_id,
+        mode=checkout.mode,
+        creation_ref=f"{AGAIN}{checkout.public_id}",
+        amount=checkout.amount,
+        currency=checkout.currency,
+    ).first()
 
 
 @dataclass(frozen=True, slots=True)

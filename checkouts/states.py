@@ -48,6 +48,37 @@ class InboxStatus(TextChoices):
     DISMISSED = "dismissed"
 
 
+class InboxAct(TextChoices):
+    """What a person can decide about money in the inbox."""
+
+    CREDIT = "credit"
+    # A successor of the expired checkout takes all that came for it.
+    ACCEPT_LATE = "accept_late"
+    REFUNDED = "refunded"
+    DISMISS = "dismiss"
+
+
+class RescueVerdict(TextChoices):
+    """What became of a transaction that a buyer says paid a checkout."""
+
+    CREDITED = "credited"
+    NOT_FINAL = "not_final"
+    # It reached us, and a person at the merchant decides.
+    WAITING = "waiting"
+    SHORT = "short"
+    LATE = "late"
+    # The checkout was paid already.
+    EXTRA = "extra"
+    WRONG_NETWORK = "wrong_network"
+    WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
+    FAKE_TOKEN = "fake_token"  # noqa: S105 - a kind of fraud
+    OTHER_ADDRESS = "other_address"
+    FAILED = "failed"
+    NOT_FOUND = "not_found"
+    # Some chain could not be asked, and no other knows it.
+    UNREACHABLE = "unreachable"
+
+
 class TestScenario(TextChoices):
     """How a test checkout plays out."""
 

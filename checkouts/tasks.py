@@ -4,9 +4,12 @@ from celery import shared_task
 from django.utils import timezone
 
 from checkouts.services.attribution import attribute_transfers
+from checkouts.services.counts import day_of
 from checkouts.services.expiry import expire_due_checkouts
+from checkouts.services.inbox import apply_decisions
 from checkouts.services.reservations import release_amounts
 from checkouts.services.testmode import play_due_steps
+from checkouts.services.totals import check_yesterday
 
 
 @shared_task(name="checkouts.attribute_transfers")
@@ -31,3 +34,15 @@ def play_due_steps_task() -> int:
 def release_amounts_task() -> int:
     """Free the exact amounts of checkouts that ended long ago."""
     return release_amounts(now=timezone.now())
+
+
+@shared_task(name="checkouts.apply_decisions")
+def apply_decisions_task() -> int:
+    """Carry out what people decided about the inbox and can no longer undo."""
+    return apply_decisions(now=timezone.now())
+
+
+@shared_task(name="checkouts.check_totals")
+def check_totals_task() -> int:
+    """Compare the sums of the day before with its rows; a difference is an error in the log."""
+    return check_yesterday(today=day_of(timezone.now()))

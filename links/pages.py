@@ -8,8 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
+from accounts.branding import Brand, brand_of
 from accounts.states import Mode
-from checkouts.pages import merchant_mark
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
 from links.periods import Coverage, coverage
@@ -62,8 +62,7 @@ class LinkPage:
     stage: LinkStage
     type: LinkType
     is_test: bool
-    merchant_name: str
-    merchant_mark: str
+    brand: Brand
     title: str
     description: str
     price: str
@@ -76,6 +75,11 @@ class LinkPage:
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
     personal: Personal | None
+
+    @property
+    def merchant_name(self) -> str:
+        """What the payer knows the merchant as."""
+        return self.brand.name
 
     @property
     def is_payable(self) -> bool:
@@ -92,8 +96,7 @@ def build_link_page(
         stage=stage_of(link),
         type=LinkType(link.type),
         is_test=link.mode == Mode.TEST,
-        merchant_name=link.merchant.name,
-        merchant_mark=merchant_mark(link.merchant.name),
+        brand=brand_of(link.merchant),
         title=link.title,
         description=link.description,
         price="" if link.type == LinkType.DONATION else _written(link.amount),

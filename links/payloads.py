@@ -85,7 +85,7 @@ _INVITATIONS: Mapping[str, str] = {
 def share_text(link: PaymentLink) -> str:
     """Return one line to paste into a message: who asks for what, and where."""
     words = _INVITATIONS[link.type].format(
-        merchant=link.merchant.name,
+        merchant=link.merchant.shown_name,
         title=link.title,
         amount="" if link.amount is None else f"{link.amount:,.2f}",
         interval=link.interval,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
+from accounts.branding import with_brand
 from accounts.states import Mode
 from checkouts.states import LIVE, CheckoutStatus
 from gateway.core.errors import InvalidRequestError, NotFoundError
@@ -53,7 +54,7 @@ def templates_of(merchant_id: int, mode: Mode) -> QuerySet[LinkTemplate]:
 
 def payment_link(merchant_id: int, mode: Mode, public_id: str) -> PaymentLink:
     """Return one link. Raises NotFoundError, also for another merchant's or the other mode's."""
-    links = PaymentLink.objects.select_related("merchant", "template")
+    links = with_brand(PaymentLink.objects.select_related("template"))
     return _one(
         links.filter(merchant=merchant_id, mode=mode), public_id, param="link_id"
     )
@@ -81,7 +82,7 @@ def link_object(link: PaymentLink) -> dict[str, Any]:
 
 def link_page(wanted: LinkFilter, page: Page) -> list[dict[str, Any]]:
     """Return a page of links, newest first. Raises InvalidRequestError for an unknown starting_after."""
-    rows = links_of(wanted).select_related("merchant", "template")
+    rows = with_brand(links_of(wanted)).select_related("template")
     links = _page_of(rows, page)
     takings = takings_of(links)
     return [link_payload(link, takings.get(link.pk, NOTHING)) for link in links]

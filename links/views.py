@@ -10,13 +10,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.branding import with_brand
 from checkouts.models import Checkout
 from checkouts.payloads import checkout_url
 from gateway.core import errors
+from gateway.core.compact import compact_page
 from gateway.core.hosts import PermanentRedirect
+from gateway.core.languages import keep_language
 from gateway.core.pages import count_visit, too_many, uncached
 from gateway.core.ratelimit import Limit
 from links.errors import NotPayableError, StaleFormError
@@ -52,7 +54,7 @@ class _Visit:
     subscription: Subscription | None
 
 
-@gzip_page
+@compact_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_page(request: HttpRequest, code: str, token: str = "") -> HttpResponse:
     """Show a link to a payer; a POST is its Pay button. Raises Http404 for what names no link of ours.
@@ -86,7 +88,7 @@ def old_page(request: HttpRequest, code: str) -> HttpResponse:
 
 def _link(code: str) -> PaymentLink:
     try:
-        return PaymentLink.objects.select_related("merchant").get(code=code)
+        return with_brand(PaymentLink.objects.all()).get(code=code)
     except PaymentLink.DoesNotExist:
         raise Http404 from None
 
@@ -120,7 +122,7 @@ def _pay(visit: _Visit) -> HttpResponse:
         return _show(visit, Problem.AMOUNT, status=400)
     except errors.ConflictError:
         return _show(visit, Problem.UNAVAILABLE, status=409)
-    return _see_other(_checkout_address(code))
+    return _see_other(keep_language(_checkout_address(code), visit.request))
 
 
 def _intent(visit: _Visit) -> PayIntent:
@@ -155,7 +157,7 @@ def _checkout_address(code: str) -> str:
 
 def _stop(visit: _Visit, subscription: Subscription) -> HttpResponse:
     stop_reminders(subscription)
-    return _see_other(visit.request.path)
+    return _see_other(keep_language(visit.request.path, visit.request))
 
 
 def _see_other(address: str) -> HttpResponse:

@@ -15,6 +15,7 @@ from checkouts.inputs import NewCheckout
 from checkouts.models import CheckoutCount
 from checkouts.rows import COLUMNS, CheckoutRow
 from checkouts.scenarios import steps_of
+from checkouts.services.counts import day_of
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from gateway.core.ids import new_code, new_id
@@ -128,6 +129,7 @@ def _parameters(
         "customer_email": wanted.customer_email,
         "redirect_url": wanted.redirect_url,
         "webhook_url": wanted.webhook_url,
+        "again_url": wanted.again_url,
         "customer_ref": wanted.customer_ref,
         "product_ref": wanted.product_ref,
         "order_ref": wanted.order_ref,
@@ -141,6 +143,7 @@ def _parameters(
         "keys": b"".join(keys[destination] for destination in destinations),
         "destinations": b"".join(destinations),
         "slot": secrets.randbelow(CheckoutCount.SLOTS),
+        "day": day_of(now),
     }
 
 
@@ -199,6 +202,7 @@ _KNOWN = f"""
       AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
 """  # noqa: S608 - our own column list
 
+# `dated` reads from `counted`, so that its row is locked after the other, as everybody locks them.
 # The unique constraint decides who is first. Whoever inserts nothing looks for the row that was there already; a row
 # that another transaction is writing at this very moment is found when the statement is run again. `known` is
 # materialized so that it is not even begun for a new checkout: joined in, it was measured to read the merchant's rows.
@@ -206,12 +210,12 @@ _CREATE = f"""
 WITH created AS (
     INSERT INTO checkouts_checkout (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
-        customer_email, redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers,
+        customer_email, redirect_url, webhook_url, again_url, customer_ref, product_ref, order_ref, creation_ref, offers,
         deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
     VALUES (
         %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
         %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
-        %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
+        %(again_url)s, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
         %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz)
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
     RETURNING id
@@ -227,6 +231,15 @@ WITH created AS (
     SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', %(slot)s, 1 FROM created
     ON CONFLICT (merchant_id, mode, status, slot)
     DO UPDATE SET value = checkouts_checkoutcount.value + 1
+    RETURNING slot
+), dated AS (
+    INSERT INTO checkouts_dailytotal (
+        merchant_id, mode, day, chain, token, slot, created, completed, expired, volume, first_id, last_id)
+    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', counted.slot, 1, 0, 0, 0, created.id, created.id FROM counted, created
+    ON CONFLICT (merchant_id, mode, day, chain, token, slot)
+    DO UPDATE SET created = checkouts_dailytotal.created + 1,
+                  first_id = LEAST(checkouts_dailytotal.first_id, EXCLUDED.first_id),
+                  last_id = GREATEST(checkouts_dailytotal.last_id, EXCLUDED.last_id)
 )
 SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE

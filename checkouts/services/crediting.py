@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.db import connection
 
@@ -34,6 +34,14 @@ class QueuedTransfer(NamedTuple):
     wallet_id: int | None
     labels: list[str]
     nonce: bytes | None
+
+
+class LockedTransfer(Protocol):
+    """A transfer whose lock the caller holds."""
+
+    @property
+    def pk(self) -> int:
+        """Its primary key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ _RELEASE = """
 
 
 def write_credits(
-    credited: Sequence[tuple[QueuedTransfer, Checkout, str]], now: datetime
+    credited: Sequence[tuple[LockedTransfer, Checkout, str]], now: datetime
 ) -> None:
     """Claim the transfers, and make them payments; a primary key refuses to claim one that is in use already."""
     if not credited:

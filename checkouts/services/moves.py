@@ -3,8 +3,7 @@
 Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transaction.
 """
 
-import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,15 +14,24 @@ from django.db import connection
 from accounts.states import Mode
 from checkouts.bells import ring_pages
 from checkouts.errors import IllegalMoveError
-from checkouts.models import Checkout, CheckoutCount, InboxItem
+from checkouts.models import Checkout
 from checkouts.payloads import checkout_payload
 from checkouts.pricing import needed_units, overpaid_above_units
 from checkouts.rows import TransferRow, credited_transfers
+from checkouts.services.counts import (
+    CountKey,
+    DayChange,
+    DayKey,
+    add_to_days,
+    count,
+    day_of,
+)
+from checkouts.services.receipts import promise_receipts
+from checkouts.services.reversals import Reversal, tell_of_reversals
 from checkouts.states import (
     MOVES,
     CheckoutException,
     CheckoutStatus,
-    InboxReason,
     Received,
     derive_status,
 )
@@ -84,8 +92,9 @@ class _Movement:
     def __init__(self) -> None:
         self.changed: dict[int, Checkout] = {}
         self.told: list[_Told] = []
-        self.reversals: list[tuple[Checkout, TransferRow]] = []
-        self.counts: Counter[tuple[int, str, str]] = Counter()
+        self.reversals: list[Reversal] = []
+        self.counts: Counter[CountKey] = Counter()
+        self.ended: list[Checkout] = []
 
     def follow(
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
@@ -124,6 +133,7 @@ class _Movement:
         if status == CheckoutStatus.COMPLETED:
             checkout.paid_at = paid_at
         if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
+            self.ended.append(checkout)
             self._tell(checkout)
 
     def _note_shortfall(self, checkout: Checkout, sums: Received) -> None:
@@ -155,6 +165,10 @@ class _Movement:
     def _tell(self, checkout: Checkout) -> None:
         self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
 
+    def _completed(self) -> list[Checkout]:
+        completed = EVENT_OF[CheckoutStatus.COMPLETED]
+        return [told.checkout for told in self.told if told.type == completed]
+
     def write(self, transfers: Transfers, now: datetime) -> None:
         """Write everything, the events last: their counter is the last lock in the order."""
         events = [
@@ -162,8 +176,10 @@ class _Movement:
         ]
         if self.changed:
             _update(list(self.changed.values()))
-            _count(self.counts)
-        _alert(self.reversals, now)
+            count(self.counts)
+            add_to_days(_days(self.ended, transfers))
+        tell_of_reversals(self.reversals, now=now)
+        promise_receipts(self._completed(), now=now)
         publish(events, now=now)
 
     def _event(self, told: _Told, transfers: Sequence[TransferRow]) -> NewEvent:
@@ -180,6 +196,27 @@ class _Movement:
             data=json.dumps(checkout_payload(checkout, transfers, replaces=replaces)),
             url=checkout.webhook_url,
         )
+
+
+def _days(ended: Sequence[Checkout], transfers: Transfers) -> dict[DayKey, DayChange]:
+    """What the end of each checkout adds to its day."""
+    days: dict[DayKey, DayChange] = defaultdict(DayChange)
+    for checkout in ended:
+        key, change = _day(checkout, transfers.get(checkout.pk, []))
+        days[key] = days[key].and_ended(change)
+    return days
+
+
+def _day(
+    checkout: Checkout, transfers: Sequence[TransferRow]
+) -> tuple[DayKey, DayChange]:
+    whose = checkout.merchant_id, checkout.mode
+    if checkout.paid_at is None or checkout.status == CheckoutStatus.EXPIRED:
+        return DayKey(*whose, day_of(checkout.expires_at)), DayChange(expired=1)
+    # The newest recorded one: which it was, the rows still tell when the days are checked.
+    last = transfers[-1]
+    key = DayKey(*whose, day_of(checkout.paid_at), last.chain, last.token)
+    return key, DayChange(completed=1, volume=checkout.amount)
 
 
 def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
@@ -238,48 +275,3 @@ def _update(checkouts: Sequence[Checkout]) -> None:
                 [c.paid_at for c in checkouts],
             ],
         )
-
-
-_COUNT = """
-    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
-    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::int[], %s::bigint[])
-    ON CONFLICT (merchant_id, mode, status, slot)
-    DO UPDATE SET value = checkouts_checkoutcount.value + EXCLUDED.value
-"""
-
-
-def _count(counts: Counter[tuple[int, str, str]]) -> None:
-    changes = sorted((key, change) for key, change in counts.items() if change)
-    if not changes:
-        return
-    slot = secrets.randbelow(CheckoutCount.SLOTS)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _COUNT,
-            [
-                [merchant for (merchant, _, _), _ in changes],
-                [str(mode) for (_, mode, _), _ in changes],
-                [str(status) for (_, _, status), _ in changes],
-                [slot] * len(changes),
-                [change for _, change in changes],
-            ],
-        )
-
-
-def _alert(reversals: Sequence[tuple[Checkout, TransferRow]], now: datetime) -> None:
-    """Tell the merchant's team of completed checkouts whose money a reorganisation took back."""
-    InboxItem.objects.bulk_create(
-        [
-            InboxItem(
-                merchant_id=checkout.merchant_id,
-                mode=checkout.mode,
-                transfer_id=transfer.transfer_id,
-                checkout=checkout,
-                reason=InboxReason.REVERSED,
-                explanation="a reorganisation removed this transfer after the checkout completed",
-                created_at=now,
-            )
-            for checkout, transfer in reversals
-        ],
-        ignore_conflicts=True,
-    )

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
+from accounts.branding import with_brand
 from accounts.states import Mode
 from checkouts.bells import ring_pages
 from checkouts.exactamounts import (
@@ -46,9 +47,7 @@ def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation
     checkout takes no money, and (capacity_exhausted) where every amount of the price is in use.
     """
     with transaction.atomic():
-        checkout = (
-            Checkout.objects.locked().select_related("merchant").get(pk=checkout_id)
-        )
+        checkout = with_brand(Checkout.objects.locked()).get(pk=checkout_id)
         reservation = _reserve(checkout, now)
     # Not in the transaction: a merchant's wallet is one row, and every choice would queue for it.
     _expect_payments(checkout)

@@ -1,6 +1,5 @@
 // The checkout page. It works without any of this; the script spares the buyer reloading and typing.
 import { enableCopying } from "./copy.js";
-import { startCountdown } from "./countdown.js";
 import { findWallets } from "./discovery.js";
 import { watchStatus } from "./status.js";
 
@@ -38,8 +37,12 @@ function show(html) {
   if (!next) return;
   const focused = focusedControl();
   const spoken = announcementIn(panel());
-  const details = next.querySelector("details");
-  if (details) details.open = panel().querySelector("details")?.open ?? false;
+  // What the buyer opened stays open, and what is being typed stays whole.
+  for (const details of panel().querySelectorAll("details[open]")) {
+    next.querySelector(`[class="${details.className}"]`)?.setAttribute("open", "");
+  }
+  const typed = document.getElementById("tx");
+  if (typed) next.querySelector("#tx")?.replaceWith(typed);
   panel().replaceWith(document.adoptNode(next));
   document.title = panel().dataset.title;
   focusAgain(focused);
@@ -57,17 +60,56 @@ function startRedirect() {
   redirectAt = setTimeout(() => location.replace(link.href), 1000 * link.dataset.redirectSeconds);
 }
 
-let wallets = [];
-
 // Most buyers have no wallet in their browser and are spared the code that talks to one.
 async function offerWallets() {
-  if (!wallets.length) return;
-  const wallet = await import("./wallet.js");
-  wallet.offerWallets(panel(), wallets);
+  const family = document.getElementById("wallets")?.dataset.family;
+  const wallets = family && findWallets(family, offerWallets);
+  if (wallets?.size) (await import("./wallet.js")).offerWallets(wallets);
+}
+
+const SHORT_SECONDS = 300;
+let ticking = null;
+
+function clockText(seconds) {
+  const two = (number) => String(number).padStart(2, "0");
+  const hours = Math.floor(seconds / 3600);
+  const rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  return hours ? `${hours}:${rest}` : rest;
+}
+
+function paint(timer, seconds) {
+  timer.querySelector("[data-countdown-text]").textContent = clockText(seconds);
+  const gone = 100 - (100 * seconds) / timer.dataset.secondsTotal;
+  timer.querySelector(".countdown__left").setAttribute("stroke-dashoffset", gone.toFixed(1));
+  timer.classList.toggle("is-short", seconds < SHORT_SECONDS);
+}
+
+// It counts what the server said is left, so a wrong clock on the buyer's side does no harm.
+function startCountdown() {
+  clearInterval(ticking);
+  const timer = document.getElementById("countdown");
+  if (!timer) return;
+  const endsAt = performance.now() + 1000 * timer.dataset.secondsLeft;
+  let painted = Number(timer.dataset.secondsLeft);
+
+  const tick = () => {
+    const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
+    if (seconds === painted) return;
+    painted = seconds;
+    paint(timer, seconds);
+    const words = timer.getAttribute(`data-announce-${seconds}`);
+    if (words) announce(words);
+    if (seconds > 0) return;
+    clearInterval(ticking);
+    // No address is shown once the time is over, whatever the network between us is doing.
+    for (const part of panel().querySelectorAll("[data-until-expiry]")) part.hidden = true;
+    status.checkNow();
+  };
+  ticking = setInterval(tick, 250);
 }
 
 function enliven() {
-  startCountdown(panel(), { announce, onOver: status.checkNow });
+  startCountdown();
   offerWallets();
   startRedirect();
 }
@@ -104,9 +146,5 @@ const status = watchStatus({
 });
 
 enableCopying({ announce });
-findWallets((found) => {
-  wallets = found;
-  offerWallets();
-});
 enliven();
 status.start();

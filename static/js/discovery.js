@@ -1,18 +1,37 @@
-// Finds wallets in the browser: EIP-6963 announcements, or what older ones put into the window.
+// Finds a family's wallets in the browser. Older ones announce nothing, and are looked for in the window.
 const FALLBACK_MS = 300;
+const known = {};
 
-export function findWallets(onFound) {
-  const wallets = new Map();
-  const add = (id, name, provider) => {
-    if (wallets.has(id)) return;
-    wallets.set(id, { name, provider });
-    onFound([...wallets.values()]);
-  };
-  addEventListener("eip6963:announceProvider", ({ detail: { info, provider } }) => {
-    add(info.uuid, info.name, provider);
-  });
-  dispatchEvent(new Event("eip6963:requestProvider"));
-  setTimeout(() => {
-    if (!wallets.size && window.ethereum) add("injected", "browser wallet", window.ethereum);
-  }, FALLBACK_MS);
+// EIP-6963, and TIP-6963 after it.
+function hear(prefix, add, find) {
+  addEventListener(`${prefix}6963:announceProvider`, ({ detail }) => add(detail.info, detail.provider));
+  dispatchEvent(new Event(`${prefix}6963:requestProvider`));
+  setTimeout(() => add({}, find()), FALLBACK_MS);
+}
+
+const FAMILIES = {
+  evm: (add) => hear("eip", add, () => window.ethereum),
+  tron: (add) => hear("TIP", add, () => window.tron ?? window.tronLink),
+  // The Wallet Standard.
+  solana(add) {
+    const register = (...wallets) => {
+      wallets.forEach((wallet) => add(wallet, wallet));
+      return () => {};
+    };
+    addEventListener("wallet-standard:register-wallet", ({ detail }) => detail({ register }));
+    dispatchEvent(new CustomEvent("wallet-standard:app-ready", { detail: { register } }));
+  },
+};
+
+// Returns what grows with each that is found, and calls back then.
+export function findWallets(family, onFound) {
+  if (!known[family]) {
+    const wallets = (known[family] = new Map());
+    FAMILIES[family](({ name }, provider) => {
+      if (!provider || wallets.has(provider) || (!name && wallets.size)) return;
+      wallets.set(provider, { name, provider });
+      onFound();
+    });
+  }
+  return known[family];
 }

@@ -1,77 +1,38 @@
-// Paying from a wallet in the browser over EIP-1193; the ERC-20 transfer is encoded by hand. Loaded once there is one.
+// The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
+import { PaymentError } from "./paying.js";
+
+const FAMILIES = {
+  evm: () => import("./wallet-evm.js"),
+  solana: () => import("./wallet-solana.js"),
+  tron: () => import("./wallet-tron.js"),
+};
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it.
 const SENT_MS = 5 * 60 * 1000;
-// First four bytes of keccak256("transfer(address,uint256)").
-const TRANSFER_SELECTOR = "a9059cbb";
-// EIP-1193 and EIP-1474 error codes.
-const USER_REJECTED = 4001;
-const UNKNOWN_CHAIN = 4902;
+// EIP-1193 and EIP-1474 error codes, which other families' wallets use too, and the Wallet Standard's own.
+const USER_REJECTED = [4001, 4001000];
 const REQUEST_PENDING = -32002;
 
 let isPaying = false;
 
-class PaymentError extends Error {
-  constructor(reason) {
-    super(reason);
-    this.reason = reason;
-  }
-}
-
-const word = (hex) => hex.replace(/^0x/, "").toLowerCase().padStart(64, "0");
-
-function encodeTransfer(to, units) {
-  return `0x${TRANSFER_SELECTOR}${word(to)}${word(BigInt(units).toString(16))}`;
-}
-
-async function chainOf(provider) {
-  return BigInt(await provider.request({ method: "eth_chainId" }));
-}
-
-const isUnknownChain = (error) =>
-  error?.code === UNKNOWN_CHAIN || error?.data?.originalError?.code === UNKNOWN_CHAIN;
-
-async function addChain(provider, { chainId, chainName, rpcUrl }) {
-  const nativeCurrency = { name: "Ether", symbol: "ETH", decimals: 18 };
-  const chain = { chainId, chainName, rpcUrls: [rpcUrl], nativeCurrency };
-  await provider.request({ method: "wallet_addEthereumChain", params: [chain] });
-}
-
-async function switchChain(provider, request) {
-  try {
-    const params = [{ chainId: request.chainId }];
-    await provider.request({ method: "wallet_switchEthereumChain", params });
-  } catch (error) {
-    if (!isUnknownChain(error)) throw error;
-    if (!request.rpcUrl) throw new PaymentError("chain");
-    await addChain(provider, request);
-  }
-}
-
-async function send(provider, request) {
-  const [from] = await provider.request({ method: "eth_requestAccounts" });
-  if (!from) throw new PaymentError("account");
-  const wanted = BigInt(request.chainId);
-  if ((await chainOf(provider)) !== wanted) await switchChain(provider, request);
-  // Some wallets say yes and stay where they are; tokens sent there would be on another network.
-  if ((await chainOf(provider)) !== wanted) throw new PaymentError("chain");
-  const { chainId, token, to, units } = request;
-  const transfer = { from, to: token, value: "0x0", data: encodeTransfer(to, units), chainId };
-  return provider.request({ method: "eth_sendTransaction", params: [transfer] });
-}
-
+// Some wallets throw plain text.
 function reasonOf(error) {
   if (error instanceof PaymentError) return error.reason;
-  if (error?.code === USER_REJECTED) return "rejected";
+  const words = error?.message ?? String(error);
+  if (USER_REJECTED.includes(error?.code) || /\bby (the )?user|user (rejected|denied)/i.test(words)) {
+    return "rejected";
+  }
   if (error?.code === REQUEST_PENDING) return "busy";
-  return /insufficient|exceeds balance/i.test(error?.message ?? "") ? "funds" : "failed";
+  return /insufficient|exceeds balance/i.test(words) ? "funds" : "failed";
 }
 
-// Remembered across reloads, so that an impatient buyer does not pay twice.
-const memoryKey = ({ chainId, to, units }) => `florin:sent:${chainId}:${to}:${units}`;
+// The last one, remembered across reloads and tabs, so that an impatient buyer does not pay twice.
+const MEMORY = "florin:sent";
+const nameOf = ({ chainId, to, units }) => `${chainId}:${to}:${units}`;
 
 function wasSent(request) {
   try {
-    return Date.now() - Number(sessionStorage.getItem(memoryKey(request))) < SENT_MS;
+    const [name, sentAt] = JSON.parse(localStorage.getItem(MEMORY));
+    return name === nameOf(request) && Date.now() - sentAt < SENT_MS;
   } catch {
     return false;
   }
@@ -79,20 +40,10 @@ function wasSent(request) {
 
 function remember(request) {
   try {
-    sessionStorage.setItem(memoryKey(request), String(Date.now()));
+    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now()]));
   } catch {
     // Storage is refused in some frames; the button still stays shut until the page changes.
   }
-}
-
-function say(area, name) {
-  const message = area.querySelector("[data-wallet-message]");
-  message.textContent = name ? area.getAttribute(`data-say-${name}`) : "";
-  message.classList.toggle("is-problem", !["", "confirm", "sent"].includes(name));
-}
-
-function setDisabled(area, isDisabled) {
-  for (const button of area.querySelectorAll("button")) button.disabled = isDisabled;
 }
 
 const currentArea = () => document.getElementById("wallets");
@@ -100,13 +51,19 @@ const currentArea = () => document.getElementById("wallets");
 // The page may be drawn anew while the wallet is open, so the area is looked up again each time.
 function tell(name, isDisabled) {
   const area = currentArea();
-  if (!area) return;
-  say(area, name);
-  setDisabled(area, isDisabled);
+  const message = area?.querySelector("[data-wallet-message]");
+  if (!message) return;
+  message.textContent = area.getAttribute(`data-say-${name}`);
+  message.classList.toggle("is-problem", !["confirm", "sent"].includes(name));
+  for (const button of area.querySelectorAll("button")) button.disabled = isDisabled;
 }
 
-async function pay(provider, request) {
-  if (isPaying || wasSent(request)) return;
+async function pay(send, provider, request) {
+  if (isPaying) return;
+  if (wasSent(request)) {
+    tell("sent", true);
+    return;
+  }
   isPaying = true;
   tell("confirm", true);
   try {
@@ -120,19 +77,40 @@ async function pay(provider, request) {
   }
 }
 
-function buttonFor(area, { name, provider }, isFirst) {
+function buttonFor(area, { name, provider }, { isFirst, send }) {
   const button = area.querySelector("template").content.firstElementChild.cloneNode(true);
-  button.querySelector("[data-wallet-name]").textContent = name;
+  if (name) button.querySelector("[data-wallet-name]").textContent = name;
   button.classList.toggle("button--primary", isFirst);
   const request = { ...area.dataset };
-  button.addEventListener("click", () => pay(provider, request));
+  button.addEventListener("click", () => pay(send, provider, request));
   return button;
 }
 
-export function offerWallets(panel, wallets) {
-  const area = panel.querySelector("#wallets");
-  if (!area) return;
-  const buttons = wallets.map((wallet, index) => buttonFor(area, wallet, index === 0));
+// What the page itself is too light to hold: the words, and what is to be paid where.
+async function fill(area) {
+  const answer = await fetch(`${location.pathname}/wallets${location.search}`);
+  const html = answer.ok ? await answer.text() : "";
+  const next = new DOMParser().parseFromString(html, "text/html").getElementById("wallets");
+  if (next?.dataset.family !== area.dataset.family) return false;
+  Object.assign(area.dataset, next.dataset);
+  area.replaceChildren(...next.childNodes);
+  return true;
+}
+
+const filled = new WeakMap();
+
+function isFilled(area) {
+  if (!filled.has(area)) filled.set(area, fill(area).catch(() => false));
+  return filled.get(area);
+}
+
+// `wallets` grows while this waits.
+export async function offerWallets(wallets) {
+  const area = currentArea();
+  const [{ fits, send }, isReady] = await Promise.all([FAMILIES[area.dataset.family](), isFilled(area)]);
+  const usable = [...wallets.values()].filter(({ provider }) => fits(provider, area.dataset));
+  if (!isReady || !usable.length) return;
+  const buttons = usable.map((wallet, index) => buttonFor(area, wallet, { isFirst: !index, send }));
   area.querySelector("[data-wallet-buttons]").replaceChildren(...buttons);
   area.hidden = false;
   if (isPaying) tell("confirm", true);

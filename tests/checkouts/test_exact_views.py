@@ -1,13 +1,11 @@
 """Choosing an exact-amount network over HTTP, and what the page says when it cannot be had."""
 
-import gzip
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.staticfiles import finders
+from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
@@ -26,8 +24,9 @@ from tests.checkouts.factories import (
     move,
     pay,
 )
-from tests.checkouts.test_views import compressed, page_of, static_files_of, words_in
+from tests.checkouts.test_views import page_of, words_in
 from tests.factories import make_live_chain
+from tests.weight import MOST_BYTES, weights
 
 pytestmark = pytest.mark.django_db
 
@@ -250,16 +249,14 @@ def test_a_page_open_when_a_network_goes_down_is_told(client: Client) -> None:
     assert ADDRESS not in chosen
 
 
+@pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
 @pytest.mark.parametrize("chain", EXACT_OFFERS)
 def test_pages_of_exact_networks_weigh_at_most_sixteen_kilobytes(
-    chain: str, client: Client
+    chain: str, language: str, client: Client
 ) -> None:
-    text = chosen_page(client, make_exact_checkout(), chain)
-    names = [name for name in static_files_of(text) if not name.endswith(".woff2")]
-    files = sum(
-        compressed(Path(str(finders.find(name))).read_bytes()) for name in names
-    )
-    assert len(gzip.compress(text.encode())) + files <= 16 * 1024
+    chosen = choose(client, make_exact_checkout(), chain).headers["Location"]
+    weighed = weights(client, f"{chosen}&lang={language}")
+    assert sum(weighed.values()) <= MOST_BYTES, weighed
 
 
 def test_no_reference_of_a_payment_is_in_the_page_but_in_its_code(

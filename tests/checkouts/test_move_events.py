@@ -191,10 +191,11 @@ def test_counts_are_kept_apart_by_merchant_and_mode():
 
 def test_a_count_is_spread_over_its_slots(monkeypatch):
     merchant = make_merchant()
-    slots = iter([0, 7, 15])
+    checkouts = [make_checkout(merchant) for _ in range(3)]
+    # One for the count, one for the day.
+    slots = iter([0, 0, 7, 7, 15, 15])
     monkeypatch.setattr("secrets.randbelow", lambda _: next(slots))
-    for _ in range(3):
-        checkout = make_checkout(merchant)
+    for checkout in checkouts:
         with transaction.atomic():
             expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
     rows = CheckoutCount.objects.filter(merchant=merchant, status=EXPIRED)

@@ -14,7 +14,6 @@ from checkouts.page_state import CheckoutPage, Choice, Payment, Stage, clock_of
 from checkouts.pages import (
     Conditions,
     build_page,
-    merchant_mark,
     plain_amount,
     return_url,
 )
@@ -296,19 +295,6 @@ def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:
     page = page_of(a_checkout(amount=Decimal("1000000.00")))
     assert page.price == "1,000,000.00"
     assert payment_of(page).amount == "1000000.00"
-
-
-@pytest.mark.parametrize(
-    ("name", "mark"),
-    [
-        ("Halden Roasters", "HR"),
-        ("florin", "F"),
-        ("Ćevapi & Sons Ltd", "ĆS"),
-        ("***", ""),
-    ],
-)
-def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
-    assert merchant_mark(name) == mark
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,9 @@ import gzip
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-import brotli  # type: ignore[import-untyped]
 import pytest
-from django.contrib.staticfiles import finders
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
@@ -32,6 +29,7 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.factories import make_merchant
+from tests.weight import MOST_BYTES, static_files_of, weights
 
 pytestmark = pytest.mark.django_db
 
@@ -317,28 +315,15 @@ def test_reloading_is_limited_apart_from_polling(client: Client) -> None:
     assert hit(client, f"{path}/status", address="192.0.2.3").status_code == 200
 
 
-def static_files_of(text: str) -> set[str]:
-    """Every static file that a page's HTML and its modules' imports ask for."""
-    return set(re.findall(r'(?:href|src)="/static/([^"#]+)', text))
-
-
-def compressed(data: bytes) -> int:
-    """Bytes on the wire of a static file, which whitenoise compresses ahead."""
-    return len(brotli.compress(data))
-
-
 def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(
     client: Client,
 ) -> None:
-    text = page_of(client, make_test_checkout(), "?chain=polygon")
-    names = static_files_of(text)
+    path = f"/c/{make_test_checkout().code}?chain=polygon"
+    names = static_files_of(page_of(client, make_test_checkout(), "?chain=polygon"))
     # The page itself, the second font that only the styles name, and nothing else.
     assert 1 + 1 + len(names) <= 15
-    weighed = [name for name in names if not name.endswith(".woff2")]
-    sizes = {
-        name: compressed(Path(str(finders.find(name))).read_bytes()) for name in weighed
-    }
-    assert len(gzip.compress(text.encode())) + sum(sizes.values()) <= 16 * 1024, sizes
+    weighed = weights(client, path)
+    assert sum(weighed.values()) <= MOST_BYTES, weighed
 
 
 def test_pages_travel_compressed(client: Client) -> None:

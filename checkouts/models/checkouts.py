@@ -1,7 +1,7 @@
-"""Checkouts, the payments credited to them, and the inbox for money that no rule could credit."""
+"""Checkouts, how many there are, and the exact amounts that name them."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from accounts.models import Merchant
@@ -12,17 +12,16 @@ from checkouts.states import (
     LIVE_IN_ORDER,
     CheckoutException,
     CheckoutStatus,
-    InboxReason,
-    InboxStatus,
     TestScenario,
 )
 from gateway.core.ids import new_code
 from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
-from wallets.models import Transfer
 
 REFERENCE_LENGTH = 128
 # Wider than one uint256: any number of the largest transfers fits, so that no sum can hold up the queue.
 SUM_DIGITS = 96
+# The references that `creation_ref` does not find: of successors, and of checkouts made from links or afresh.
+UNKEYED_REFERENCE = Q(order_ref__gt="") & ~Q(creation_ref=F("order_ref"))
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
@@ -65,6 +64,8 @@ class Checkout(models.Model):
     customer_email = models.CharField(max_length=254, blank=True)
     redirect_url = models.CharField(max_length=2048, blank=True)
     webhook_url = models.CharField(max_length=2048, blank=True)
+    # Where the buyer begins again who came too late, if not here: the page of the link that it was made from.
+    again_url = models.CharField(max_length=2048, blank=True, db_default="")
     customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
@@ -150,6 +151,12 @@ class Checkout(models.Model):
                 condition=Q(status=CheckoutStatus.EXPIRED),
                 name="checkout_expired_lately",
             ),
+            # People look for a reference of theirs. What the API makes is found by its creation_ref, at no further cost.
+            models.Index(
+                fields=["merchant", "mode", "order_ref"],
+                condition=UNKEYED_REFERENCE,
+                name="checkout_by_order_ref",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -184,6 +191,41 @@ class CheckoutCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.merchant_id}/{self.mode}/{self.status}[{self.slot}]"
+
+
+class DailyTotal(models.Model):
+    """Part of what happened to a merchant's checkouts in a day (UTC), spread over slots as `CheckoutCount` is.
+
+    What is created or expires stands under no chain: `chain` and `token` are empty. `volume` is the price, in USD, of what
+    completed. A checkout expires on the day of its `expires_at`.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    day = models.DateField()
+    chain = models.CharField(max_length=16, blank=True)
+    token = models.CharField(max_length=12, blank=True)
+    slot = models.PositiveSmallIntegerField()
+    created = models.BigIntegerField(default=0)
+    completed = models.BigIntegerField(default=0)
+    expired = models.BigIntegerField(default=0)
+    volume = models.DecimalField(max_digits=38, decimal_places=2, default=0)
+    # The least and the greatest key of what was created: a list between two days is a range of keys.
+    first_id = models.BigIntegerField(null=True)
+    last_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "day", "chain", "token", "slot"],
+                name="daily_total_slot",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}/{self.mode}/{self.day}/{self.chain}[{self.slot}]"
 
 
 class AmountReservation(models.Model):
@@ -248,58 +290,6 @@ class AmountReservation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.price} + {self.suffix}: {self.checkout_id}"
-
-
-class Payment(models.Model):
-    """A transfer credited to a checkout."""
-
-    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="payments")
-    transfer = models.OneToOneField(Transfer, models.PROTECT, related_name="payment")
-    # The attribution rule that credited it, in words a person understands.
-    reason = models.CharField(max_length=200)
-    credited_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"{self.checkout_id} <- {self.transfer_id}"
-
-
-class InboxItem(models.Model):
-    """Money that reached one of a merchant's addresses and no rule could credit; a person decides."""
-
-    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
-    mode = models.CharField(max_length=4, choices=Mode)
-    transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="inbox_items")
-    # The checkout it was probably meant for.
-    checkout = models.ForeignKey(
-        Checkout, models.PROTECT, null=True, related_name="inbox_items"
-    )
-    reason = models.CharField(max_length=13, choices=InboxReason)
-    explanation = models.CharField(max_length=300)
-    # Whom it might have been meant for: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
-    candidates = models.JSONField(default=list)
-    status = models.CharField(
-        max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
-    )
-    created_at = models.DateTimeField()
-    resolved_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints = [
-            # A reversal alert may stand beside the item that brought the transfer here.
-            models.UniqueConstraint(
-                fields=["transfer", "reason"], name="inbox_item_once_per_reason"
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["merchant", "mode", "-id"],
-                condition=Q(status=InboxStatus.OPEN),
-                name="inbox_open",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.reason}: {self.transfer_id}"
 
 
 class TestStep(models.Model):

@@ -1,0 +1,44 @@
+"""A merchant's own pages that this app has, under /dashboard/<merchant>/<mode>/."""
+
+from django.urls import path
+
+from checkouts.dashboard import (
+    checkouts,
+    inbox,
+    inbox_export,
+    inbox_reports,
+    overview,
+)
+
+urlpatterns = [
+    path("", overview.overview, name="dashboard_overview"),
+    path("checkouts/", checkouts.checkouts, name="dashboard_checkouts"),
+    path("checkouts/new/", checkouts.new_checkout, name="dashboard_new_checkout"),
+    path("checkouts/export/", checkouts.export, name="dashboard_checkouts_csv"),
+    path("checkouts/<str:checkout_id>/", checkouts.checkout, name="dashboard_checkout"),
+    path(
+        "checkouts/<str:checkout_id>/live/",
+        checkouts.live,
+        name="dashboard_checkout_live",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/deliveries/<str:delivery_id>/resend/",
+        checkouts.resend,
+        name="dashboard_resend",
+    ),
+    path("inbox/", inbox.inbox, name="dashboard_inbox"),
+    path("inbox/export/", inbox_export.export, name="dashboard_inbox_export"),
+    path("inbox/reports/", inbox_reports.reports, name="dashboard_buyer_reports"),
+    path(
+        "inbox/reports/<int:report_id>/close/",
+        inbox_reports.close,
+        name="dashboard_close_report",
+    ),
+    path("inbox/<int:item_id>/", inbox.item, name="dashboard_inbox_item"),
+    path("inbox/<int:item_id>/decide/", inbox.decide, name="dashboard_inbox_decide"),
+    path(
+        "inbox/<int:item_id>/decisions/<int:decision_id>/undo/",
+        inbox.undo,
+        name="dashboard_inbox_undo",
+    ),
+]

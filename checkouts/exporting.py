@@ -1,0 +1,75 @@
+"""What a merchant's export tells of its checkouts, what paid them, and what waited in the inbox."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from accounts.models import Merchant
+from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
+from gateway.core.exports import ExportTable, table_of
+
+_CHECKOUT: Final = (
+    "public_id",
+    "mode",
+    "status",
+    "exception",
+    "amount",
+    "currency",
+    "amount_received",
+    "description",
+    "metadata",
+    "customer_email",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    "redirect_url",
+    "webhook_url",
+    "created_at",
+    "expires_at",
+    "paid_at",
+)
+_ITEM: Final = (
+    "id",
+    "mode",
+    "transfer_id",
+    "checkout__public_id",
+    "reason",
+    "explanation",
+    "status",
+    "created_at",
+    "resolved_at",
+)
+_DECISION: Final = (
+    "item_id",
+    "act",
+    "checkout__public_id",
+    "refund_tx",
+    "actor__email",
+    "decided_at",
+    "done_at",
+    "undone_at",
+    "failure",
+)
+
+
+def tables(merchant: Merchant) -> Iterator[ExportTable]:
+    """Return this app's files. A transfer is named by its `id` in the file of transfers."""
+    yield table_of(
+        "checkouts",
+        Checkout.objects.filter(merchant=merchant),
+        _CHECKOUT,
+    )
+    yield table_of(
+        "payments",
+        Payment.objects.filter(checkout__merchant=merchant),
+        ("checkout__public_id", "transfer_id", "reason", "credited_at"),
+    )
+    yield table_of(
+        "inbox",
+        InboxItem.objects.filter(merchant=merchant),
+        _ITEM,
+    )
+    yield table_of(
+        "inbox_decisions",
+        InboxDecision.objects.filter(item__merchant=merchant),
+        _DECISION,
+    )

@@ -1,0 +1,151 @@
+"""Money that no rule could credit, what people decide about it, and what buyers say they paid."""
+
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from checkouts.models.checkouts import Checkout
+from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
+from wallets.models import Transfer
+
+
+class InboxItem(models.Model):
+    """Money that reached one of a merchant's addresses and no rule could credit; a person decides."""
+
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    transfer = models.ForeignKey(Transfer, models.PROTECT, related_name="inbox_items")
+    # The checkout it was probably meant for.
+    checkout = models.ForeignKey(
+        Checkout, models.PROTECT, null=True, related_name="inbox_items"
+    )
+    reason = models.CharField(max_length=13, choices=InboxReason)
+    explanation = models.CharField(max_length=300)
+    # Whom it might have been meant for: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
+    candidates = models.JSONField(default=list)
+    status = models.CharField(
+        max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
+    )
+    created_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # A reversal alert may stand beside the item that brought the transfer here.
+            models.UniqueConstraint(
+                fields=["transfer", "reason"], name="inbox_item_once_per_reason"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["merchant", "mode", "-id"],
+                condition=Q(status=InboxStatus.OPEN),
+                name="inbox_open",
+            ),
+            models.Index(
+                fields=["merchant", "mode", "-id"],
+                condition=~Q(status=InboxStatus.OPEN),
+                name="inbox_resolved",
+            ),
+            # What every page of the dashboard counts: money a network took back.
+            models.Index(
+                fields=["merchant", "mode", "-id"],
+                condition=Q(status=InboxStatus.OPEN, reason=InboxReason.REVERSED),
+                name="inbox_alarms",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.transfer_id}"
+
+
+class InboxDecision(models.Model):
+    """What a person decided about an inbox item. It takes effect at `due_at`, and can be undone until then.
+
+    An item has one decision that stands: of two people who decide at once, the second is told.
+    """
+
+    item = models.ForeignKey(
+        InboxItem, models.PROTECT, related_name="decisions", db_index=False
+    )
+    act = models.CharField(max_length=11, choices=InboxAct)
+    # The checkout to credit; null for every other act.
+    checkout = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="+")
+    # The transaction that sent the money back.
+    refund_tx = models.CharField(max_length=128, blank=True)
+    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    decided_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True)
+    done_at = models.DateTimeField(null=True)
+    # Why it could not take effect any more, in words; the item is open again.
+    failed_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["item"],
+                condition=Q(undone_at=None, failed_at=None),
+                name="inbox_item_has_one_standing_decision",
+            ),
+            models.CheckConstraint(
+                condition=Q(act=InboxAct.CREDIT, checkout__isnull=False)
+                | ~Q(act=InboxAct.CREDIT) & Q(checkout=None),
+                name="inbox_credit_names_its_checkout",
+            ),
+            models.CheckConstraint(
+                condition=Q(done_at=None) | Q(undone_at=None, failed_at=None),
+                name="inbox_decision_ends_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["item", "-id"], name="inbox_decisions_of_item"),
+            models.Index(
+                fields=["due_at"],
+                condition=Q(done_at=None, undone_at=None, failed_at=None),
+                name="inbox_decision_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.act}: {self.item_id}"
+
+
+class BuyerReport(models.Model):
+    """A transaction that a buyer says paid a checkout, and what we found. Read beside the inbox; it moves no money."""
+
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    mode = models.CharField(max_length=4, choices=Mode)
+    checkout = models.ForeignKey(
+        Checkout, models.PROTECT, related_name="buyer_reports", db_index=False
+    )
+    # As chains write it, after what the buyer pasted was understood.
+    tx_hash = models.CharField(max_length=128)
+    # Empty where no chain knows it.
+    chain = models.CharField(max_length=16, blank=True)
+    verdict = models.CharField(max_length=20, choices=RescueVerdict)
+    # The facts behind the verdict: amounts as strings, addresses, seconds.
+    details = models.JSONField(default=dict)
+    reported_at = models.DateTimeField()
+    # The same hash may be looked up again; the newest answer stands.
+    looked_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["checkout", "tx_hash"], name="buyer_report_once"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["merchant", "mode", "-id"],
+                condition=Q(closed_at=None),
+                name="buyer_report_open",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.tx_hash}"

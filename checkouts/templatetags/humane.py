@@ -1,0 +1,59 @@
+"""Numbers as people read them."""
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from django import template
+
+from gateway.core.money import CENT
+
+register = template.Library()
+_MINUTE = 60
+_HOUR = 3600
+
+
+@register.filter
+def money(amount: Decimal) -> str:
+    """Write dollars with cents and thousands marks."""
+    return f"{amount.quantize(CENT, rounding=ROUND_HALF_EVEN):,}"
+
+
+@register.filter
+def whole(count: int) -> str:
+    """Write a count with thousands marks."""
+    return f"{count:,}"
+
+
+@register.filter
+def change(amount: Decimal) -> str:
+    """Write how much more or less, with its sign and one decimal."""
+    return f"{amount:+,.1f}".replace("-", "\N{MINUS SIGN}") if amount else "±0"
+
+
+@register.filter
+def tone(amount: Decimal) -> str:
+    """Return the class that colours a change; none for no change."""
+    if not amount:
+        return ""
+    return "kpis__up" if amount > 0 else "kpis__down"
+
+
+@register.filter
+def seconds(duration: float) -> str:
+    """Write a duration in the unit that a person would use."""
+    if duration < _MINUTE:
+        return f"{duration:.0f} s"
+    if duration < _HOUR:
+        return f"{duration / _MINUTE:.1f} min"
+    return f"{duration / _HOUR:.1f} h"
+
+
+@register.filter
+def times(number: int, factor: int) -> int:
+    """Multiply: places in a drawing."""
+    return number * factor
+
+
+@register.filter
+def below(number: int, top: int) -> int:
+    """Return how far under the top a bar begins, for drawings grow downwards."""
+    return top - number

@@ -1,0 +1,50 @@
+// What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once.
+import { enableCopying } from "./copy.js";
+
+const announcer = document.getElementById("announcer");
+
+function announce(text) {
+  if (announcer) announcer.textContent = text;
+}
+
+// <button data-opens="id of a dialog">, and inside of it <button data-closes>.
+function enableDialogs() {
+  document.addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-opens]");
+    if (opener) document.getElementById(opener.dataset.opens).showModal();
+    event.target.closest("[data-closes]")?.closest("dialog").close();
+  });
+}
+
+// A menu is a <details>; looking elsewhere, or Escape, closes it.
+function enableMenus() {
+  const close = (except) => {
+    for (const menu of document.querySelectorAll("details.switcher[open]"))
+      if (!menu.contains(except)) menu.open = false;
+  };
+  document.addEventListener("click", (event) => close(event.target));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close(null);
+  });
+}
+
+// A second click would send the form again before the first answer is there.
+function sendOnce() {
+  document.addEventListener("submit", ({ submitter, target }) => {
+    if (!submitter || target.method !== "post") return;
+    // Not before the browser has taken the button's own name and value along.
+    setTimeout(() => {
+      submitter.disabled = true;
+      submitter.dataset.sent = "";
+    });
+  });
+  // A page that is shown again by going back has its buttons.
+  addEventListener("pageshow", () => {
+    for (const button of document.querySelectorAll("[data-sent]")) button.disabled = false;
+  });
+}
+
+enableCopying({ announce });
+enableDialogs();
+enableMenus();
+sendOnce();

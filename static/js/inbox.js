@@ -1,0 +1,20 @@
+// Counts the half minute down in which a decision can be undone, and then looks what came of it.
+const LOOK_AFTER_MS = 2500;
+
+const bar = document.querySelector("[data-due-in]");
+const words = bar.querySelector("[data-countdown]");
+// The page's own clock: whether the reader's is right does not matter.
+const dueAt = performance.now() + 1000 * Number(bar.dataset.dueIn);
+
+function tick() {
+  const left = Math.ceil((dueAt - performance.now()) / 1000);
+  if (left <= 0) {
+    if (words) words.textContent = "now";
+    setTimeout(() => location.replace(bar.dataset.then), LOOK_AFTER_MS);
+    return;
+  }
+  words.textContent = left === 1 ? "in 1 second" : `in ${left} seconds`;
+  setTimeout(tick, dueAt - performance.now() - 1000 * (left - 1));
+}
+
+tick();

@@ -1,0 +1,68 @@
+"""Money in the inbox, and people who decide about it."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import Merchant, User
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.services.inbox import UNDO_SPAN, decide_item
+from checkouts.services.moves import expire
+from checkouts.states import InboxAct, InboxReason
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, pay
+from tests.factories import make_checkout, make_user
+from wallets.models import Transfer
+
+LATER = SOON + timedelta(hours=1)
+DONE = LATER + UNDO_SPAN
+REFUND = "0x" + "fe" * 32
+
+
+def extra_item(
+    units: int = 25 * DOLLAR, merchant: Merchant | None = None, **overrides: Any
+) -> InboxItem:
+    """An item about money that came for a checkout that was paid already."""
+    paid = make_checkout(merchant, **overrides)
+    pay(paid)
+    pay(paid, units)
+    return InboxItem.objects.get(reason=InboxReason.EXTRA, checkout=paid)
+
+
+def late_item(
+    *,
+    before: int = 0,
+    late: int = 25 * DOLLAR,
+    merchant: Merchant | None = None,
+    **overrides: Any,
+) -> InboxItem:
+    """An item about money that came after a checkout of 25 USD expired, `before` of it having come in time."""
+    checkout = make_checkout(merchant, **overrides)
+    if before:
+        pay(checkout, before)
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=LATER)
+    late_for(checkout, late)
+    return InboxItem.objects.get(reason=InboxReason.LATE, checkout=checkout)
+
+
+def late_for(checkout: Checkout, units: int, *, confirmed: bool = True) -> Transfer:
+    """More money that comes for an expired checkout."""
+    watcher = Watcher(height=500 + Transfer.objects.count())
+    transfer = watcher.sees(checkout, units, at=LATER)
+    if confirmed:
+        watcher.confirms(transfer, now=LATER)
+    attribute(now=LATER)
+    return transfer
+
+
+def other_checkout(item: InboxItem, **overrides: Any) -> Checkout:
+    """Another checkout of the item's merchant."""
+    return make_checkout(item.merchant, **overrides)
+
+
+def decide(
+    item: InboxItem, act: InboxAct, *, actor: User | None = None, **more: Any
+) -> InboxDecision:
+    """Decide at `LATER`, to take effect at `DONE`."""
+    return decide_item(item, act=act, now=LATER, actor=actor or make_user(), **more)

@@ -1,0 +1,65 @@
+"""A merchant with a wallet on one local chain, and the real watcher of that chain, run by the test."""
+
+import secrets
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.inputs import NewCheckout
+from checkouts.models import Checkout
+from checkouts.services.attribution import attribute_transfers
+from checkouts.services.creation import create_checkout
+from checkouts.states import TestScenario
+from tests.factories import make_merchant, make_wallet
+from tests.wallets.factories import read_all
+from wallets.chains.adapters import open_pool
+from wallets.networks import chain_spec
+from wallets.watching.passes import ChainWatcher
+from wallets.watching.process import open_watcher
+
+
+def count_anew(settings: Any) -> None:
+    """Begin with no requests counted: what other tests asked for in this minute came from the same address."""
+    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}-{secrets.token_hex(4)}"
+
+
+class Shop:
+    """A merchant with a wallet on one chain, and the watcher of that chain, run by the test."""
+
+    def __init__(self, chain: str, address: str) -> None:
+        self.chain = chain
+        self.address = address
+        self.merchant: Merchant = make_merchant()
+        make_wallet(self.merchant, chain, address)
+        spec = chain_spec(chain)
+        self.watcher: ChainWatcher = open_watcher(spec, open_pool(spec), owner="one")
+        self.watch()
+
+    def checkout(self, amount: str = "25.00") -> Checkout:
+        """A live checkout as the API makes one."""
+        wanted = NewCheckout(
+            amount=Decimal(amount),
+            currency="USD",
+            description="",
+            metadata="{}",
+            customer_email="",
+            redirect_url="",
+            webhook_url="",
+            expires_in=1800,
+            customer_ref="",
+            product_ref="",
+            order_ref="",
+            test_scenario=TestScenario.COMPLETED,
+        )
+        created = create_checkout(
+            self.merchant.pk, Mode.LIVE, wanted, now=timezone.now()
+        )
+        return Checkout.objects.get(pk=created.row.id)
+
+    def watch(self) -> None:
+        """Read to the head, and give what came to the checkouts."""
+        read_all(self.watcher)
+        attribute_transfers(now=timezone.now())

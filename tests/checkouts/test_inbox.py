@@ -1,0 +1,237 @@
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.models import AuditEntry
+from checkouts.models import InboxDecision, InboxItem, Payment
+from checkouts.services.inbox import (
+    apply_decisions,
+    undo_decision,
+)
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
+from gateway.core.errors import ConflictError, InvalidRequestError
+from tests.checkouts.inboxes import (
+    DONE,
+    LATER,
+    REFUND,
+    decide,
+    extra_item,
+    late_item,
+    other_checkout,
+)
+from tests.checkouts.schema import alter
+from tests.checkouts.watcher import (
+    SOON,
+    Watcher,
+    credited,
+    events_of,
+    pay,
+    status_of,
+)
+from tests.factories import make_checkout, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_credit_takes_effect_after_half_a_minute_and_not_before():
+    item = extra_item()
+    wanted = other_checkout(item)
+    decide(item, InboxAct.CREDIT, checkout=wanted)
+    assert apply_decisions(now=DONE - timedelta(seconds=1)) == 0
+    assert status_of(wanted) == CheckoutStatus.PENDING
+    assert apply_decisions(now=DONE) == 1
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+    assert events_of(wanted) == ["completed"]
+    item.refresh_from_db()
+    assert (item.status, item.resolved_at) == (InboxStatus.CREDITED, DONE)
+    assert apply_decisions(now=DONE) == 0
+
+
+def test_a_decision_can_be_undone_until_it_takes_effect_and_the_item_is_free_again():
+    item, person = extra_item(), make_user()
+    decision = decide(item, InboxAct.DISMISS)
+    undo_decision(decision, now=DONE - timedelta(seconds=1), actor=person)
+    assert apply_decisions(now=DONE) == 0
+    item.refresh_from_db()
+    assert item.status == InboxStatus.OPEN
+    decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+
+
+def test_what_has_taken_effect_cannot_be_undone():
+    decision = decide(extra_item(), InboxAct.DISMISS)
+    with pytest.raises(ConflictError):
+        undo_decision(decision, now=DONE, actor=make_user())
+    apply_decisions(now=DONE)
+    with pytest.raises(ConflictError):
+        undo_decision(decision, now=LATER, actor=make_user())
+
+
+def test_the_second_of_two_people_is_told_who_was_first():
+    item = extra_item()
+    decide(item, InboxAct.DISMISS, actor=make_user("ada@shop.example"))
+    with pytest.raises(ConflictError, match=r"ada@shop\.example decided .*: dismiss"):
+        decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
+    apply_decisions(now=DONE)
+    with pytest.raises(ConflictError):
+        decide(item, InboxAct.REFUNDED, refund_tx=REFUND)
+
+
+def test_without_the_constraint_two_people_would_both_decide():
+    item = extra_item()
+    alter("DROP INDEX inbox_item_has_one_standing_decision")
+    decide(item, InboxAct.DISMISS)
+    decide(item, InboxAct.DISMISS)
+    assert item.decisions.count() == 2
+
+
+def test_a_checkout_that_ended_meanwhile_is_not_credited_and_the_item_opens_again():
+    item = extra_item()
+    wanted = other_checkout(item)
+    decision = decide(item, InboxAct.CREDIT, checkout=wanted)
+    pay(wanted)
+    assert apply_decisions(now=DONE) == 0
+    decision.refresh_from_db()
+    assert decision.failed_at == DONE
+    assert "completed by now" in decision.failure
+    assert credited(wanted) == 1
+    item.refresh_from_db()
+    assert item.status == InboxStatus.OPEN
+    decide(item, InboxAct.DISMISS)
+
+
+def test_a_transfer_that_the_network_took_back_is_not_credited():
+    item = extra_item()
+    decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
+    Watcher().loses(item.transfer)
+    assert apply_decisions(now=DONE) == 0
+    assert "took this transfer back" in item.decisions.get().failure
+
+
+def test_one_transfer_in_two_items_is_credited_once():
+    item = extra_item()
+    twin = InboxItem.objects.create(
+        merchant=item.merchant,
+        mode=item.mode,
+        transfer=item.transfer,
+        reason=InboxReason.UNMATCHED,
+        explanation="",
+        created_at=SOON,
+    )
+    first, second = other_checkout(item), other_checkout(item)
+    decide(item, InboxAct.CREDIT, checkout=first)
+    decide(twin, InboxAct.CREDIT, checkout=second)
+    assert apply_decisions(now=DONE) == 1
+    assert (credited(first), credited(second)) == (1, 0)
+
+
+def test_another_merchants_or_another_modes_checkout_is_refused():
+    item = extra_item()
+    for stranger in (make_checkout(), other_checkout(item, mode="test")):
+        with pytest.raises(InvalidRequestError):
+            decide(item, InboxAct.CREDIT, checkout=stranger)
+    assert not InboxDecision.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("act", "more"),
+    [(InboxAct.CREDIT, {}), (InboxAct.REFUNDED, {}), (InboxAct.ACCEPT_LATE, {})],
+)
+def test_what_does_not_fit_the_item_is_refused(act, more):
+    with pytest.raises(InvalidRequestError):
+        decide(extra_item(), act, **more)
+
+
+def test_a_refund_keeps_its_transaction_and_moves_no_money():
+    item = extra_item()
+    decide(item, InboxAct.REFUNDED, refund_tx=REFUND.upper().replace("X", "x"))
+    payments = Payment.objects.count()
+    apply_decisions(now=DONE)
+    item.refresh_from_db()
+    assert item.status == InboxStatus.REFUNDED
+    assert item.decisions.get().refund_tx == REFUND
+    assert Payment.objects.count() == payments
+
+
+@pytest.mark.parametrize("text", ["", " ", "0xfeed", "sent it back", "x" * 2_000])
+def test_a_refund_names_a_transaction(text):
+    item = extra_item()
+    with pytest.raises(InvalidRequestError) as refused:
+        decide(item, InboxAct.REFUNDED, refund_tx=text)
+    assert refused.value.param == "refund_tx"
+    with pytest.raises(InvalidRequestError, match="brought the money"):
+        decide(item, InboxAct.REFUNDED, refund_tx=item.transfer.tx_hash)
+
+
+def test_what_belongs_to_another_act_is_not_kept():
+    item = extra_item()
+    chosen = other_checkout(item)
+    decision = decide(item, InboxAct.DISMISS, checkout=chosen, refund_tx=REFUND)
+    assert (decision.checkout, decision.refund_tx) == (None, "")
+
+
+def test_whoever_looked_before_the_last_decision_is_told():
+    item = extra_item()
+    first = decide(item, InboxAct.DISMISS, seen=0)
+    undo_decision(first, now=LATER, actor=make_user())
+    with pytest.raises(ConflictError, match="undone since"):
+        decide(item, InboxAct.DISMISS, seen=0)
+    decide(item, InboxAct.DISMISS, seen=first.pk)
+
+
+def test_nothing_is_undone_twice():
+    item = extra_item()
+    decision = decide(item, InboxAct.DISMISS)
+    undo_decision(decision, now=LATER, actor=make_user())
+    with pytest.raises(ConflictError, match="undone this already"):
+        undo_decision(decision, now=LATER, actor=make_user())
+
+
+def test_a_decision_about_what_was_resolved_meanwhile_changes_nothing():
+    item = extra_item()
+    decide(item, InboxAct.DISMISS)
+    InboxItem.objects.update(status=InboxStatus.CREDITED)
+    assert apply_decisions(now=DONE) == 0
+    assert item.decisions.get().failure == "This was credited meanwhile."
+    item.refresh_from_db()
+    assert item.status == InboxStatus.CREDITED
+
+
+def test_an_item_that_nobody_foresaw_holds_up_no_other():
+    broken, sound = extra_item(), late_item()
+    decide(broken, InboxAct.CREDIT, checkout=other_checkout(broken))
+    decide(sound, InboxAct.ACCEPT_LATE)
+    alter(
+        "ALTER TABLE checkouts_payment ADD CONSTRAINT broken CHECK (reason <> 'credited by a person')"
+    )
+    assert apply_decisions(now=DONE) == 1
+    broken.refresh_from_db()
+    assert broken.status == InboxStatus.OPEN
+    alter("ALTER TABLE checkouts_payment DROP CONSTRAINT broken")
+    assert apply_decisions(now=DONE) == 0
+    assert apply_decisions(now=DONE + timedelta(minutes=1)) == 1
+
+
+def test_everything_is_in_the_audit_log_with_who_and_from_where():
+    item, person = extra_item(), make_user()
+    decision = decide(item, InboxAct.DISMISS, actor=person, address="203.0.113.9")
+    undo_decision(decision, now=LATER, actor=person, address="203.0.113.9")
+    decide(item, InboxAct.DISMISS, actor=person, address="203.0.113.9")
+    apply_decisions(now=DONE)
+    entries = AuditEntry.objects.filter(action__startswith="inbox").order_by("pk")
+    assert [entry.action for entry in entries] == [
+        "inbox.decided",
+        "inbox.undone",
+        "inbox.decided",
+        "inbox.done",
+    ]
+    assert {entry.actor for entry in entries} == {person}
+    assert entries[0].address == "203.0.113.9"
+
+
+def test_a_credit_without_its_checkout_is_refused_by_the_table():
+    item = extra_item()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        InboxDecision.objects.create(
+            item=item, act=InboxAct.CREDIT, decided_at=SOON, due_at=SOON
+        )

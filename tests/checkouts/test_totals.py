@@ -1,0 +1,127 @@
+"""The days' sums: kept by whoever writes what they sum up, and compared with it to the cent."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from importlib import import_module
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.models import Max, Min
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.forms import parse_create
+from checkouts.models import Checkout, DailyTotal
+from checkouts.services.creation import create_checkout
+from checkouts.services.expiry import expire_due_checkouts
+from checkouts.services.testmode import play_due_steps
+from checkouts.services.totals import check_yesterday, differences, rebuild
+from gateway.core.weburls import url_policy
+from tests.factories import NOON, make_merchant
+
+pytestmark = pytest.mark.django_db
+
+TODAY, TOMORROW = NOON.date(), NOON.date() + timedelta(days=1)
+
+
+def play(scenario: str, merchant: Merchant, amount: str = "10.01") -> Checkout:
+    """A test checkout of noon, played to its end."""
+    body = {"amount": amount, "currency": "USD", "test_scenario": scenario}
+    wanted = parse_create(body, url_policy())
+    made = create_checkout(merchant.pk, Mode.TEST, wanted, now=NOON)
+    play_due_steps(now=NOON + timedelta(minutes=1))
+    expire_due_checkouts(now=NOON + timedelta(minutes=10))
+    return Checkout.objects.get(pk=made.row.id)
+
+
+def kept(merchant: Merchant) -> dict[str, tuple[int, int, int, Decimal]]:
+    """What is kept of noon's day, by chain."""
+    sums: dict[str, tuple[int, int, int, Decimal]] = {}
+    for row in DailyTotal.objects.filter(merchant=merchant, day=TODAY):
+        created, completed, expired, volume = sums.get(row.chain, (0, 0, 0, Decimal(0)))
+        sums[row.chain] = (
+            created + row.created,
+            completed + row.completed,
+            expired + row.expired,
+            volume + row.volume,
+        )
+    return sums
+
+
+def test_what_happens_is_added_to_its_day() -> None:
+    merchant = make_merchant()
+    play("completed", merchant)
+    play("completed", merchant, "20.00")
+    play("expired", merchant)
+    assert kept(merchant) == {
+        "": (3, 0, 1, Decimal(0)),
+        "base": (0, 2, 0, Decimal("30.01")),
+    }
+
+
+def test_the_sums_are_those_of_the_rows() -> None:
+    merchant = make_merchant()
+    for scenario in ("completed", "underpaid", "overpaid", "late", "expired", "reorg"):
+        play(scenario, merchant)
+    assert DailyTotal.objects.filter(merchant=merchant).exists()
+    assert differences(since=date(2020, 1, 1), until=date(2030, 1, 1)) == []
+
+
+def test_an_installation_that_has_checkouts_begins_with_their_sums() -> None:
+    merchant = make_merchant()
+    for scenario in ("completed", "expired"):
+        play(scenario, merchant)
+    DailyTotal.objects.all().delete()
+    migration = import_module("checkouts.migrations.0009_daily_totals")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.FILL)
+    assert kept(merchant)[""] == (2, 0, 1, Decimal(0))
+    assert differences(since=TODAY, until=TOMORROW) == []
+
+
+def test_a_cent_too_much_is_reported_and_repaired() -> None:
+    merchant = make_merchant()
+    play("completed", merchant)
+    row = DailyTotal.objects.get(merchant=merchant, chain="base")
+    row.volume += Decimal("0.01")
+    row.save()
+    [found] = differences(since=TODAY, until=TOMORROW)
+    assert (found.merchant_id, found.chain) == (merchant.pk, "base")
+    assert (found.created, found.volume) == (0, Decimal("0.01"))
+    assert check_yesterday(today=TOMORROW) == 1
+    assert check_yesterday(today=TODAY) == 0
+    rebuild(since=TODAY, until=TOMORROW)
+    assert differences(since=TODAY, until=TOMORROW) == []
+
+
+def test_a_checkout_that_nobody_counted_is_reported() -> None:
+    play("completed", make_merchant())
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM checkouts_dailytotal WHERE chain = ''")
+    [found] = differences(since=TODAY, until=TOMORROW)
+    assert found.created == -1
+
+
+def test_a_day_knows_the_keys_of_what_it_made() -> None:
+    merchant = make_merchant()
+    made = [play("completed", merchant).pk for _ in range(3)]
+    row = DailyTotal.objects.filter(merchant=merchant, chain="")
+    keys = row.aggregate(first=Min("first_id"), last=Max("last_id"))
+    assert keys == {"first": min(made), "last": max(made)}
+    row.update(last_id=max(made) - 1)
+    [found] = differences(since=TODAY, until=TOMORROW)
+    assert (found.created, found.volume) == (0, 0)
+
+
+def test_the_command_tells_and_repairs(capsys: pytest.CaptureFixture[str]) -> None:
+    play("completed", make_merchant())
+    days = {"since": TODAY, "until": TODAY}
+    call_command("check_totals", **days)
+    DailyTotal.objects.filter(chain="base").update(completed=3)
+    with pytest.raises(CommandError, match="1 sums"):
+        call_command("check_totals", **days)
+    assert "base USDC: kept less raw created +0 completed +2" in capsys.readouterr().out
+    call_command("check_totals", **days, repair=True)
+    call_command("check_totals", **days)
+    assert "All sums agree." in capsys.readouterr().out
