@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
 from wallets.states import ClaimKind, DifferenceKind, TransferState
@@ -18,6 +18,7 @@ from wallets.states import ClaimKind, DifferenceKind, TransferState
 # Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
 EXACT_AMOUNT_CHAINS = ("ethereum", "solana", "ton", "tron")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
 
 
 class ReceivingWallet(models.Model):
@@ -61,6 +62,59 @@ class ReceivingWallet(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.address}"
+
+
+class WalletChange(models.Model):
+    """Another receiving wallet that somebody asked for. It waits, so that the owners can stop what none of them wanted.
+
+    It ends once: applied, cancelled, or refused when its time came, which `failure` says in words.
+    """
+
+    OPEN = _OPEN_CHANGE
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="wallet_changes"
+    )
+    chain = models.CharField(max_length=16)
+    # In canonical form.
+    address = models.CharField(max_length=80)
+    requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField()
+    effective_at = models.DateTimeField()
+    applied_at = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "chain"],
+                condition=_OPEN_CHANGE,
+                name="wallet_change_open_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(applied_at=None, cancelled_at=None)
+                | Q(applied_at=None, failed_at=None)
+                | Q(cancelled_at=None, failed_at=None),
+                name="wallet_change_ends_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["effective_at"],
+                condition=_OPEN_CHANGE,
+                name="wallet_change_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still waits."""
+        return not (self.applied_at or self.cancelled_at or self.failed_at)
 
 
 class DepositAddress(models.Model):

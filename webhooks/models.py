@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
+from webhooks.health import PROBATION_AFTER
 from webhooks.states import DeliveryStatus
 
 URL_LENGTH = 2048
@@ -21,8 +22,9 @@ URL_LENGTH = 2048
 class Endpoint(models.Model):
     """A URL of a merchant that receives events, with its health. URLs given on single checkouts have rows too."""
 
+    # The indexes below begin with the merchant.
     merchant = models.ForeignKey(
-        Merchant, models.CASCADE, related_name="webhook_endpoints"
+        Merchant, models.CASCADE, related_name="webhook_endpoints", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
     url = models.CharField(max_length=URL_LENGTH)
@@ -51,6 +53,16 @@ class Endpoint(models.Model):
                 fields=["merchant", "mode"],
                 condition=Q(is_default=True),
                 name="one_default_endpoint",
+            ),
+        ]
+        indexes = [
+            # A merchant whose checkouts each name an address has as many endpoints as checkouts.
+            models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
+            models.Index(
+                fields=["merchant", "mode", "id"],
+                condition=Q(disabled_at__isnull=False)
+                | Q(consecutive_failures__gte=PROBATION_AFTER),
+                name="endpoint_troubled",
             ),
         ]
 
@@ -152,6 +164,18 @@ class Delivery(models.Model):
     # Set once next_attempt_at has passed, so that the sender walks what is due and not what waits.
     is_due = models.BooleanField(default=True)
     finished_at = models.DateTimeField(null=True)
+    # Copies of the endpoint's and the event's, for the lists of a merchant: an index spans one table. The endpoint's
+    # own key is checked, so this one need not be.
+    merchant = models.ForeignKey(
+        Merchant,
+        models.CASCADE,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    event_type = models.CharField(max_length=40)
+    created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
@@ -182,6 +206,11 @@ class Delivery(models.Model):
                 fields=["endpoint", "id"],
                 condition=Q(status__in=[DeliveryStatus.PENDING, DeliveryStatus.HELD]),
                 name="delivery_unfinished",
+            ),
+            # Every list of a merchant's deliveries and every range of time: one walk for each status and type.
+            models.Index(
+                fields=["merchant", "mode", "status", "event_type", "created_at", "id"],
+                name="delivery_listed",
             ),
         ]
 

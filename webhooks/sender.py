@@ -22,6 +22,7 @@ from webhooks.batches import Batch, Demand, Work, claim_batch
 from webhooks.recording import Outcome, record
 from webhooks.schedule import Answer
 from webhooks.services import BELL
+from webhooks.services.events import SAMPLE_PREFIX
 from webhooks.serving import Roster, Served
 from webhooks.signing import sign
 from webhooks.transport import Response, Transport
@@ -271,10 +272,12 @@ def _disconnect() -> None:
 
 def _headers(work: Work, at: datetime) -> dict[str, str]:
     claimed = work.claimed
+    is_sample = claimed.event_id.startswith(SAMPLE_PREFIX)
     return {
         "Content-Type": "application/json",
         "X-Service-Event": claimed.event_type,
         "X-Service-Delivery": claimed.delivery_id,
+        **({"X-Service-Sample": "true"} if is_sample else {}),
     } | sign(
         claimed.body,
         message_id=claimed.event_id,

@@ -31,3 +31,11 @@ def client_of(peer: str, forwarded_for: str) -> str:
     while _is_trusted(address) and hops and hops[-1]:
         address = hops.pop()
     return address
+
+
+def address_or_none(request: HttpRequest) -> str | None:
+    """Return the client's address as a column of addresses takes it; None where the network tells none, as on a socket."""
+    try:
+        return str(ip_address(client_address(request)))
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""Fixed windows of sixty seconds, counted in Valkey by one atomic script.
+"""Fixed windows, of sixty seconds unless said otherwise, counted in Valkey by one atomic script.
 
 DRF's throttles read, change and write back: eight processes let 318 of 60 requests through. Here the counter decides.
 """
@@ -21,10 +21,11 @@ return count
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many requests of one kind a caller may make in a window."""
+    """How many requests of one kind a caller may make in a window of so many seconds."""
 
     scope: str
-    per_minute: int
+    most: int
+    seconds: int = WINDOW_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,17 @@ def hit(limit: Limit, identity: str, *, now: float) -> RateState:
 
     When the counter store is away the request passes: payments matter more than limits, and a metric counts them.
     """
-    window = int(now) // WINDOW_SECONDS
+    window = int(now) // limit.seconds
     key = f"{settings.KEY_PREFIX}:rate:{limit.scope}:{identity}:{window}"
-    count = valkey.attempt(lambda client: _count(client, key))
+    count = valkey.attempt(lambda client: _count(client, key, 2 * limit.seconds))
     used = count or 0
     return RateState(
-        limit=limit.per_minute,
-        remaining=max(limit.per_minute - used, 0),
-        reset=(window + 1) * WINDOW_SECONDS,
-        exceeded=used > limit.per_minute,
+        limit=limit.most,
+        remaining=max(limit.most - used, 0),
+        reset=(window + 1) * limit.seconds,
+        exceeded=used > limit.most,
     )
 
 
-def _count(client: redis.Redis, key: str) -> int:
-    return int(client.eval(_SCRIPT, 1, key, str(2 * WINDOW_SECONDS)))
+def _count(client: redis.Redis, key: str, kept_seconds: int) -> int:
+    return int(client.eval(_SCRIPT, 1, key, str(kept_seconds)))

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from pytest_django.live_server_helper import LiveServer
 
+from tests.browser.dashboard import log_in_browser
 from tests.checkouts.factories import make_chains_well
+from tests.dashboard.people import Desk
 from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
@@ -134,6 +137,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None, live_server: LiveServer) -> LiveServer:
+    """The server, made after the database and so ended before it: its threads hold connections."""
+    del django_db_setup
+    return live_server
+
+
 @pytest.fixture
 def complaints() -> list[str]:
     """What the browser complained about. A test that provokes a complaint takes it out again."""
@@ -165,6 +175,24 @@ def open_context(
     if served:
         wait_until(nobody_else_asks)
     assert complaints == []
+
+
+@pytest.fixture
+def open_desk(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer
+) -> Callable[..., Page]:
+    """Open a page of the dashboard as somebody; `arguments` are its route's, further options Playwright's."""
+
+    def open_one(
+        desk: Desk, name: str, arguments: dict[str, str] | None = None, **options: Any
+    ) -> Page:
+        context = open_context(**({"reduced_motion": "reduce"} | options))
+        log_in_browser(context, live_server.url, desk.user)
+        page = context.new_page()
+        page.goto(live_server.url + desk.url(name, **(arguments or {})))
+        return page
+
+    return open_one
 
 
 def nobody_else_asks() -> bool:

@@ -97,6 +97,30 @@ def test_a_payment_already_sent_is_remembered_across_a_reload(
     expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
 
 
+@pytest.mark.parametrize("is_open_before", [True, False])
+def test_a_payment_already_sent_is_remembered_in_another_tab(
+    is_open_before: bool, open_with: Callable[..., Locator]
+) -> None:
+    sent = "Sent. Waiting for the network…"
+    wallet = StubWallet(BUYER, BASE, accept)
+    button = open_with(wallet)
+    if not is_open_before:
+        button.click()
+        expect(button.page.get_by_text(sent)).to_be_visible()
+    tab = button.page.context.new_page()
+    wallet.install(tab)
+    tab.goto(button.page.url)
+    other = tab.get_by_role("button", name="Pay with Test Wallet")
+    expect(other).to_be_visible()
+    if is_open_before:
+        button.click()
+        expect(button.page.get_by_text(sent)).to_be_visible()
+        other.click()
+    expect(tab.get_by_text(sent)).to_be_visible()
+    expect(other).to_be_disabled()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+
+
 def test_a_wallet_on_another_chain_is_switched_before_anything_is_sent(
     open_with: Callable[..., Locator],
 ) -> None:

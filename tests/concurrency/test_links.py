@@ -23,9 +23,10 @@ from links.inputs import PayIntent
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.selectors import payment_link
 from links.services.editing import change_link
-from links.services.mailing import send_due_mails
 from links.services.paying import pay
 from links.services.subscriptions import plan_reminders, settle_subscriptions
+from mails.models import OutgoingMail
+from mails.services import send_due_mails
 from tests.checkouts.factories import make_chains_well
 from tests.concurrency.races import (
     crew,
@@ -196,7 +197,7 @@ def test_many_sweeps_at_once_count_and_mail_each_thing_once() -> None:
     with crew() as threads:
         threads.together(*[sweep] * 8)
     sweep()
-    assert SubscriberMail.objects.filter(sent_at=None).count() == 0
+    assert OutgoingMail.objects.filter(sent_at=None).count() == 0
     told = Counter((message.to[0], message.subject[:10]) for message in mail.outbox)
     assert len(mail.outbox) == SubscriberMail.objects.count() == 24
     assert set(Counter(address for (address, _) in told.elements()).values()) == {2}

@@ -73,3 +73,9 @@ def test_an_address_in_use_is_refused():
     with pytest.raises(CommandError, match="somebody"):
         create()
     assert Merchant.objects.count() == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--mail-receipts",)])
+def test_receipts_are_mailed_where_the_command_says_so_and_nowhere_else(options):
+    create(*options)
+    assert Merchant.objects.get().mails_receipts is bool(options)

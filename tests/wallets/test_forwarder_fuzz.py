@@ -168,6 +168,7 @@ def fuzz(node: Anvil, *, examples: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(
     base_node: Anvil,
 ) -> None:
@@ -175,6 +176,7 @@ def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_the_fuzz_finds_a_forwarder_that_does_not_check_its_caller(
     base_node: Anvil, tmp_path: Path
 ) -> None:

@@ -6,11 +6,19 @@ from typing import Any
 from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import NOON
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.services import NewEvent, publish
 from webhooks.services.events import BELL
+from webhooks.states import DeliveryStatus
 
-__all__ = ["BELL", "make_deliveries", "make_endpoint", "new_event"]
+__all__ = [
+    "BELL",
+    "make_attempt",
+    "make_deliveries",
+    "make_endpoint",
+    "make_failed",
+    "new_event",
+]
 
 _occurrence = itertools.count(1)
 
@@ -48,3 +56,28 @@ def make_deliveries(endpoint: Endpoint, count: int = 1) -> list[Delivery]:
         .select_related("endpoint")
         .order_by("pk")
     )
+
+
+def make_failed(endpoint: Endpoint, count: int = 1, **attempt: Any) -> list[Delivery]:
+    """Deliveries that were given up after one try."""
+    rows = make_deliveries(endpoint, count)
+    for row in rows:
+        make_attempt(row, **attempt)
+    keys = [row.pk for row in rows]
+    Delivery.objects.filter(pk__in=keys).update(
+        status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=NOON
+    )
+    return list(Delivery.objects.filter(pk__in=keys).order_by("pk"))
+
+
+def make_attempt(delivery: Delivery, **overrides: Any) -> Attempt:
+    """A try that was answered 500."""
+    values: dict[str, Any] = {
+        "started_at": NOON,
+        "duration_ms": 87,
+        "status_code": 500,
+        "request_headers": {"X-Service-Event": "checkout.completed"},
+        "response_headers": {"Server": "nginx"},
+        "response_body": "out of coffee",
+    }
+    return Attempt.objects.create(delivery=delivery, **(values | overrides))

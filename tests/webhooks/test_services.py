@@ -9,6 +9,7 @@ from django.core import mail
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from gateway.core.errors import ConflictError, InvalidRequestError
+from mails.services import send_due_mails
 from tests.factories import NOON, make_merchant, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.checks import check_settings
@@ -177,8 +178,8 @@ def test_a_range_is_retried_within_its_bounds_and_its_merchant(
     rows = make_deliveries(make_endpoint(merchant), 4)
     (foreign,) = make_deliveries(make_endpoint(make_merchant()))
     for number, row in enumerate(rows):
-        row.event.created_at = NOON + number * HOUR
-        row.event.save()
+        row.created_at = NOON + number * HOUR
+        row.save()
     Delivery.objects.update(status="failed", tries=12, is_due=False)
     Delivery.objects.filter(pk=rows[2].pk).update(status="delivered")
     count = retry_range(
@@ -223,6 +224,7 @@ def test_owners_are_told_after_a_day_and_again_after_three(merchant: Merchant) -
         for hours in (23, 24, 25, 71, 72, 90)
     }
     assert told == {23: 0, 24: 1, 25: 0, 71: 0, 72: 1, 90: 0}
+    assert send_due_mails(now=NOON + 91 * HOUR) == 2
     assert [message.to for message in mail.outbox] == [["owner@shop.test"]] * 2
     assert "http://127.0.0.1:9/" in mail.outbox[0].body
 

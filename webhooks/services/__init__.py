@@ -9,7 +9,13 @@ from webhooks.services.endpoints import (
 )
 from webhooks.services.events import BELL, NewEvent, publish
 from webhooks.services.retention import prune_attempts
-from webhooks.services.secrets import ensure_secret, roll_secret, secrets_of
+from webhooks.services.samples import send_sample
+from webhooks.services.secrets import (
+    ensure_secret,
+    roll_secret,
+    secrets_of,
+    show_secret,
+)
 
 __all__ = [
     "BELL",
@@ -23,6 +29,8 @@ __all__ = [
     "retry_range",
     "roll_secret",
     "secrets_of",
+    "send_sample",
     "set_default_url",
+    "show_secret",
     "tell_owners",
 ]

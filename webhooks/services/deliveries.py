@@ -1,47 +1,100 @@
 """Trying again by hand."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import QuerySet
 
-from accounts.models import Merchant
+from accounts import services as accounts
+from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core import bell
 from gateway.core.errors import ConflictError
+from gateway.core.times import iso
+from webhooks.deliverywalk import DeliveryWalk, delivery_keys
 from webhooks.models import Delivery, Endpoint
 from webhooks.services.events import BELL
 from webhooks.states import DeliveryStatus
 
+# One transaction's worth: their rows are locked while the sender waits.
+MOST_RETRIED = 10_000
+RETRIED = (DeliveryStatus.FAILED, DeliveryStatus.PENDING)
+
 
 @transaction.atomic
-def retry(delivery: Delivery, *, now: datetime) -> None:
+def retry(
+    delivery: Delivery,
+    *,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
+) -> None:
     """Send a delivery again at once, whatever became of it, and start its schedule afresh.
 
-    Raises ConflictError while its endpoint is disabled.
+    What a person does, who is the `actor`, is audited. Raises ConflictError while its endpoint is disabled.
     """
     if delivery.endpoint.disabled_at is not None:
         raise ConflictError("The endpoint is disabled. Enable it first.")
     _start_afresh(Delivery.objects.filter(pk=delivery.pk), now)
+    if actor is not None:
+        accounts.record(
+            delivery.merchant,
+            action="webhook_delivery.retried",
+            actor=actor,
+            object_id=delivery.public_id,
+            now=now,
+            address=address,
+        )
 
 
 @transaction.atomic
 def retry_range(
-    merchant: Merchant, *, mode: Mode, since: datetime, until: datetime, now: datetime
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    since: datetime,
+    until: datetime,
+    now: datetime,
+    statuses: Sequence[DeliveryStatus] = RETRIED,
+    actor: User | None = None,
+    address: str | None = None,
 ) -> int:
-    """Send again what failed or still waits of the events in `since <= t < until`; return how many.
+    """Send again what failed or still waits, by `statuses`, of the events in `since <= t < until`; return how many.
 
-    Deliveries to disabled endpoints are left alone.
+    Deliveries to disabled endpoints are left alone. Raises ConflictError if there are more than MOST_RETRIED.
     """
-    wanted = Delivery.objects.filter(
-        event__merchant=merchant,
-        event__mode=mode,
-        event__created_at__gte=since,
-        event__created_at__lt=until,
-        endpoint__disabled_at=None,
-        status__in=[DeliveryStatus.FAILED, DeliveryStatus.PENDING],
+    walk = DeliveryWalk(merchant.pk, mode, statuses, since=since, until=until)
+    changed = _start_afresh(retriable(walk), now)
+    accounts.record(
+        merchant,
+        action="webhook_deliveries.retried",
+        actor=actor,
+        object_id=merchant.public_id,
+        after={
+            "mode": mode,
+            "since": iso(since),
+            "until": iso(until),
+            "statuses": list(statuses),
+            "deliveries": changed,
+        },
+        now=now,
+        address=address,
     )
-    return _start_afresh(wanted, now)
+    return changed
+
+
+def retriable(walk: DeliveryWalk) -> QuerySet[Delivery]:
+    """Return the deliveries of a walk that can be sent again. Raises ConflictError if there are more than MOST_RETRIED."""
+    keys = delivery_keys(walk, rows=MOST_RETRIED + 1)
+    if len(keys) > MOST_RETRIED:
+        raise ConflictError(
+            f"Those are more than {MOST_RETRIED:,} deliveries. Choose a shorter time."
+        )
+    # What is delivered after it was looked up stays so.
+    return Delivery.objects.filter(
+        pk__in=keys, status__in=walk.statuses, endpoint__disabled_at=None
+    )
 
 
 def _start_afresh(deliveries: QuerySet[Delivery], now: datetime) -> int:

@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta
 
 import structlog
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import F, Q
 
 from accounts import services as accounts
 from accounts.models import Merchant, User
-from accounts.states import Mode, Role
+from accounts.owners import mail_owners
+from accounts.states import Mode
 from gateway.core import bell
 from gateway.core.weburls import check_destination, url_policy
 from webhooks.models import Delivery, Endpoint
@@ -31,10 +31,11 @@ def set_default_url(
     url: str,
     now: datetime,
     actor: User | None = None,
+    address: str | None = None,
 ) -> Endpoint | None:
     """Send the mode's events to `url` unless a checkout names another; empty sends them nowhere.
 
-    Naming a disabled endpoint enables it. Raises InvalidRequestError (url_invalid, url_forbidden).
+    Naming a disabled endpoint enables it. The owners are told of a change that a person made, who is the `actor`. Raises InvalidRequestError (url_invalid, url_forbidden).
     """
     if url:
         check_destination(url, param="url", policy=url_policy())
@@ -56,8 +57,25 @@ def set_default_url(
             before={"mode": mode, "url": before},
             after={"mode": mode, "url": url},
             now=now,
+            address=address,
         )
+        if actor is not None:
+            _mail_change(merchant, mode, url, now, actor)
     return endpoint
+
+
+def _mail_change(
+    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User
+) -> None:
+    mail_owners(
+        merchant.pk,
+        key=f"webhook_url:{merchant.pk}:{mode}:{now.isoformat()}",
+        subject=f"The webhook address was changed ({merchant.name})",
+        text=f"{actor.email} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
+        f"  {f'to {url}' if url else 'nowhere'}\n\n"
+        "If this is not what you want, change it in the dashboard under Webhooks, and look at your team.\n",
+        now=now,
+    )
 
 
 def _default_endpoint(
@@ -100,7 +118,11 @@ def disable_endpoint(
 
 @transaction.atomic
 def enable_endpoint(
-    endpoint: Endpoint, *, now: datetime, actor: User | None = None
+    endpoint: Endpoint,
+    *,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
 ) -> None:
     """Send to a disabled endpoint again, at once what was held. Enabling twice changes nothing."""
     changed = (
@@ -127,23 +149,27 @@ def enable_endpoint(
         object_id=endpoint.url[:80],
         after={"mode": endpoint.mode},
         now=now,
+        address=address,
     )
     transaction.on_commit(lambda: bell.ring(BELL))
 
 
 def tell_owners(*, now: datetime) -> int:
     """Mail the owners of endpoints that have been failing for a day, and again after three; return how many."""
-    told = 0
-    for endpoint in _failing_untold(now):
-        since = endpoint.failing_since
-        # The row is marked before the mail goes: two sweeps at once tell only once.
-        marked = Endpoint.objects.filter(
-            pk=endpoint.pk, failing_since=since, owner_told_at=endpoint.owner_told_at
-        ).update(owner_told_at=now)
-        if marked:
-            _mail_owners(endpoint)
-            told += 1
-    return told
+    return sum(_tell_of(endpoint, now) for endpoint in _failing_untold(now))
+
+
+@transaction.atomic
+def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
+    """Promise the mails beside the mark that they were: two sweeps at once tell only once."""
+    marked = Endpoint.objects.filter(
+        pk=endpoint.pk,
+        failing_since=endpoint.failing_since,
+        owner_told_at=endpoint.owner_told_at,
+    ).update(owner_told_at=now)
+    if marked:
+        _mail_owners(endpoint, now)
+    return bool(marked)
 
 
 def _failing_untold(now: datetime) -> list[Endpoint]:
@@ -157,25 +183,20 @@ def _failing_untold(now: datetime) -> list[Endpoint]:
     return list(rows.select_related("merchant").order_by("pk"))
 
 
-def _mail_owners(endpoint: Endpoint) -> None:
-    owners = User.objects.filter(
-        is_active=True,
-        memberships__merchant=endpoint.merchant,
-        memberships__role=Role.OWNER,
-    )
+def _mail_owners(endpoint: Endpoint, now: datetime) -> None:
     log.warning(
         "a webhook endpoint keeps failing",
         merchant=endpoint.merchant.public_id,
         endpoint=endpoint.pk,
         failing_since=str(endpoint.failing_since),
     )
-    send_mail(
-        f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
-        f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
+    mail_owners(
+        endpoint.merchant_id,
+        key=f"endpoint:{endpoint.pk}:{now:%Y%m%dT%H%M%S}",
+        subject=f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
+        text=f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
         f"  {endpoint.url}\n\n"
         "We go on trying. After five days of nothing but failures we stop until you enable it again.\n"
         "No payment is lost: GET /api/v1/events lists every event.\n",
-        None,
-        list(owners.values_list("email", flat=True)),
-        fail_silently=True,
+        now=now,
     )

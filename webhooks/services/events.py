@@ -17,6 +17,8 @@ from gateway.core.times import iso
 from webhooks.models import Endpoint, Event
 
 BELL = "webhooks"
+# The ids of events that tell of nothing: the sender marks their requests, and lists can name them.
+SAMPLE_PREFIX = "evt_sample"
 
 # An upsert that changes nothing makes the row if it is missing and locks it either way. Rows are locked in the
 # order of the SELECT, the same for everybody, so that publishers never wait for each other in a circle.
@@ -54,11 +56,15 @@ WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
 
 # What happens while an endpoint is disabled is held for it, like what waited when it was disabled.
 _INSERT_DELIVERIES = """
-INSERT INTO webhooks_delivery (public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due)
+INSERT INTO webhooks_delivery (
+    public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due,
+    merchant_id, mode, event_type, created_at
+)
 SELECT delivery.public_id, delivery.event_id, delivery.endpoint_id,
-    CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true
-FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[])
-    AS delivery (public_id, event_id, endpoint_id)
+    CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'held' END, 0, %(now)s::timestamptz, true,
+    endpoint.merchant_id, endpoint.mode, delivery.event_type, %(now)s::timestamptz
+FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[], %(types)s::text[])
+    AS delivery (public_id, event_id, endpoint_id, event_type)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
 """
 
@@ -82,7 +88,7 @@ class NewEvent:
     """Something to tell a merchant.
 
     `occurrence` names which happening it is, once for ever. `data` is the subject as ready JSON. `url` is where it
-    goes, empty for the merchant's default endpoint.
+    goes, empty for the merchant's default endpoint. A sample is marked as no real money, in live mode too.
     """
 
     merchant_id: int
@@ -92,6 +98,7 @@ class NewEvent:
     occurrence: str
     data: bytes
     url: str = ""
+    is_sample: bool = False
 
 
 Stream = tuple[int, str]
@@ -158,6 +165,7 @@ def _numbered(
         stream = (event.merchant_id, str(event.mode))
         last[stream] += 1
         row = Event(
+            public_id=new_id(SAMPLE_PREFIX if event.is_sample else "evt"),
             merchant_id=event.merchant_id,
             mode=event.mode,
             type=event.type,
@@ -166,12 +174,12 @@ def _numbered(
             sequence=last[stream],
             created_at=now,
         )
-        row.body = _body(row, event.data)
+        row.body = _body(row, event)
         rows.append((row, event))
     return rows
 
 
-def _body(event: Event, data: bytes) -> bytes:
+def _body(event: Event, news: NewEvent) -> bytes:
     """Return the bytes that every try of every delivery will send."""
     return json.dumps(
         {
@@ -179,10 +187,10 @@ def _body(event: Event, data: bytes) -> bytes:
             "type": event.type,
             "created_at": iso(event.created_at),
             "api_version": settings.SERVICE_VERSION,
-            "livemode": event.mode == Mode.LIVE,
+            "livemode": event.mode == Mode.LIVE and not news.is_sample,
             "checkout_id": event.subject_id,
             "sequence": event.sequence,
-            "data": orjson.Fragment(data),
+            "data": orjson.Fragment(news.data),
         }
     )
 
@@ -204,7 +212,7 @@ def _event_columns(rows: Sequence[tuple[Event, NewEvent]]) -> dict[str, Any]:
 def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) -> int:
     endpoints = _endpoints([event for _, event in rows], now)
     wanted = [
-        (row.pk, endpoint)
+        (row, endpoint)
         for row, event in rows
         if (endpoint := endpoints.get(_address(event))) is not None
     ]
@@ -212,8 +220,9 @@ def _insert_deliveries(rows: Sequence[tuple[Event, NewEvent]], now: datetime) ->
         with connection.cursor() as cursor:
             columns: dict[str, Any] = {
                 "public_ids": [new_id("whd") for _ in wanted],
-                "events": [event for event, _ in wanted],
+                "events": [row.pk for row, _ in wanted],
                 "endpoints": [endpoint for _, endpoint in wanted],
+                "types": [row.type for row, _ in wanted],
             }
             cursor.execute(_INSERT_DELIVERIES, columns | {"now": now})
     return len(wanted)

@@ -14,6 +14,8 @@ from webhooks.models import SigningSecret
 from webhooks.signing import new_secret
 
 DEFAULT_OVERLAP = timedelta(hours=24)
+# How the audit log calls a rotation.
+ROLLED = "webhook_secret.rolled"
 
 
 def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
@@ -50,12 +52,30 @@ def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
 
 
 @transaction.atomic
+def show_secret(
+    merchant: Merchant, *, now: datetime, actor: User, address: str | None = None
+) -> str:
+    """Return the current secret to a person, and write down who asked. Raises SecretUnreadableError."""
+    secret = ensure_secret(merchant, now=now)
+    accounts.record(
+        merchant,
+        action="webhook_secret.shown",
+        actor=actor,
+        object_id=merchant.public_id,
+        now=now,
+        address=address,
+    )
+    return secret
+
+
+@transaction.atomic
 def roll_secret(
     merchant: Merchant,
     *,
     now: datetime,
     overlap: timedelta = DEFAULT_OVERLAP,
     actor: User | None = None,
+    address: str | None = None,
 ) -> str:
     """Make a new current secret and return it; the one before goes on signing for `overlap`."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -66,11 +86,12 @@ def roll_secret(
     row.save()
     accounts.record(
         merchant,
-        action="webhook_secret.rolled",
+        action=ROLLED,
         actor=actor,
         object_id=merchant.public_id,
         after={"overlap_seconds": int(overlap.total_seconds())},
         now=now,
+        address=address,
     )
     return unseal(bytes(row.sealed))
 

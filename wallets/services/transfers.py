@@ -1,35 +1,18 @@
-"""Writing transfers and receiving wallets.
-
-Every change of a transfer's facts sets `queued_at`, which is the consumers' queue, and rings them after commit.
-"""
+"""Writing transfers. Every change of their facts sets `queued_at`, which is the consumers' queue, and rings them after commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import orjson
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Q
+from django.db import connection, transaction
 
-from accounts.models import Merchant, User
-from accounts.services import record
 from accounts.states import Mode
-from gateway.core.errors import ConflictError, InvalidRequestError
-from wallets import selectors
-from wallets.addresses import AddressError, address_key, canonical_address
 from wallets.bells import ring_after_commit
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
-from wallets.models import DepositAddress, ReceivingWallet
-from wallets.networks import chain_spec, chains
+from wallets.networks import chain_spec
 from wallets.states import TransferState
-from wallets.traps import refuse_traps
-
-# A checkout lives a day at most, its amount cools for three, and an exchange may take its time; after that an address that
-# one merchant gave up may become another's.
-_BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,120 +181,3 @@ def _change_range(statement: str, parameters: dict[str, Any]) -> int:
         if changed:
             ring_after_commit()
         return changed
-
-
-def expect_payments(chain: str, *, address: str, until: datetime) -> None:
-    """Have a merchant's own wallet read first, and its chain at full pace, until then; what is longer already stays.
-
-    `address` is in canonical form; a wallet that was replaced counts too.
-    """
-    ReceivingWallet.objects.filter(
-        Q(expected_until=None) | Q(expected_until__lt=until),
-        chain=chain,
-        address=address,
-    ).update(expected_until=until)
-
-
-@transaction.atomic
-def set_receiving_wallet(
-    merchant: Merchant,
-    *,
-    chain: str,
-    address: str,
-    now: datetime,
-    actor: User | None = None,
-) -> ReceivingWallet:
-    """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
-
-    Deposit addresses already given out keep paying the wallet they were made for. Raises InvalidRequestError
-    (chain_unsupported, address_invalid) and ConflictError (duplicate) where another merchant has this address, or had
-    it within 31 days, and the chain tells payments apart by their amount.
-    """
-    canonical = _canonical_wallet(chain, address)
-    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    current = ReceivingWallet.objects.filter(
-        merchant=merchant, chain=chain, retired_at=None
-    ).first()
-    if current is not None and current.address == canonical:
-        return current
-    if current is not None:
-        ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
-    _refuse_anothers(merchant, chain=chain, address=canonical, now=now)
-    wallet = _create_wallet(merchant, chain=chain, address=canonical, now=now)
-    record(
-        merchant,
-        action="receiving_wallet.set",
-        actor=actor,
-        object_id=chain,
-        before={"address": current.address} if current else None,
-        after={"address": canonical},
-        now=now,
-    )
-    transaction.on_commit(selectors.forget)
-    return wallet
-
-
-def _refuse_anothers(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> None:
-    """Raise ConflictError where another merchant's buyers may still pay this address."""
-    if not chain_spec(chain).exact_amount_required:
-        return
-    others = ReceivingWallet.objects.filter(chain=chain, address=address).exclude(
-        merchant=merchant
-    )
-    held = Q(retired_at=None) | Q(retired_at__gt=now - _BUYERS_MAY_STILL_PAY)
-    if others.filter(held).exists():
-        raise _duplicate()
-
-
-def _duplicate() -> ConflictError:
-    return ConflictError("Another merchant receives at this address.", code="duplicate")
-
-
-def _create_wallet(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> ReceivingWallet:
-    try:
-        with transaction.atomic():
-            return ReceivingWallet.objects.create(
-                merchant=merchant,
-                chain=chain,
-                address=address,
-                key=address_key(address, family=chain_spec(chain).family),
-                created_at=now,
-            )
-    except IntegrityError as error:
-        # Two merchants at once: the constraint lets one of them have it.
-        raise _duplicate() from error
-
-
-def _canonical_wallet(chain: str, address: str) -> str:
-    spec = chains().get(chain)
-    if spec is None:
-        raise InvalidRequestError(
-            f"There is no chain {chain[:16]!r}.",
-            param="chain",
-            code="chain_unsupported",
-        )
-    try:
-        canonical = canonical_address(
-            address, family=spec.family, is_testnet=spec.network == "testnet"
-        )
-        _refuse_traps(spec, canonical)
-    except AddressError as error:
-        raise InvalidRequestError(
-            f"The address {error}", param="address", code="address_invalid"
-        ) from error
-    return canonical
-
-
-def _refuse_traps(spec: ChainSpec, address: str) -> None:
-    """Refuse addresses that would swallow the money, or send it round in a circle."""
-    refuse_traps(spec, address)
-    if spec.family not in {Family.EVM, Family.TRON}:
-        return
-    # On Tron nothing can ever be deployed at such an address: its CREATE2 is not Ethereum's (TIP-26).
-    key = address_key(address, family=spec.family)
-    if DepositAddress.objects.filter(key=key).exists():
-        raise AddressError("must not be a deposit address of this gateway.")

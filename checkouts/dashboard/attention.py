@@ -1,0 +1,95 @@
+"""What of a merchant's payments wants somebody now."""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from accounts.seats import Seat
+from accounts.states import Mode
+from checkouts.dashboard.inbox_queries import MOST_COUNTED, open_count
+from wallets.networks import chain_spec
+from wallets.selectors import chain_statuses, receiving_wallets
+from wallets.states import ChainStatus
+from webhooks.dashboard.queries import failing_count
+
+# The worse ones first.
+_TROUBLES: Final = (
+    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers."),
+    (ChainStatus.DELAYED, "is read late.", "Payments on it take longer to show."),
+)
+
+
+class Notice(NamedTuple):
+    """A line, what it means, and the page where something can be done about it; `tone` is warn or bad."""
+
+    heading: str
+    words: str
+    url: str
+    label: str
+    tone: str
+
+
+def notices_of(seat: Seat, *, now: datetime) -> list[Notice]:
+    """Return what wants attention, the most urgent first."""
+    found = [_inbox(seat), _endpoints(seat)]
+    if seat.mode == Mode.LIVE:
+        found += _networks(seat, now)
+    return [notice for notice in found if notice is not None]
+
+
+def _inbox(seat: Seat) -> Notice | None:
+    waiting = open_count(seat)
+    if not waiting:
+        return None
+    many = f"{waiting} payments are" if waiting > 1 else "1 payment is"
+    if waiting == MOST_COUNTED:
+        many = f"{waiting} payments or more are"
+    return Notice(
+        f"{many} not credited to any checkout.",
+        "Look at them, and say whom they are from.",
+        seat.url("dashboard_inbox"),
+        "Open the inbox",
+        "warn",
+    )
+
+
+def _endpoints(seat: Seat) -> Notice | None:
+    count = failing_count(seat)
+    if not count:
+        return None
+    many = (
+        f"{count} addresses for webhooks do" if count > 1 else "A webhook address does"
+    )
+    return Notice(
+        f"{many} not answer.",
+        "No event is lost: they are sent once it does.",
+        seat.url("dashboard_webhooks"),
+        "See webhooks",
+        "bad",
+    )
+
+
+def _networks(seat: Seat, now: datetime) -> list[Notice]:
+    wallets = receiving_wallets(seat.merchant.pk)
+    if not wallets:
+        return [
+            Notice(
+                "You have no receiving wallet.",
+                "Until you set one, no live checkout can be made.",
+                seat.url("dashboard_receiving_wallets"),
+                "Set a wallet",
+                "warn",
+            )
+        ]
+    statuses = chain_statuses(now=now)
+    return [
+        Notice(
+            f"{chain_spec(chain).title} {trouble}",
+            f"{words} Nothing that was sent is lost.",
+            seat.url("dashboard_receiving_wallets"),
+            "See wallets",
+            "warn",
+        )
+        for status, trouble, words in _TROUBLES
+        for chain in wallets
+        if statuses.get(chain) == status
+    ]

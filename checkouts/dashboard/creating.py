@@ -1,0 +1,85 @@
+"""A checkout made by hand. The form asks; what it may be is the API's to say."""
+
+from typing import Any, Final
+
+from django import forms
+
+from checkouts.dashboard.words import SCENARIOS
+from checkouts.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, parse_create
+from checkouts.inputs import NewCheckout
+from checkouts.references import MAX_LENGTH
+from checkouts.states import TestScenario
+from gateway.core.errors import InvalidRequestError
+from gateway.core.weburls import url_policy
+
+_EXPIRIES: Final = (
+    (900, "15 minutes"),
+    (DEFAULT_EXPIRES_IN, "30 minutes"),
+    (3600, "1 hour"),
+    (14_400, "4 hours"),
+    (86_400, "24 hours"),
+)
+
+
+class NewCheckoutForm(forms.Form):
+    """The fields of `POST /checkouts`. Lengths and spellings are checked by what reads that request."""
+
+    amount = forms.CharField(
+        label="Amount in USD",
+        help_text="From 0.10 to 1000000.00",
+        widget=forms.TextInput(
+            attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
+        ),
+    )
+    description = forms.CharField(
+        label="Description",
+        required=False,
+        max_length=MAX_DESCRIPTION,
+        help_text="Buyers see it.",
+    )
+    order_ref = forms.CharField(
+        label="Order reference",
+        required=False,
+        max_length=MAX_LENGTH,
+        help_text="Your own number. The same one and amount again lead to the same checkout.",
+    )
+    customer_ref = forms.CharField(
+        label="Customer reference", required=False, max_length=MAX_LENGTH
+    )
+    product_ref = forms.CharField(
+        label="Product reference", required=False, max_length=MAX_LENGTH
+    )
+    expires_in = forms.TypedChoiceField(
+        label="Time to pay", choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN
+    )
+    redirect_url = forms.CharField(
+        label="Return address",
+        required=False,
+        help_text="Where the page leads the buyer afterwards.",
+        widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
+    )
+    test_scenario = forms.ChoiceField(
+        label="What happens",
+        choices=[(scenario.value, SCENARIOS[scenario]) for scenario in TestScenario],
+        initial=TestScenario.COMPLETED,
+        help_text="No money moves in test mode: this is played instead.",
+    )
+
+    def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.wanted: NewCheckout | None = None
+        if not is_test:
+            del self.fields["test_scenario"]
+
+    def clean(self) -> dict[str, Any]:
+        """Let the API's own reader judge; what it refuses stands at the field it names."""
+        fields = self.cleaned_data
+        if self.errors:
+            return fields
+        body = {name: value for name, value in fields.items() if value != ""}
+        try:
+            self.wanted = parse_create(body | {"currency": "USD"}, url_policy())
+        except InvalidRequestError as error:
+            field = error.param if error.param in self.fields else None
+            self.add_error(field, error.message)
+        return fields

@@ -1,0 +1,223 @@
+"""Everything the page of one checkout shows, as plain data: equal details look the same."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from accounts.permissions import Act
+from accounts.seats import Seat
+from accounts.states import Mode
+from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
+from checkouts.dashboard.inbox_words import VERDICTS
+from checkouts.dashboard.timeline import Step, timeline_of
+from checkouts.dashboard.words import TRANSFERS, status_badge
+from checkouts.models import AmountReservation, BuyerReport, Checkout
+from checkouts.pages import plain_amount
+from checkouts.payloads import (
+    checkout_payload,
+    checkout_url,
+    confirmations_of,
+    remaining_units,
+)
+from checkouts.rows import TransferRow, credited_transfers
+from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
+from gateway.core import json
+from gateway.core.money import from_units
+from gateway.core.prettyjson import indented
+from wallets.networks import chain_spec
+from wallets.states import TransferState
+from webhooks.dashboard.words import Badge
+
+# How much of a buyer's address whoever only looks on may read.
+_SHOWN_LETTERS = 1
+_PAUSE = 2
+_PAUSE_AFTER_END = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTransfer:
+    """A credited transfer. `url` leads to an explorer; None for a simulated one, or on a local chain."""
+
+    chain: str
+    network: str
+    amount: str
+    badge: Badge
+    confirmations: int
+    required: int
+    tx_hash: str
+    sender: str
+    url: str | None
+    detected_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A network a checkout can be paid on, and where to. `amount` is set where it alone names the checkout."""
+
+    chain: str
+    network: str
+    tokens: str
+    address: str
+    amount: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A transaction that a buyer said paid the checkout, and what was found."""
+
+    tx_hash: str
+    verdict: str
+    reported_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A checkout for its merchant."""
+
+    public_id: str
+    status: str
+    badge: Badge
+    price: str
+    currency: str
+    received: str
+    remaining: str
+    description: str
+    url: str
+    facts: tuple[tuple[str, str], ...]
+    metadata: str
+    steps: tuple[Step, ...]
+    transfers: tuple[ShownTransfer, ...]
+    offers: tuple[Offer, ...]
+    reports: tuple[Report, ...]
+    deliveries: tuple[ShownDelivery, ...]
+    predecessor: str
+    successor: str
+    body: str
+    created_at: datetime
+    expires_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a buyer may still pay: its page is worth being passed on."""
+        return self.status in {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether something will still happen to it soon, so that who looks at it is shown when."""
+        waits = any(delivery.is_waiting for delivery in self.deliveries)
+        return waits or self.status not in FINAL
+
+    @property
+    def pause(self) -> int:
+        """Seconds between two looks: an endpoint that does not answer may be tried for days."""
+        return _PAUSE_AFTER_END if self.status in FINAL else _PAUSE
+
+    def digest(self) -> str:
+        """Name all that is shown; another digest looks different."""
+        return blake2b(repr(self).encode(), digest_size=12).hexdigest()
+
+
+def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
+    """Return a checkout of the merchant and mode, those before and after it loaded; None for anybody else's."""
+    if "\x00" in public_id:
+        return None
+    mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    related = mine.select_related("replaces", "replaced_by")
+    return related.filter(public_id=public_id).first()
+
+
+def detail_of(checkout: Checkout, seat: Seat) -> Detail:
+    """Read what the page of a checkout shows to somebody."""
+    rows = credited_transfers([checkout.pk]).get(checkout.pk, [])
+    deliveries = deliveries_of(checkout)
+    reports = list(checkout.buyer_reports.order_by("pk"))
+    replaces = checkout.replaces.public_id if checkout.replaces else ""
+    successor = getattr(checkout, "replaced_by", None)
+    body = checkout_payload(checkout, rows, replaces=replaces or None)
+    received = checkout.amount_received
+    return Detail(
+        public_id=checkout.public_id,
+        status=checkout.status,
+        badge=status_badge(checkout.status, checkout.exception),
+        price=f"{checkout.amount:,.2f}",
+        currency=checkout.currency,
+        received=plain_amount(received),
+        remaining=plain_amount(from_units(remaining_units(checkout))),
+        description=checkout.description,
+        url=checkout_url(checkout.code),
+        facts=_facts(checkout, seat),
+        metadata=indented(checkout.metadata),
+        steps=timeline_of(checkout, rows, reports, successor, deliveries),
+        transfers=tuple(map(_transfer, rows)),
+        offers=_offers(checkout),
+        reports=tuple(map(_report, reports)),
+        deliveries=deliveries,
+        predecessor=replaces,
+        successor=successor.public_id if successor else "",
+        body=indented(json.dumps(body).decode()),
+        created_at=checkout.created_at,
+        expires_at=checkout.expires_at,
+    )
+
+
+def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
+    email = checkout.customer_email
+    shown = email if seat.can(Act.RUN_PAYMENTS) else masked(email)
+    named = (
+        ("order_ref", checkout.order_ref),
+        ("customer_ref", checkout.customer_ref),
+        ("product_ref", checkout.product_ref),
+        ("Customer e-mail", shown),
+        ("Returns to", checkout.redirect_url),
+        ("Webhooks to", checkout.webhook_url),
+        ("Test scenario", checkout.get_test_scenario_display()),
+    )
+    return tuple((name, value) for name, value in named if value)
+
+
+def masked(email: str) -> str:
+    """Return an e-mail address with most of its name hidden; empty as it is."""
+    name, at, domain = email.rpartition("@")
+    return f"{name[:_SHOWN_LETTERS]}•••{at}{domain}" if at else ""
+
+
+def _transfer(row: TransferRow) -> ShownTransfer:
+    spec = chain_spec(row.chain)
+    # A simulated transfer has no transaction that an explorer could show.
+    url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
+    return ShownTransfer(
+        chain=row.chain,
+        network=spec.title,
+        amount=f"{plain_amount(from_units(row.units))} {row.token}",
+        badge=TRANSFERS[TransferState(row.state)],
+        confirmations=min(confirmations_of(row), spec.confirmations),
+        required=spec.confirmations,
+        tx_hash=row.tx_hash,
+        sender=row.sender,
+        url=url,
+        detected_at=row.detected_at,
+    )
+
+
+def _offers(checkout: Checkout) -> tuple[Offer, ...]:
+    held = AmountReservation.objects.filter(checkout=checkout, released_at=None)
+    newest = held.order_by("-pk").first()
+    amount = plain_amount(newest.price + from_units(newest.suffix)) if newest else ""
+    return tuple(
+        Offer(
+            chain=chain,
+            network=chain_spec(chain).title,
+            tokens=", ".join(offer["tokens"]),
+            address=offer["address"] or offer["wallet"],
+            amount="" if offer["address"] else amount,
+        )
+        for chain, offer in checkout.offers.items()
+    )
+
+
+def _report(report: BuyerReport) -> Report:
+    return Report(
+        tx_hash=report.tx_hash,
+        verdict=VERDICTS[RescueVerdict(report.verdict)],
+        reported_at=report.reported_at,
+    )

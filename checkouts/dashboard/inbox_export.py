@@ -1,0 +1,80 @@
+"""The inbox as a file for spreadsheets."""
+
+from collections.abc import Iterator
+
+from django.http.response import HttpResponseBase
+
+from accounts.permissions import Act
+from accounts.seats import SeatedRequest, seated
+from checkouts.dashboard.inbox import read_reason, read_tab
+from checkouts.dashboard.inbox_queries import items_in
+from checkouts.dashboard.inbox_rows import item_rows, named
+from checkouts.dashboard.inbox_words import DECIDED
+from checkouts.models import InboxItem
+from checkouts.states import InboxAct
+from gateway.core.csvfiles import csv_response
+from gateway.core.times import iso
+
+_HEADER = (
+    "item",
+    "received_at",
+    "amount",
+    "token",
+    "chain",
+    "from",
+    "to",
+    "transaction",
+    "reason",
+    "explanation",
+    "probable_checkout",
+    "order_ref",
+    "status",
+    "decision",
+    "decided_by",
+    "decided_at",
+    "credited_checkout",
+    "refund_transaction",
+)
+_READ_AT_ONCE = 500
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send a tab of the inbox as a CSV file."""
+    seat, tab = request.seat, read_tab(request)
+    items = items_in(seat, tab, read_reason(request)).order_by("-pk")
+    name = f"inbox-{tab}-{seat.merchant.public_id}-{seat.mode}"
+    return csv_response(name, _HEADER, map(_cells, items.iterator(_READ_AT_ONCE)))
+
+
+def _cells(item: InboxItem) -> list[object]:
+    [row] = item_rows([item])
+    transfer, checkout = item.transfer, item.checkout
+    return [
+        item.pk,
+        iso(transfer.block_time),
+        row.amount,
+        transfer.token,
+        transfer.chain,
+        transfer.sender,
+        transfer.recipient,
+        transfer.tx_hash,
+        row.words.short,
+        row.explanation,
+        checkout.public_id if checkout else None,
+        checkout.order_ref if checkout else None,
+        item.status,
+        *_decided(item),
+    ]
+
+
+def _decided(item: InboxItem) -> Iterator[object]:
+    standing = next(iter(getattr(item, "standing", ())), None)
+    if standing is None:
+        yield from [None] * 5
+        return
+    yield DECIDED[InboxAct(standing.act)]
+    yield named(standing.actor)
+    yield iso(standing.decided_at)
+    yield standing.checkout.public_id if standing.checkout else None
+    yield standing.refund_tx

@@ -1,0 +1,329 @@
+"""What the inbox's templates show of items, checkouts and decisions: texts and numbers, made here and escaped there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Final
+from urllib.parse import quote
+
+from accounts.models import User
+from accounts.seats import Seat
+from accounts.states import Mode
+from checkouts.dashboard.inbox_queries import (
+    asked_amounts,
+    find_checkouts,
+    named_checkouts,
+    near_checkouts,
+)
+from checkouts.dashboard.inbox_words import DECIDED, DOING, OUTCOMES, REASONS, Words
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.pages import plain_amount
+from checkouts.payloads import remaining_units
+from checkouts.pricing import needed_units, overpaid_above_units
+from checkouts.services.successors import late_items, late_units
+from checkouts.states import InboxAct, InboxReason, InboxStatus
+from gateway.core.money import format_usd, from_units, to_units
+from wallets.models import Transfer
+from wallets.networks import chain_spec
+from wallets.states import TransferState
+
+_SECOND: Final = timedelta(seconds=1)
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One line of the list. `outcome` is what was decided, in one word."""
+
+    id: int
+    amount: str
+    token: str
+    chain: str
+    chain_title: str
+    came_at: datetime
+    words: Words
+    explanation: str
+    checkout: Checkout | None
+    outcome: str
+    decision: InboxDecision | None
+
+
+def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemRow:
+    """Return what a list shows of an item."""
+    transfer = item.transfer
+    return ItemRow(
+        id=item.pk,
+        amount=shown_units(int(transfer.units)),
+        token=transfer.token,
+        chain=transfer.chain,
+        chain_title=chain_spec(transfer.chain).title,
+        came_at=transfer.block_time,
+        words=REASONS[InboxReason(item.reason)],
+        explanation=_why(item),
+        checkout=item.checkout,
+        outcome=OUTCOMES[InboxStatus(item.status)],
+        decision=decision,
+    )
+
+
+def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
+    """Return the rows of `inbox_queries.items_in`."""
+    return [
+        item_row(item, decision=next(iter(getattr(item, "standing", ())), None))
+        for item in items
+    ]
+
+
+def shown_units(units: int) -> str:
+    """Write base units as people type them."""
+    return plain_amount(from_units(units))
+
+
+def _why(item: InboxItem) -> str:
+    if item.reason == InboxReason.EXTRA:
+        # The reason itself says all of it.
+        return ""
+    if item.checkout is not None and item.explanation.startswith("arrived "):
+        late_by = item.transfer.block_time - item.checkout.expires_at
+        return f"{span(late_by)} after it expired."
+    return sentence(item.explanation)
+
+
+def span(time: timedelta) -> str:
+    """Write a span of time as people say it."""
+    minutes = int(time / _MINUTE)
+    if minutes < 120:
+        return f"{minutes} min" if minutes else f"{int(time / _SECOND)} s"
+    hours = minutes // 60
+    return f"{hours} h" if hours < 48 else f"{hours // 24} days"
+
+
+def sentence(words: str) -> str:
+    """Write words of a rule as a sentence; they begin small and end without a dot."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def explorer_url(transfer: Transfer) -> str:
+    """Return where the transaction can be looked at; empty for simulated ones and on local networks."""
+    address = chain_spec(transfer.chain).explorer_tx
+    if address is None or transfer.mode != Mode.LIVE:
+        return ""
+    return address.format(tx=quote(transfer.tx_hash, safe=""))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A checkout that an item may be credited to, and what is known for and against it.
+
+    `difference` compares the money with what the checkout still needs. `asked` are exact amounts its buyer was shown, the
+    `is_exact` one of which came.
+    """
+
+    checkout: Checkout
+    difference: str
+    fits: bool
+    age: str
+    asked: tuple[str, ...]
+    is_exact: bool
+    why_not: str
+    is_likely: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still takes money."""
+        return not self.checkout.is_final
+
+
+def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
+    """Return the checkouts that the rules found, the likeliest first, then live ones of about this price."""
+    passed = {entry["checkout"]: entry["why_not"] for entry in item.candidates}
+    by_id = named_checkouts(seat, passed)
+    ranked = [by_id[public_id] for public_id in passed if public_id in by_id]
+    probable = item.checkout
+    if probable and not probable.is_final and probable.public_id not in passed:
+        ranked.insert(0, probable)
+    near = near_checkouts(
+        seat, int(item.transfer.units), but=[checkout.pk for checkout in ranked]
+    )
+    found = choices_of(item.transfer, [*ranked, *near], passed)
+    # What can be chosen stands before what can not; the order is kept otherwise.
+    return sorted(found, key=lambda choice: not choice.is_open)
+
+
+def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
+    """Return the checkouts that somebody searched for."""
+    return choices_of(item.transfer, find_checkouts(seat, text), {})
+
+
+def choices_of(
+    transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]
+) -> list[Choice]:
+    """Return how each checkout compares with a transfer; `passed` says why a rule did not choose it."""
+    asked = asked_amounts(checkouts)
+    return [
+        _choice(transfer, checkout, asked.get(checkout.pk, []), passed)
+        for checkout in checkouts
+    ]
+
+
+def _choice(
+    transfer: Transfer,
+    checkout: Checkout,
+    asked: Sequence[int],
+    passed: Mapping[str, str],
+) -> Choice:
+    units = int(transfer.units)
+    missing = remaining_units(checkout) or to_units(checkout.amount)
+    return Choice(
+        checkout=checkout,
+        difference=_difference(units - missing),
+        fits=completes(checkout, units),
+        age=_age(checkout, transfer.block_time),
+        asked=tuple(shown_units(amount) for amount in asked),
+        is_exact=units in asked,
+        why_not=sentence(passed.get(checkout.public_id, "")),
+        is_likely=checkout.public_id in passed,
+    )
+
+
+def _difference(units: int) -> str:
+    if units == 0:
+        return "exactly what it needs"
+    how = "more" if units > 0 else "less"
+    return f"{shown_units(abs(units))} {how} than it needs"
+
+
+def _age(checkout: Checkout, came_at: datetime) -> str:
+    before = came_at - checkout.created_at
+    if before < timedelta(0):
+        return "made after the money came"
+    return f"made {span(before)} before the money came"
+
+
+def completes(checkout: Checkout, units: int) -> bool:
+    """Whether so many base units more are enough for a checkout, and not too much."""
+    total = to_units(checkout.amount_received) + units
+    return (
+        needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
+    )
+
+
+def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
+    """Say what a checkout will be once it has the money too."""
+    total = to_units(checkout.amount_received) + int(transfer.units)
+    price = to_units(checkout.amount)
+    if total < needed_units(checkout.amount):
+        return (
+            f"It will have {shown_units(total)} of {format_usd(checkout.amount)} USD, and still"
+            f" be {shown_units(price - total)} short: it does not complete."
+        )
+    final = transfer.state == TransferState.CONFIRMED
+    when = "It completes" if final else "It completes once the network has confirmed it"
+    if total > overpaid_above_units(checkout.amount):
+        return f"{when}, paid {shown_units(total - price)} too much. checkout.completed is sent."
+    return f"{when}, and checkout.completed is sent."
+
+
+@dataclass(frozen=True, slots=True)
+class LateMoney:
+    """What a successor of an expired checkout would receive."""
+
+    checkout: Checkout
+    have: str
+    price: str
+    missing: str
+    others: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it would complete."""
+        return not self.missing
+
+
+def late_money(item: InboxItem) -> LateMoney | None:
+    """Return what would be accepted with an item; None where no checkout is known that it came too late for."""
+    checkout = item.checkout
+    if checkout is None:
+        return None
+    units, needed = late_units(item), needed_units(checkout.amount)
+    short = max(to_units(checkout.amount) - units, 0) if units < needed else 0
+    return LateMoney(
+        checkout=checkout,
+        have=shown_units(units),
+        price=format_usd(checkout.amount),
+        missing=shown_units(short) if short else "",
+        others=len([late for late in late_items(item) if late.pk != item.pk]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision in an item's history."""
+
+    what: str
+    who: str
+    decided_at: datetime
+    checkout: Checkout | None
+    refund_tx: str
+    came_of_it: str
+    ended_at: datetime | None
+    is_bad: bool
+
+
+def history(decisions: Sequence[InboxDecision]) -> list[Step]:
+    """Return what was decided, newest first."""
+    return [_step(decision) for decision in decisions]
+
+
+def _step(decision: InboxDecision) -> Step:
+    came, ended_at = "Takes effect soon.", None
+    if decision.done_at:
+        came, ended_at = "It took effect.", decision.done_at
+    elif decision.undone_at:
+        came, ended_at = "It was undone.", decision.undone_at
+    elif decision.failed_at:
+        came, ended_at = decision.failure, decision.failed_at
+    return Step(
+        what=DECIDED[InboxAct(decision.act)],
+        who=named(decision.actor),
+        decided_at=decision.decided_at,
+        checkout=decision.checkout,
+        refund_tx=decision.refund_tx,
+        came_of_it=came,
+        ended_at=ended_at,
+        is_bad=decision.failed_at is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A decision that waits for its half minute; no seconds are left while it takes effect."""
+
+    id: int
+    what: str
+    who: str
+    checkout: Checkout | None
+    due_at: datetime
+    seconds_left: int
+
+
+def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | None:
+    """Return the decision that can still be undone, or is about to be carried out; None without one."""
+    for decision in decisions:
+        if not (decision.done_at or decision.undone_at or decision.failed_at):
+            seconds = (decision.due_at - now) / _SECOND
+            return Pending(
+                id=decision.pk,
+                what=DOING[InboxAct(decision.act)],
+                who=named(decision.actor),
+                checkout=decision.checkout,
+                due_at=decision.due_at,
+                seconds_left=max(ceil(seconds), 0),
+            )
+    return None
+
+
+def named(person: User | None) -> str:
+    """Return how the team knows a person."""
+    return (person.name or person.email) if person else "Somebody"

@@ -1,0 +1,100 @@
+"""What the inbox says, in words of people who sell things."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A line for a list, and what it means."""
+
+    short: str
+    meaning: str
+
+
+REASONS: Final = MappingProxyType(
+    {
+        InboxReason.REVERSED: Words(
+            "The network took a payment back",
+            "A checkout had completed with this money, and its network has removed the transfer since. The checkout stays"
+            " completed. Hold the goods back if you still can. The money may come back by itself; we go on looking.",
+        ),
+        InboxReason.LATE: Words(
+            "Came after its checkout had expired",
+            "An expired checkout never changes. You can accept the money: a new checkout with the same price and"
+            " references takes it, and completes.",
+        ),
+        InboxReason.LATE_OUTAGE: Words(
+            "Sent in time, seen too late by us",
+            "The buyer paid in time. We could not read the network then, and the checkout expired before we saw it.",
+        ),
+        InboxReason.EXTRA: Words(
+            "Its checkout was paid already",
+            "The buyer paid twice, or sent a second part that was not needed.",
+        ),
+        InboxReason.WRONG_NETWORK: Words(
+            "Not what its checkout offered",
+            "The token or the network is not one that this checkout could be paid with.",
+        ),
+        InboxReason.WRONG_TOKEN: Words(
+            "A token that you do not accept",
+            "It is listed, and looks like what was asked for, but no checkout can be paid with it.",
+        ),
+        InboxReason.DUST: Words(
+            "Less than a cent",
+            "Transfers this small are nearly always spam. They are kept for your books and never matched.",
+        ),
+        InboxReason.UNMATCHED: Words(
+            "No checkout asks for this amount",
+            "Nothing says which checkout this money is for.",
+        ),
+        InboxReason.AMBIGUOUS: Words(
+            "Several checkouts could be meant",
+            "More than one checkout fits, so none was credited.",
+        ),
+    }
+)
+DECIDED: Final = MappingProxyType(
+    {
+        InboxAct.CREDIT: "Credit",
+        InboxAct.ACCEPT_LATE: "Accept late",
+        InboxAct.REFUNDED: "Mark as refunded",
+        InboxAct.DISMISS: "Dismiss",
+    }
+)
+DOING: Final = MappingProxyType(
+    {
+        InboxAct.CREDIT: "Being credited",
+        InboxAct.ACCEPT_LATE: "Being accepted late",
+        InboxAct.REFUNDED: "Being marked as refunded",
+        InboxAct.DISMISS: "Being dismissed",
+    }
+)
+OUTCOMES: Final = MappingProxyType(
+    {
+        InboxStatus.OPEN: "Open",
+        InboxStatus.CREDITED: "Credited",
+        InboxStatus.REFUNDED: "Refunded",
+        InboxStatus.DISMISSED: "Dismissed",
+    }
+)
+VERDICTS: Final = MappingProxyType(
+    {
+        RescueVerdict.CREDITED: "It pays this checkout.",
+        RescueVerdict.NOT_FINAL: "It is on its way; the network is still confirming it.",
+        RescueVerdict.WAITING: "It reached you, and nothing said which checkout it is for.",
+        RescueVerdict.SHORT: "It pays this checkout, and is not enough.",
+        RescueVerdict.LATE: "It came after the checkout had expired.",
+        RescueVerdict.EXTRA: "It came when the checkout was paid already.",
+        RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
+        RescueVerdict.WRONG_TOKEN: "It is another token than the checkout takes.",
+        RescueVerdict.FAKE_TOKEN: "It is a token of the same name that somebody else made. It is worth nothing.",
+        RescueVerdict.OTHER_ADDRESS: "It paid somebody else, or was made before this checkout.",
+        RescueVerdict.FAILED: "The transaction failed, and moved no money.",
+        RescueVerdict.NOT_FOUND: "No network knows it.",
+        RescueVerdict.UNREACHABLE: "Not every network could be asked.",
+    }
+)

@@ -1,0 +1,122 @@
+"""What a merchant has still to do before its first real payment, and the way to each of it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.urls import reverse
+
+from accounts.models import ApiKey
+from accounts.permissions import Act
+from accounts.seats import Seat
+from accounts.states import Mode
+from checkouts.models import CheckoutCount
+from checkouts.states import CheckoutStatus
+from wallets.models import ReceivingWallet
+from webhooks.models import Endpoint
+
+
+class _Task(NamedTuple):
+    """A step, whether it is done, and the page where it is."""
+
+    label: str
+    words: str
+    is_done: bool
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarding:
+    """The steps, in the order in which they make sense."""
+
+    tasks: tuple[_Task, ...]
+
+    @property
+    def done(self) -> int:
+        """How many are done."""
+        return sum(task.is_done for task in self.tasks)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.done == len(self.tasks)
+
+
+def onboarding_of(seat: Seat) -> Onboarding | None:
+    """Return what is left to do; None once nothing is, and for who could not do any of it."""
+    if not seat.can(Act.RUN_PAYMENTS):
+        return None
+    found = Onboarding((*_account(seat), *_payments(seat), *_safety(seat)))
+    return None if found.is_over else found
+
+
+def _account(seat: Seat) -> list[_Task]:
+    emails = EmailAddress.objects.filter(user=seat.user, verified=True)
+    return [
+        _Task(
+            "Name your business",
+            "Buyers see it when they pay.",
+            bool(seat.merchant.name),
+            seat.url("dashboard_overview"),
+        ),
+        _Task(
+            "Verify your e-mail address",
+            "It is where we tell you of trouble.",
+            emails.exists(),
+            reverse("account_security"),
+        ),
+    ]
+
+
+def _payments(seat: Seat) -> list[_Task]:
+    wallets = ReceivingWallet.objects.filter(merchant=seat.merchant, retired_at=None)
+    keys = ApiKey.objects.filter(merchant=seat.merchant, revoked_at=None)
+    paid = CheckoutCount.objects.filter(
+        merchant=seat.merchant,
+        mode=Mode.TEST,
+        status=CheckoutStatus.COMPLETED,
+        value__gt=0,
+    )
+    in_test = {"mer_id": seat.merchant.public_id, "mode": Mode.TEST}
+    return [
+        _Task(
+            "Set a receiving wallet",
+            "Buyers' money goes there and nowhere else.",
+            wallets.exists(),
+            seat.url("dashboard_receiving_wallets"),
+        ),
+        _Task(
+            "Make an API key",
+            "Your shop's server creates checkouts with it.",
+            keys.exists(),
+            seat.url("dashboard_keys"),
+        ),
+        _Task(
+            "Complete a test checkout",
+            "It is paid by itself after five seconds; watch it.",
+            paid.exists(),
+            reverse("dashboard_new_checkout", kwargs=in_test),
+        ),
+    ]
+
+
+def _safety(seat: Seat) -> list[_Task]:
+    endpoints = Endpoint.objects.filter(merchant=seat.merchant, is_default=True)
+    factors = Authenticator.objects.filter(user=seat.user).exclude(
+        type=Authenticator.Type.RECOVERY_CODES
+    )
+    return [
+        _Task(
+            "Name an address for webhooks",
+            "Your shop hears there when a checkout is paid.",
+            endpoints.exists(),
+            seat.url("dashboard_webhooks"),
+        ),
+        _Task(
+            "Switch on a second factor",
+            "A passkey, or codes from an app, beside your password.",
+            factors.exists(),
+            reverse("account_security"),
+        ),
+    ]

@@ -1,0 +1,50 @@
+"""`manage.py check_totals`: whether the days' kept sums are what their checkouts add up to."""
+
+from argparse import ArgumentParser
+from datetime import date, timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from checkouts.services.counts import day_of
+from checkouts.services.totals import differences, rebuild
+
+
+class Command(BaseCommand):
+    """For a person who wants to know, or was told by the nightly check."""
+
+    help = (
+        "Sum days up anew and report every difference from what is kept, to the cent. Without dates: yesterday. "
+        "--repair writes the new sums, and should be needed only after rows were changed by hand."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the first and the last day, both counted whole."""
+        parser.add_argument("--since", type=date.fromisoformat, metavar="DAY")
+        parser.add_argument("--until", type=date.fromisoformat, metavar="DAY")
+        parser.add_argument("--repair", action="store_true")
+
+    def handle(
+        self,
+        *args: Any,
+        since: date | None,
+        until: date | None,
+        repair: bool,
+        **options: Any,
+    ) -> None:
+        """Compare, and repair if asked to. Raises CommandError where something differs and is left so."""
+        yesterday = day_of(timezone.now()) - timedelta(days=1)
+        first = since or yesterday
+        end = (until or max(first, yesterday)) + timedelta(days=1)
+        found = differences(since=first, until=end)
+        for one in found:
+            self.stdout.write(
+                f"{one.day} merchant {one.merchant_id} {one.mode} {one.chain or '-'} {one.token or '-'}: kept less raw "
+                f"created {one.created:+d} completed {one.completed:+d} expired {one.expired:+d} volume {one.volume:+}"
+            )
+        if found and not repair:
+            raise CommandError(f"{len(found)} sums are not what they should be.")
+        if found:
+            rebuild(since=first, until=end)
+        self.stdout.write("Repaired." if found else "All sums agree.")

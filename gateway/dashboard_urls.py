@@ -1,0 +1,22 @@
+"""The merchant's pages: one line for each app that has some. All take `mer_id` and `mode` from the path."""
+
+from django.urls import include, path
+
+from accounts import converters
+
+__all__ = ["converters", "urlpatterns"]
+
+urlpatterns = [
+    path("", include("accounts.chooser_urls")),
+    path(
+        "<merchant:mer_id>/<mode:mode>/",
+        include(
+            [
+                path("", include("accounts.dashboard_urls")),
+                path("", include("checkouts.dashboard_urls")),
+                path("", include("wallets.dashboard_urls")),
+                path("", include("webhooks.dashboard_urls")),
+            ]
+        ),
+    ),
+]

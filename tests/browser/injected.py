@@ -1,0 +1,173 @@
+"""Wallets that a browser extension would inject, beside the one for EVM in conftest."""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from eth_keys.datatypes import PrivateKey
+from playwright.sync_api import Page
+from solders.keypair import Keypair
+from solders.transaction import Transaction, VersionedTransaction
+
+from tests.browser.conftest import StubWallet, WalletRefusalError
+from tests.nodes.anvil import FundedAccount
+from tests.nodes.solana.node import SolanaNode
+from tests.nodes.tron.addresses import to_base58
+
+ASK_PYTHON = """
+  const ask = async (method, ...params) => {
+    const answer = JSON.parse(await window.__wallet(JSON.stringify([method, params])));
+    // Some wallets throw plain text.
+    if (answer.error?.code === 0) throw answer.error.message;
+    if (answer.error) throw Object.assign(new Error(answer.error.message), answer.error);
+    return answer.result;
+  };
+"""
+
+# As @wallet-standard/wallet registers one: at once, and again for whoever comes later.
+REGISTER_SOLANA_WALLET = """
+(() => {
+  ASK
+  const chains = CHAINS;
+  const connect = async () => {
+    const features = ["solana:signAndSendTransaction"];
+    const accounts = (await ask("connect")).map((address) => ({
+      address, publicKey: new Uint8Array(32), chains, features,
+    }));
+    return { accounts };
+  };
+  const signAndSendTransaction = async (...orders) => {
+    const sent = [];
+    for (const { account, chain, transaction } of orders) {
+      if (!(transaction instanceof Uint8Array)) throw new TypeError("no bytes");
+      const signature = await ask("send", account.address, chain,
+        btoa(String.fromCharCode(...transaction)));
+      sent.push({ signature: new TextEncoder().encode(signature) });
+    }
+    return sent;
+  };
+  const wallet = Object.freeze({
+    version: "1.0.0", name: NAME, icon: "data:,", chains, accounts: [],
+    features: {
+      "standard:connect": { version: "1.0.0", connect },
+      "solana:signAndSendTransaction": {
+        version: "1.0.0", supportedTransactionVersions: ["legacy", 0], signAndSendTransaction,
+      },
+    },
+  });
+  const callback = ({ register }) => register(wallet);
+  dispatchEvent(new CustomEvent("wallet-standard:register-wallet", { detail: callback }));
+  addEventListener("wallet-standard:app-ready", ({ detail }) => callback(detail));
+})();
+"""
+
+# As TronLink is seen by a page: TIP-1193, announced by TIP-6963. Its tronWeb signs and asks no node.
+ANNOUNCE_TRON_WALLET = """
+(() => {
+  ASK
+  const trx = { sign: (transaction) => ask("sign", transaction) };
+  const provider = {
+    isTronLink: true,
+    tronWeb: false,
+    async request({ method, params }) {
+      const answer = await ask(method, ...(params ?? []));
+      if (method.endsWith("_requestAccounts")) {
+        provider.tronWeb = { trx, defaultAddress: { base58: ADDRESS } };
+      }
+      return answer;
+    },
+  };
+  const info = Object.freeze({ uuid: NAME, name: NAME, icon: "data:,", rdns: "test.wallet" });
+  const detail = Object.freeze({ info, provider });
+  const announce = () => dispatchEvent(new CustomEvent("TIP6963:announceProvider", { detail }));
+  if (ANNOUNCED) {
+    addEventListener("TIP6963:requestProvider", announce);
+    announce();
+  } else {
+    window.tronLink = provider;
+  }
+})();
+"""
+
+
+@dataclass
+class StubSolanaWallet(StubWallet):
+    """A wallet of the Wallet Standard, which signs with a key and sends to a node.
+
+    `chain_id` is not used. Calls are `connect`, and `send` with address, chain and transaction.
+    """
+
+    chains: tuple[str, ...] = ("solana:mainnet", "solana:devnet", "solana:localnet")
+
+    def install(self, page: Page) -> None:
+        """Register the wallet on every page loaded from now on."""
+        page.expose_function("__wallet", self._call)
+        script = REGISTER_SOLANA_WALLET.replace("ASK", ASK_PYTHON)
+        script = script.replace("CHAINS", json.dumps(self.chains))
+        page.add_init_script(script.replace("NAME", json.dumps(self.name)))
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        return self.answer(method, params)
+
+
+def solana_buyer(node: SolanaNode, key: Keypair) -> Any:
+    """The owner of a key who says yes to everything."""
+
+    def answer(method: str, params: list[Any]) -> Any:
+        if method == "connect":
+            return [str(key.pubkey())]
+        unsigned = Transaction.from_bytes(base64.b64decode(params[2]))
+        signed = VersionedTransaction(unsigned.message, [key])
+        signature = node.submit(signed)
+        node.advance()
+        return signature
+
+    return answer
+
+
+@dataclass
+class StubTronWallet(StubWallet):
+    """A wallet of TIP-1193. Calls are those of `request`, and `sign` with the transaction."""
+
+    is_announced: bool = True
+
+    def install(self, page: Page) -> None:
+        """Announce the wallet on every page loaded from now on, or put it where older ones are found."""
+        page.expose_function("__wallet", self._call)
+        script = ANNOUNCE_TRON_WALLET.replace("ASK", ASK_PYTHON)
+        script = script.replace("ANNOUNCED", json.dumps(self.is_announced))
+        script = script.replace("ADDRESS", json.dumps(self.account))
+        page.add_init_script(script.replace("NAME", json.dumps(self.name)))
+
+
+def tron_buyer(account: FundedAccount) -> Any:
+    """The owner of a key who signs whatever is consistent, as tronWeb does."""
+
+    def answer(method: str, params: list[Any]) -> Any:
+        if method != "sign":
+            raise WalletRefusalError(4200, f"{method} is not supported")
+        [transaction] = params
+        tx_id = hashlib.sha256(bytes.fromhex(transaction["raw_data_hex"])).digest()
+        assert transaction["txID"] == tx_id.hex()
+        key = PrivateKey(bytes.fromhex(account.key.removeprefix("0x")))
+        signature = key.sign_msg_hash(tx_id).to_bytes().hex()
+        return transaction | {"signature": [signature]}
+
+    return answer
+
+
+def tron_wallet(
+    account: FundedAccount, chain_id: int, **options: Any
+) -> StubTronWallet:
+    """TronLink with an account of the local node."""
+    address = to_base58(account.address)
+    return StubTronWallet(address, chain_id, tron_buyer(account), **options)
+
+
+def forget(complaints: list[str], status: str) -> None:
+    """Take out that Chromium complains of the status of an answer."""
+    found = [words for words in complaints if f"status of {status}" in words]
+    assert len(found) == 1
+    complaints.remove(found[0])

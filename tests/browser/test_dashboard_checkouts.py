@@ -1,0 +1,101 @@
+"""Checkouts in the dashboard, in a browser: the first one completing while somebody looks, and what the pages look like."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.services.testmode import play_due_steps
+from tests.browser.conftest import PHONE
+from tests.browser.dashboard import look
+from tests.checkouts.factories import (
+    make_completed,
+    make_expired,
+    make_overpaid,
+    make_page_checkout,
+    make_seen,
+    make_underpaid,
+)
+from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.test_checkouts import tell
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
+
+
+@pytest.fixture
+def busy() -> Desk:
+    """An owner whose merchant has a checkout in each state."""
+    desk = make_desk()
+    for make in (make_expired, make_underpaid, make_seen, make_overpaid):
+        make(merchant=desk.merchant, order_ref=f"HR-{make.__name__[5:]}")
+    make_completed(merchant=desk.merchant, order_ref="HR-20481")
+    make_page_checkout(desk.merchant, order_ref="")
+    return desk
+
+
+def test_the_first_test_checkout_completes_on_screen(
+    open_desk: Callable[..., Page],
+) -> None:
+    desk = make_desk(mode=Mode.TEST)
+    page = open_desk(desk, "dashboard_checkouts")
+    expect(page.get_by_role("heading", name="No checkouts yet")).to_be_visible()
+    page.get_by_role("main").get_by_role("link", name="New checkout").click()
+    page.get_by_label("Amount in USD").fill("25.00")
+    page.get_by_label("Order reference").fill("first-1")
+    page.get_by_role("button", name="Create checkout").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("25.00 USD")
+    expect(page.get_by_text("Waiting for 25.00 USD")).to_be_visible()
+    address = page.url
+    assert play_due_steps(now=timezone.now() + timedelta(seconds=6)) == 1
+    expect(page.get_by_text("25.00 USDC seen on Base")).to_be_visible()
+    live = page.locator("#live")
+    expect(live.get_by_text("Completed").first).to_be_visible()
+    expect(page.locator("#announcer")).to_contain_text("Completed")
+    assert page.url == address
+    # Over and told: it is not asked for again.
+    expect(page.locator("#live[hx-get]")).to_have_count(0)
+
+
+def test_a_search_leads_to_the_checkout_from_any_page(
+    busy: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(busy, "dashboard_team", viewport=PHONE)
+    page.get_by_role("searchbox", name="Find a checkout").fill("HR-20481")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="HR-20481").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("49.00 USD")
+
+
+def test_the_list_is_accessible_and_fits_the_screen(
+    busy: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(busy, "dashboard_checkouts", device_scale_factor=2)
+    assert look(page, "dashboard-checkouts") == []
+
+
+@pytest.mark.parametrize("name", ["dashboard_checkouts", "dashboard_new_checkout"])
+def test_pages_of_a_new_merchant_are_accessible_and_fit_the_screen(
+    name: str, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(make_desk(mode=Mode.TEST), name, device_scale_factor=2)
+    assert look(page, f"{name}-first") == []
+
+
+@pytest.mark.parametrize("make", [make_page_checkout, make_seen, make_overpaid])
+def test_a_checkouts_page_is_accessible_and_fits_the_screen(
+    make: Callable[..., Checkout], open_desk: Callable[..., Page]
+) -> None:
+    desk = make_desk()
+    checkout = make(merchant=desk.merchant)
+    tell(checkout)
+    arguments = {"checkout_id": checkout.public_id}
+    page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
+    assert look(page, f"dashboard-{make.__name__}") == []

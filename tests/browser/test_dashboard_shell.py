@@ -1,0 +1,82 @@
+"""The dashboard's shell in a browser: the sidebar, the switches, dialogs, and what every page looks like."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.states import Role
+from tests.browser.conftest import PHONE
+from tests.browser.dashboard import look
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import make_merchant
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An owner whose team has a viewer."""
+    desk = make_desk()
+    make_desk(desk.merchant, Role.VIEWER)
+    return desk
+
+
+def test_the_sidebar_opens_on_a_phone_and_leads_on(
+    desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(desk, "dashboard_team", viewport=PHONE)
+    navigation = page.get_by_role("navigation", name="Main")
+    expect(navigation).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    navigation.get_by_role("link", name="Team").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Team")
+
+
+def test_the_mode_switch_keeps_the_page(
+    desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(desk, "dashboard_team")
+    page.get_by_role("navigation", name="Mode").get_by_role("link", name="Test").click()
+    expect(page.get_by_text("Nothing here is real money")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Team")
+
+
+def test_the_menus_open_lead_on_and_close(
+    desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    second = make_merchant("A Second Shop")
+    second.memberships.create(user=desk.user, role=Role.VIEWER)
+    page = open_desk(desk, "dashboard_team")
+    page.get_by_text("Starter plan").click()
+    assert look(page, "dashboard-switcher") == []
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="New merchant")).to_be_hidden()
+    page.get_by_text("Starter plan").click()
+    page.get_by_role("link", name="A Second Shop").click()
+    expect(page).to_have_title("Team · A Second Shop")
+    page.locator(".switcher--person summary").click()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
+
+
+def test_removing_somebody_asks_first(
+    desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(desk, "dashboard_team")
+    page.get_by_role("button", name="Remove").click()
+    dialog = page.get_by_role("dialog", name="Remove from the team?")
+    dialog.get_by_role("button", name="Not now").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Remove").click()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("status")).to_contain_text("not in the team any more")
+
+
+@pytest.mark.parametrize("name", ["dashboard_team"])
+def test_pages_are_accessible_and_fit_the_screen(
+    name: str, desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(desk, name, device_scale_factor=2)
+    assert look(page, name) == []

@@ -1,0 +1,208 @@
+"""The inbox in a real browser: somebody resolves an item, changes their mind, and what every page looks like."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import BrowserContext, Page, expect
+
+from accounts.states import Role
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.services.inbox import apply_decisions, decide_item
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason
+from tests.browser.dashboard import log_in_browser, look
+from tests.checkouts.inboxes import extra_item, late_item
+from tests.checkouts.watcher import DOLLAR, pay, status_of
+from tests.dashboard.inboxes import make_report
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import make_checkout
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An owner."""
+    return make_desk()
+
+
+@pytest.fixture
+def open_inbox(
+    open_context: Callable[..., BrowserContext], live_server: Any
+) -> Callable[..., Page]:
+    """Open a page of the inbox as somebody; `query` belongs to the address, further options are Playwright's."""
+
+    def open_one(
+        desk: Desk, item: InboxItem | None = None, *, query: str = "", **options: Any
+    ) -> Page:
+        context = open_context(**({"reduced_motion": "reduce"} | options))
+        log_in_browser(context, live_server.url, desk.user)
+        page = context.new_page()
+        where = (
+            desk.url("dashboard_inbox_item", item_id=item.pk)
+            if item
+            else desk.url("dashboard_inbox")
+        )
+        page.goto(live_server.url + where + query)
+        return page
+
+    return open_one
+
+
+def ambiguous_item(desk: Desk) -> tuple[InboxItem, Checkout]:
+    """25 USDC that two checkouts could be meant by, and one of them."""
+    item = extra_item(merchant=desk.merchant, order_ref="HR-20466")
+    first, second = (
+        make_checkout(desk.merchant, order_ref=f"HR-{number}", customer_ref=customer)
+        for number, customer in ((20477, "mara@halden"), (20478, ""))
+    )
+    item.reason, item.checkout = InboxReason.AMBIGUOUS, None
+    item.explanation = "2 live checkouts of this price"
+    item.candidates = [
+        {"checkout": each.public_id, "why_not": "not the only one of this price"}
+        for each in (first, second)
+    ]
+    item.save()
+    return item, second
+
+
+def credit(page: Page, order_ref: str) -> None:
+    page.get_by_label(order_ref).check()
+    page.get_by_role("button", name="Credit the chosen one").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(order_ref)
+    page.get_by_role("button", name="Credit", exact=True).click()
+
+
+def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
+    desk: Desk, open_inbox: Callable[..., Page]
+) -> None:
+    _, wanted = ambiguous_item(desk)
+    page = open_inbox(desk)
+    page.get_by_role("link", name="25.00 USDC").click()
+    credit(page, "HR-20478")
+    expect(page.get_by_role("status")).to_contain_text("It takes effect in")
+    page.get_by_role("button", name="Undo").click()
+    expect(
+        page.get_by_text("Nothing has happened, and the item is open")
+    ).to_be_visible()
+    assert status_of(wanted) == CheckoutStatus.PENDING
+    credit(page, "HR-20478")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    soon = timezone.now() + timedelta(seconds=2)
+    InboxDecision.objects.filter(undone_at=None).update(due_at=soon)
+    page.reload()
+    wait_until(lambda: apply_decisions(now=timezone.now()) == 1)
+    # The page looks by itself what came of it.
+    expect(page.get_by_text("It took effect.")).to_be_visible()
+    expect(page.get_by_text("Credited", exact=True)).to_be_visible()
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+
+
+def test_without_scripts_an_item_is_decided_and_undone(
+    desk: Desk, open_inbox: Callable[..., Page]
+) -> None:
+    item, _ = ambiguous_item(desk)
+    page = open_inbox(desk, item, java_script_enabled=False)
+    page.get_by_role("button", name="Dismiss").click()
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_text("It takes effect at")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Not credited", exact=True)).to_be_visible()
+
+
+def test_the_slower_of_two_people_reads_what_the_faster_one_did(
+    desk: Desk, open_inbox: Callable[..., Page], complaints: list[str]
+) -> None:
+    item, _ = ambiguous_item(desk)
+    page = open_inbox(desk, item)
+    page.get_by_role("button", name="Dismiss").click()
+    colleague = make_desk(desk.merchant, Role.ADMIN).user
+    decide_item(item, act=InboxAct.DISMISS, now=timezone.now(), actor=colleague)
+    page.get_by_role("button", name="Dismiss").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(f"{colleague.email} decided about this before you")
+    # The browser notes that the answer was a 409.
+    complaints.clear()
+
+
+def _list(desk: Desk) -> tuple[InboxItem | None, str]:
+    ambiguous_item(desk)
+    extra_item(units=49_000_201, merchant=desk.merchant)
+    late_item(merchant=desk.merchant, order_ref="HR-20399")
+    shipped = make_checkout(desk.merchant, order_ref="HR-20110")
+    InboxItem.objects.create(
+        merchant=desk.merchant,
+        mode=desk.mode,
+        transfer=pay(shipped),
+        checkout=shipped,
+        reason=InboxReason.REVERSED,
+        explanation="a reorganisation removed this transfer after the checkout completed",
+        created_at=timezone.now(),
+    )
+    return None, ""
+
+
+def _item(desk: Desk) -> tuple[InboxItem | None, str]:
+    item, _ = ambiguous_item(desk)
+    make_checkout(desk.merchant, amount=24, order_ref="HR-20479", description="Beans")
+    item.transfer.labels = ["thanks for the coffee"]
+    item.transfer.save()
+    return item, ""
+
+
+def _late(desk: Desk) -> tuple[InboxItem | None, str]:
+    return late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=desk.merchant), ""
+
+
+def _pending(desk: Desk) -> tuple[InboxItem | None, str]:
+    item, wanted = ambiguous_item(desk)
+    # Far away, so that every picture shows the same page.
+    decide_item(
+        item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=desk.user
+    )
+    InboxDecision.objects.update(due_at=timezone.now() + timedelta(hours=1))
+    return item, ""
+
+
+def _sure(desk: Desk) -> tuple[InboxItem | None, str]:
+    item, wanted = ambiguous_item(desk)
+    return item, f"decide/?act=credit&seen=0&checkout={wanted.public_id}"
+
+
+def _refund(desk: Desk) -> tuple[InboxItem | None, str]:
+    return ambiguous_item(desk)[0], "decide/?act=refunded&seen=0"
+
+
+def _reports(desk: Desk) -> tuple[InboxItem | None, str]:
+    item = extra_item(merchant=desk.merchant, order_ref="HR-20466")
+    assert item.checkout is not None
+    make_report(item.checkout, item.transfer.tx_hash)
+    return None, "reports/"
+
+
+def _empty(_: Desk) -> tuple[InboxItem | None, str]:
+    return None, ""
+
+
+SCENES = {
+    "list": _list,
+    "empty": _empty,
+    "item": _item,
+    "late": _late,
+    "pending": _pending,
+    "sure": _sure,
+    "refund": _refund,
+    "reports": _reports,
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_pages_are_accessible_and_fit_the_screen(
+    name: str, desk: Desk, open_inbox: Callable[..., Page]
+) -> None:
+    item, query = SCENES[name](desk)
+    page = open_inbox(desk, item, query=query, device_scale_factor=2)
+    assert look(page, f"inbox-{name}") == []

@@ -1,0 +1,71 @@
+"""Several senders of mail."""
+
+from collections import Counter
+
+import pytest
+from django.core import mail
+
+from mails.models import OutgoingMail
+from mails.services import sending
+from mails.services.desk import leave_desk, take_desk
+from tests.concurrency.races import crew, holding, wait_for_waiters
+from tests.factories import NOON
+from tests.mails.factories import make_mail
+
+pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+
+HELD = "SELECT id FROM mails_outgoingmail WHERE id = %s FOR UPDATE"
+
+
+def send() -> int:
+    """What a sender does, were it not alone at the desk."""
+    run = sending._Run(NOON)
+    run.send()
+    return run.taken
+
+
+def test_many_senders_send_each_mail_once() -> None:
+    for number in range(40):
+        make_mail(f"note:{number}", subject=str(number))
+    with crew() as threads:
+        taken = threads.together(*[send] * 8)
+    assert sum(taken) == 40
+    assert Counter(message.subject for message in mail.outbox) == {
+        str(number): 1 for number in range(40)
+    }
+
+
+def test_a_mail_that_somebody_is_claiming_is_passed_over() -> None:
+    row = make_mail()
+    other = make_mail("note:2", subject="Other news")
+    with crew() as threads:
+        with holding(HELD, row.pk):
+            assert threads.start(send).result(60) == 1
+        assert [message.subject for message in mail.outbox] == [other.subject]
+        assert threads.start(send).result(60) == 1
+    assert len(mail.outbox) == 2
+
+
+def test_without_the_lock_two_senders_send_one_mail_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Negative control: the same claim that locks nothing."""
+    unlocked = sending._CLAIM.replace("FOR UPDATE SKIP LOCKED", "")
+    assert unlocked != sending._CLAIM
+    monkeypatch.setattr(sending, "_CLAIM", unlocked)
+    row = make_mail()
+    with crew() as threads:
+        with holding(HELD, row.pk):
+            senders = [threads.start(send) for _ in range(2)]
+            wait_for_waiters(2)
+        assert [sender.result(60) for sender in senders] == [1, 1]
+    assert len(mail.outbox) == 2
+    assert OutgoingMail.objects.count() == 1
+
+
+def test_one_sender_at_a_time_has_the_desk() -> None:
+    for _ in range(3):
+        with crew() as threads:
+            taken = threads.together(*[lambda: take_desk(now=NOON)] * 8)
+        assert sum(taken) == 1
+        leave_desk(now=NOON, is_server_away=False)

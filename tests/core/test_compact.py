@@ -1,0 +1,99 @@
+"""What makes pages and files smaller on the wire, and must change nothing a reader sees."""
+
+import gzip
+import re
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from gateway.core.compact import compact_css, compact_js, compact_page
+from tests.tree import repository_files
+
+PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20
+SCRIPTS = {path.name: path for path in repository_files(".js") if "js" in path.parts}
+STYLES = {path.name: path for path in repository_files(".css")}
+
+
+def answer(accepted: str, body: str = PAGE, kind: str = "text/html") -> HttpResponse:
+    @compact_page
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(body, content_type=f"{kind}; charset=utf-8")
+
+    return view(RequestFactory().get("/", headers={"Accept-Encoding": accepted}))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("br;q=1.0, gzip;q=0.8", "br"),
+        ("gzip, deflate", "gzip"),
+        ("gzip, br;q=0", "gzip"),
+        ("br;q=0.0,gzip", "gzip"),
+        ("brotli, gzip", "gzip"),
+        ("", None),
+        ("identity", None),
+    ],
+)
+def test_a_page_travels_by_what_the_browser_reads(
+    accepted: str, encoding: str | None
+) -> None:
+    response = answer(accepted)
+    assert response.headers.get("Content-Encoding") == encoding
+    assert response["Vary"] == "Accept-Encoding"
+    unpack = {"br": brotli.decompress, "gzip": gzip.decompress, None: bytes}[encoding]
+    assert unpack(response.content).decode() == re.sub(r"\n +", "\n", PAGE)
+
+
+def test_empty_lines_stay_for_they_part_a_merchants_paragraphs() -> None:
+    assert b"one\n\ntwo" in answer("").content
+
+
+def test_what_is_no_page_keeps_its_spaces() -> None:
+    assert answer("", kind="application/json").content.decode() == PAGE
+
+
+def test_a_short_answer_stays_as_it_is() -> None:
+    response = answer("br", body="<p>\n  short")
+    assert response.content == b"<p>\n  short"
+    assert "Content-Encoding" not in response
+
+
+def test_styles_lose_comments_and_spaces_only() -> None:
+    text = """
+    /* Why;
+       how. */
+    .a > .b::before, .c:hover {
+      margin: calc(100% - 2px) 0;
+      grid-area: 1 / 2;
+    }
+    @media (min-width: 2px) and (print) {
+      [dir="rtl"] .d { content: ""; }
+    }
+    """
+    assert compact_css(text) == (
+        ".a > .b::before,.c:hover{margin:calc(100% - 2px) 0;grid-area:1 / 2}"
+        '@media (min-width:2px) and (print){[dir="rtl"] .d{content:""}}'
+    )
+
+
+def test_scripts_lose_indentation_and_lines_of_comment_only() -> None:
+    text = (
+        '// Why.\nexport const a = "x  //y";\n\n  b(); // here\n    // How.\n  c();\n'
+    )
+    assert compact_js(text) == 'export const a = "x  //y";\nb(); // here\nc();'
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_text_in_a_script_goes_over_several_lines(name: str) -> None:
+    lines = SCRIPTS[name].read_text().splitlines()
+    assert [line for line in lines if line.count("`") % 2] == []
+    assert not re.search(r"(?<!/)/\*", SCRIPTS[name].read_text())
+
+
+@pytest.mark.parametrize("name", STYLES)
+def test_no_text_in_a_stylesheet_has_what_is_taken_out(name: str) -> None:
+    texts = re.findall(r'"([^"\n]*)"', STYLES[name].read_text())
+    assert [text for text in texts if re.search(r"[{};,]|:\s|\s\s|/\*", text)] == []

@@ -1,0 +1,91 @@
+"""The cast of the dashboard's tests: an owner, an admin, a viewer, and a stranger who owns another merchant."""
+
+import secrets
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from allauth.account.internal.flows.login import record_authentication
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.hashers import make_password
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from accounts.models import Membership, Merchant, User
+from accounts.services.people import vouch_for
+from accounts.states import Mode, Role
+from tests.factories import make_merchant
+
+PASSWORD = "a password"
+
+
+@cache
+def _hashed() -> str:
+    # Slow on purpose; once is enough.
+    return make_password(PASSWORD)
+
+
+def make_member(merchant: Merchant, role: Role = Role.OWNER) -> User:
+    """A person in the merchant's team whose address is verified; the password is `PASSWORD`."""
+    user = User.objects.create(
+        email=f"{secrets.token_hex(6)}@example.test", password=_hashed()
+    )
+    vouch_for(user)
+    Membership.objects.create(merchant=merchant, user=user, role=role)
+    return user
+
+
+def log_in(user: User, *, fresh: bool = True, **options: Any) -> Client:
+    """A client in which the person is logged in, and has just proved it unless `fresh` says no."""
+    client = Client(**options)
+    client.force_login(user)
+    session = client.session
+    request = RequestFactory().get("/")
+    request.session, request.user = session, user
+    record_authentication(request, user, method="password")
+    if not fresh:
+        session["account_authentication_methods"][0]["at"] = time.time() - 3600
+    session.save()
+    UserSession.objects.create(
+        user=user, session_key=session.session_key, ip="127.0.0.1", user_agent="Firefox"
+    )
+    return client
+
+
+@dataclass
+class Desk:
+    """One person's browser at one merchant, in one mode."""
+
+    client: Client
+    merchant: Merchant
+    user: User
+    mode: Mode = Mode.LIVE
+
+    def url(self, name: str, **kwargs: Any) -> str:
+        """The address of a route of the merchant and mode."""
+        here = {"mer_id": self.merchant.public_id, "mode": self.mode}
+        return reverse(name, kwargs=here | kwargs)
+
+    def get(self, name: str, query: str = "", /, **kwargs: Any) -> Any:
+        """Open a page; `kwargs` are the route's."""
+        return self.client.get(self.url(name, **kwargs) + query)
+
+    def post(
+        self, name: str, data: dict[str, Any] | None = None, /, **kwargs: Any
+    ) -> Any:
+        """Send a form."""
+        return self.client.post(self.url(name, **kwargs), data or {})
+
+
+def make_desk(
+    merchant: Merchant | None = None,
+    role: Role = Role.OWNER,
+    mode: Mode = Mode.LIVE,
+    *,
+    fresh: bool = True,
+) -> Desk:
+    """Somebody new of that role, logged in, at the merchant."""
+    merchant = merchant or make_merchant()
+    user = make_member(merchant, role)
+    return Desk(log_in(user, fresh=fresh), merchant, user, mode)

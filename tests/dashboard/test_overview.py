@@ -1,0 +1,190 @@
+"""The overview: what it adds up, what it warns of, what it asks a new merchant to do."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.states import Mode, Role
+from checkouts.models import Checkout, CheckoutCount, DailyTotal, InboxItem
+from checkouts.services.totals import rebuild
+from checkouts.states import InboxReason
+from tests.checkouts.factories import (
+    make_completed,
+    make_expired,
+    make_page_checkout,
+    pay,
+)
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_wallet
+from webhooks.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+def sum_up() -> None:
+    """Keep the sums of what a test's factories wrote."""
+    rebuild(since=date(2020, 1, 1), until=date(2040, 1, 1))
+
+
+def figures(desk: Desk, query: str = "") -> Any:
+    """What the overview shows."""
+    page = desk.get("dashboard_overview", query)
+    assert page.status_code == 200
+    return page.context["figures"]
+
+
+def make_paid_on(desk: Desk, days_ago: int, amount: str = "10.00") -> Checkout:
+    """A checkout that was paid so many days ago, ten seconds after its money was seen."""
+    then = timezone.now() - timedelta(days=days_ago)
+    checkout = make_completed(
+        merchant=desk.merchant, amount=Decimal(amount), created_at=then
+    )
+    checkout.paid_at = then
+    checkout.save()
+    checkout.payments.update(credited_at=then)
+    transfer = checkout.payments.get().transfer
+    transfer.detected_at = then - timedelta(seconds=10)
+    transfer.save()
+    return checkout
+
+
+def test_the_figures_are_those_of_the_merchants_days(owner: Desk) -> None:
+    for amount in ("10.01", "20.00"):
+        make_paid_on(owner, 0, amount)
+    make_paid_on(owner, 6, "5.00")
+    make_paid_on(owner, 7, "1.00")
+    make_expired(merchant=owner.merchant)
+    make_completed()
+    make_completed(merchant=owner.merchant, mode=Mode.TEST)
+    sum_up()
+    shown = figures(owner, "?days=7")
+    assert (shown.now.volume, shown.now.completed) == (Decimal("35.01"), 3)
+    assert (shown.now.created, shown.now.conversion) == (4, 75)
+    assert shown.before.volume == Decimal("1.00")
+    assert [str(day.sums.volume) for day in shown.days][-1] == "30.01"
+    assert (len(shown.days), shown.days[-1].share) == (7, 1000)
+    assert [(one.chain, one.completed) for one in shown.networks] == [("base", 3)]
+    assert shown.speed.median == 10
+    assert figures(owner, "?days=90").now.completed == 4
+    assert len(figures(owner, "?days=nonsense").days) == 30
+
+
+def test_an_empty_account_has_figures_too(viewer: Desk) -> None:
+    page = viewer.get("dashboard_overview")
+    assert "No payments yet" in page.text
+    assert page.context["figures"].now.conversion is None
+    assert "New checkout" not in page.text
+
+
+def test_figures_cost_the_same_however_many_checkouts_there_are(owner: Desk) -> None:
+    make_paid_on(owner, 0)
+    sum_up()
+    assert DailyTotal.objects.exists()
+    owner.get("dashboard_overview")
+    with CaptureQueriesContext(connection) as few:
+        owner.get("dashboard_overview")
+    for _ in range(5):
+        make_paid_on(owner, 0)
+    with CaptureQueriesContext(connection) as many:
+        owner.get("dashboard_overview")
+    assert len(many) == len(few)
+    counted = [query["sql"] for query in many if "count(" in query["sql"].lower()]
+    assert [sql for sql in counted if 'FROM "checkouts_checkout"' in sql] == []
+
+
+def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    assert "You have no receiving wallet" in owner.get("dashboard_overview").text
+    make_wallet(owner.merchant)
+    make_live_chain("base", halted_reason="a fork")
+    checkout = make_expired(merchant=owner.merchant)
+    transfer = pay(checkout)
+    checkout.payments.all().delete()
+    InboxItem.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        transfer=transfer,
+        reason=InboxReason.LATE,
+        explanation="late",
+        created_at=timezone.now(),
+    )
+    Endpoint.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        url="https://shop.example/hook",
+        consecutive_failures=9,
+        is_default=True,
+    )
+    # Given up by the merchant, and nothing waits for it: that it fails concerns nobody.
+    Endpoint.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        url="https://shop.example/old",
+        consecutive_failures=9,
+    )
+    headings = [
+        notice.heading for notice in owner.get("dashboard_overview").context["notices"]
+    ]
+    assert headings == [
+        "1 payment is not credited to any checkout.",
+        "A webhook address does not answer.",
+        "Base cannot be read now.",
+    ]
+
+
+def test_what_is_well_is_not_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base")
+    assert owner.get("dashboard_overview").context["notices"] == []
+
+
+def test_the_checklist_goes_on_until_all_is_done(owner: Desk, viewer: Desk) -> None:
+    tasks = owner.get("dashboard_overview").context["onboarding"].tasks
+    assert [task.is_done for task in tasks] == [True, True, *[False] * 5]
+    make_wallet(owner.merchant)
+    make_key(owner.merchant, Mode.TEST)
+    make_completed(merchant=owner.merchant, mode=Mode.TEST)
+    _count_completed(owner)
+    Endpoint.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        url="https://x.example",
+        is_default=True,
+    )
+    page = owner.get("dashboard_overview")
+    assert "6 of 7 done" in page.text
+    Authenticator.objects.create(user=owner.user, type=Authenticator.Type.TOTP, data={})
+    assert "Set up your account" not in owner.get("dashboard_overview").text
+    assert "Set up your account" not in viewer.get("dashboard_overview").text
+
+
+def _count_completed(desk: Desk) -> None:
+    CheckoutCount.objects.filter(merchant=desk.merchant).update(status="completed")
+
+
+def test_the_first_test_checkout_is_made_in_test_mode(owner: Desk) -> None:
+    tasks = owner.get("dashboard_overview").context["onboarding"].tasks
+    [task] = [one for one in tasks if "test checkout" in one.label]
+    in_test = make_desk(owner.merchant, Role.ADMIN, Mode.TEST)
+    assert task.url == in_test.url("dashboard_new_checkout")
+
+
+def test_strangers_see_nothing(stranger: Desk) -> None:
+    assert stranger.get("dashboard_overview").status_code == 404
+
+
+def test_what_strangers_write_is_shown_as_text(owner: Desk) -> None:
+    hostile = "<script>alert(1)</script>"
+    checkout = make_page_checkout(owner.merchant, description=hostile, order_ref="")
+    checkout.status, checkout.paid_at = "completed", timezone.now()
+    checkout.save()
+    page = owner.get("dashboard_overview").text
+    assert "&lt;script&gt;alert" in page
+    assert hostile not in page

@@ -1,0 +1,232 @@
+"""The pages of receiving wallets: two steps to a new address, a wait for another, and who may do any of it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode, Role
+from mails.models import OutgoingMail
+from tests.dashboard.people import Desk, log_in, make_desk
+from tests.factories import WALLET, make_merchant, make_wallet
+from wallets.models import ReceivingWallet, WalletChange
+
+pytestmark = pytest.mark.django_db
+
+OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+CHAINS = ["Base", "Polygon", "Solana", "TON", "Tron", "Ethereum"]
+# One address of each chain, as a wallet shows it.
+ADDRESSES = {
+    "base": WALLET,
+    "polygon": WALLET,
+    "ethereum": WALLET,
+    "solana": "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK",
+    "ton": "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP",
+    "tron": "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8",
+}
+
+
+def set_wallet(desk: Desk, address: str, chain: str = "base", **more: str) -> Any:
+    sent = {"address": address, "compared": "on"} | more
+    return desk.post("dashboard_set_receiving_wallet", sent, chain=chain)
+
+
+def wait_for(merchant: Merchant, desk: Desk) -> WalletChange:
+    make_wallet(merchant)
+    set_wallet(desk, OTHER)
+    return WalletChange.objects.get()
+
+
+def test_the_page_has_a_row_for_each_of_the_six_chains(owner: Desk) -> None:
+    page = owner.get("dashboard_receiving_wallets").text
+    missing = [title for title in CHAINS if f"Add a {title} wallet" not in page]
+    assert missing == []
+
+
+@pytest.mark.parametrize("chain", sorted(ADDRESSES))
+def test_a_first_wallet_takes_two_steps_and_is_there_at_once(
+    owner: Desk, chain: str
+) -> None:
+    typed = {"address": f" {ADDRESSES[chain]} "}
+    compare = owner.post("dashboard_receiving_wallet", typed, chain=chain)
+    assert "Check the bold first and last characters" in compare.text
+    assert not ReceivingWallet.objects.exists()
+    assert set_wallet(owner, ADDRESSES[chain], chain).status_code == 302
+    assert ReceivingWallet.objects.get().address == ADDRESSES[chain]
+    assert "You receive on" in owner.get("dashboard_receiving_wallets").text
+    entry = AuditEntry.objects.get(action="receiving_wallet.set")
+    assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_nothing_is_set_before_it_was_compared(owner: Desk) -> None:
+    answer = set_wallet(owner, WALLET, compared="")
+    assert answer.status_code == 422
+    assert "Compare them first" in answer.text
+    assert not ReceivingWallet.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("0x12", "40 hexadecimal digits"),
+        (WALLET.replace("C", "c", 1), "a character was mistyped"),
+        ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "token contract"),
+        ("0x" + "0" * 40, "zero address"),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_said_in_words_at_both_steps(
+    owner: Desk, address: str, words: str
+) -> None:
+    first = owner.post("dashboard_receiving_wallet", {"address": address}, chain="base")
+    for answer in (first, set_wallet(owner, address)):
+        assert answer.status_code == 422
+        assert words in answer.text
+    assert not ReceivingWallet.objects.exists()
+
+
+def test_another_wallet_waits_and_any_owner_cancels_it(
+    merchant: Merchant, owner: Desk
+) -> None:
+    change = wait_for(merchant, owner)
+    assert change.effective_at - change.requested_at == timedelta(hours=24)
+    second = make_desk(merchant)
+    page = second.get("dashboard_receiving_wallets").text
+    assert owner.user.email in page
+    assert "Cancel the change" in page
+    second.post("dashboard_cancel_wallet_change", change_id=change.pk)
+    change.refresh_from_db()
+    assert change.cancelled_at is not None
+    assert ReceivingWallet.objects.get().address == WALLET
+
+
+def test_a_second_change_while_one_waits_is_told_so(
+    merchant: Merchant, owner: Desk
+) -> None:
+    wait_for(merchant, owner)
+    answer = set_wallet(owner, "0x90F79bf6EB2c4f870365E785982E1f101E93b906")
+    assert answer.status_code == 409
+    assert "waits on this chain already" in answer.text
+
+
+def test_what_does_not_wait_any_more_cannot_be_cancelled(
+    merchant: Merchant, owner: Desk
+) -> None:
+    change = wait_for(merchant, owner)
+    WalletChange.objects.update(applied_at=timezone.now())
+    owner.post("dashboard_cancel_wallet_change", change_id=change.pk)
+    assert "does not wait any more" in owner.get("dashboard_receiving_wallets").text
+    change.refresh_from_db()
+    assert change.cancelled_at is None
+
+
+def test_why_a_change_was_refused_is_on_the_page(
+    merchant: Merchant, owner: Desk
+) -> None:
+    wait_for(merchant, owner)
+    WalletChange.objects.update(failed_at=timezone.now(), failure="Somebody has it.")
+    assert "Somebody has it." in owner.get("dashboard_receiving_wallets").text
+
+
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
+def test_others_see_the_wallets_and_change_nothing(
+    merchant: Merchant, owner: Desk, role: Role
+) -> None:
+    change = wait_for(merchant, owner)
+    desk = make_desk(merchant, role)
+    page = desk.get("dashboard_receiving_wallets").text
+    assert WALLET[8:-6] in page
+    assert "Cancel the change" not in page
+    assert desk.get("dashboard_receiving_wallet", chain="tron").status_code == 403
+    assert set_wallet(desk, ADDRESSES["tron"], "tron").status_code == 403
+    cancelled = desk.post("dashboard_cancel_wallet_change", change_id=change.pk)
+    assert cancelled.status_code == 403
+    assert desk.post("dashboard_wallet_wait", {"hours": 0}).status_code == 403
+
+
+def test_another_merchants_change_is_not_there(owner: Desk) -> None:
+    other = make_desk()
+    change = wait_for(other.merchant, other)
+    answer = owner.post("dashboard_cancel_wallet_change", change_id=change.pk)
+    assert answer.status_code == 404
+    assert WALLET[8:-6] not in owner.get("dashboard_receiving_wallets").text
+
+
+def test_another_merchants_wallet_on_an_exact_amount_chain_is_refused(
+    owner: Desk,
+) -> None:
+    make_wallet(make_merchant(), "ethereum")
+    answer = set_wallet(owner, WALLET, "ethereum")
+    assert answer.status_code == 409
+    assert "Another merchant receives at this address" in answer.text
+
+
+def test_a_chain_that_does_not_exist_is_no_page(owner: Desk) -> None:
+    assert owner.get("dashboard_receiving_wallet", chain="bitcoin").status_code == 404
+    assert set_wallet(owner, WALLET, "bitcoin").status_code == 404
+
+
+def test_test_mode_shows_the_wallets_of_live_payments(
+    merchant: Merchant, owner: Desk
+) -> None:
+    make_wallet(merchant)
+    owner.mode = Mode.TEST
+    page = owner.get("dashboard_receiving_wallets").text
+    assert "Test mode pays nobody" in page
+    assert WALLET[8:-6] in page
+
+
+def test_a_form_says_the_address_and_nothing_else(
+    merchant: Merchant, owner: Desk
+) -> None:
+    make_wallet(merchant)
+    forged = {
+        "address": OTHER,
+        "compared": "on",
+        "effective_at": "2020-01-01",
+        "applied_at": "2020-01-01",
+        "merchant": str(make_merchant().pk),
+        "chain": "polygon",
+        "requested_by": "1",
+    }
+    owner.post("dashboard_set_receiving_wallet", forged, chain="base")
+    change = WalletChange.objects.get()
+    assert (change.merchant, change.chain) == (merchant, "base")
+    assert change.requested_by == owner.user
+    assert change.is_open
+    assert change.effective_at > timezone.now() + timedelta(hours=23)
+
+
+def test_an_address_that_is_a_script_is_only_words(owner: Desk) -> None:
+    script = "<script>alert(1)</script>"
+    for answer in (
+        owner.post("dashboard_receiving_wallet", {"address": script}, chain="base"),
+        set_wallet(owner, script),
+    ):
+        assert answer.status_code == 422
+        assert script not in answer.text
+
+
+def test_a_form_of_another_site_sets_no_wallet(owner: Desk) -> None:
+    client = log_in(owner.user, enforce_csrf_checks=True)
+    url = owner.url("dashboard_set_receiving_wallet", chain="base")
+    answer = client.post(url, {"address": WALLET, "compared": "on"})
+    assert answer.status_code == 403
+    assert not ReceivingWallet.objects.exists()
+
+
+def test_a_shorter_wait_waits_itself_and_mails_the_owners(
+    merchant: Merchant, owner: Desk
+) -> None:
+    owner.post("dashboard_wallet_wait", {"hours": 1})
+    merchant.refresh_from_db()
+    assert merchant.wallet_change_hours == 24
+    assert "Becomes 1 hour on" in owner.get("dashboard_receiving_wallets").text
+    assert OutgoingMail.objects.get().recipient == owner.user.email
+
+
+@pytest.mark.parametrize("hours", ["-1", "169", "", "1.5", "soon"])
+def test_a_wait_is_whole_hours_up_to_a_week(owner: Desk, hours: str) -> None:
+    answer = owner.post("dashboard_wallet_wait", {"hours": hours})
+    assert answer.status_code == 422

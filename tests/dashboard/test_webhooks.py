@@ -1,0 +1,254 @@
+"""The webhooks desk: where events go, what it never shows, and test events."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from cryptography.fernet import Fernet
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode
+from checkouts.selectors import checkout_object, checkout_row
+from gateway.core import json
+from mails.models import OutgoingMail
+from tests.checkouts.factories import make_completed
+from tests.dashboard.people import PASSWORD, Desk, make_desk
+from tests.factories import NOON, make_merchant
+from tests.webhooks.factories import make_deliveries, make_endpoint
+from webhooks.dashboard.queries import failing_count
+from webhooks.models import Delivery, Endpoint, Event
+from webhooks.services import disable_endpoint, ensure_secret, secrets_of
+from webhooks.states import DeliveryStatus
+
+pytestmark = pytest.mark.django_db
+HOOK = "https://shop.example/hook"
+_KEY = Fernet.generate_key().decode()
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [_KEY]
+
+
+@pytest.fixture
+def endpoint(merchant: Merchant) -> Endpoint:
+    """The merchant's live endpoint."""
+    return make_endpoint(merchant, HOOK)
+
+
+def test_an_admin_names_the_url_and_the_owners_are_told(
+    owner: Desk, admin: Desk
+) -> None:
+    answer = admin.post("dashboard_webhook_url", {"url": HOOK})
+    assert answer.status_code == 302
+    assert Endpoint.objects.get().url == HOOK
+    entry = AuditEntry.objects.get(action="webhook_url.changed")
+    assert (entry.actor, entry.address) == (admin.user, "127.0.0.1")
+    mail = OutgoingMail.objects.get()
+    assert mail.recipient == owner.user.email
+    assert HOOK in mail.text
+    assert admin.user.email in mail.text
+
+
+def test_saving_the_same_url_tells_nobody(admin: Desk, endpoint: Endpoint) -> None:
+    admin.post("dashboard_webhook_url", {"url": HOOK})
+    assert not OutgoingMail.objects.exists()
+    assert not AuditEntry.objects.filter(action="webhook_url.changed").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["shop.example", "javascript:alert(1)", "https://10.0.0.1/", "https://a b/"]
+)
+def test_a_url_we_would_not_call_is_refused_at_its_field(
+    url: str, owner: Desk, settings: Any
+) -> None:
+    settings.WEBHOOK_ALLOW_LOOPBACK = False
+    answer = owner.post("dashboard_webhook_url", {"url": url})
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == ["url"]
+    assert not Endpoint.objects.exists()
+
+
+def test_an_empty_url_sends_events_nowhere(owner: Desk, endpoint: Endpoint) -> None:
+    owner.post("dashboard_webhook_url", {"url": ""})
+    assert not Endpoint.objects.filter(is_default=True).exists()
+    assert HOOK in owner.get("dashboard_webhooks").text
+
+
+def test_each_mode_has_its_own_desk(owner: Desk, endpoint: Endpoint) -> None:
+    other = Desk(owner.client, owner.merchant, owner.user, Mode.TEST)
+    assert HOOK in owner.get("dashboard_webhooks").text
+    assert HOOK not in other.get("dashboard_webhooks").text
+
+
+def test_a_disabled_endpoint_says_why_and_is_enabled_again(
+    admin: Desk, viewer: Desk, endpoint: Endpoint
+) -> None:
+    held = make_deliveries(endpoint)[0]
+    disable_endpoint(endpoint, reason="The endpoint answered 410 Gone.", now=NOON)
+    page = admin.get("dashboard_webhooks").text
+    assert "410 Gone" in page
+    assert "Send test event" not in page
+    assert "Enable again" not in viewer.get("dashboard_webhooks").text
+    admin.post("dashboard_enable_endpoint", endpoint_id=endpoint.pk)
+    held.refresh_from_db()
+    assert held.status == DeliveryStatus.PENDING
+    entry = AuditEntry.objects.get(action="webhook_endpoint.enabled")
+    assert entry.actor == admin.user
+
+
+def test_endpoints_in_trouble_are_counted_where_they_matter(
+    owner: Desk, endpoint: Endpoint
+) -> None:
+    seat: Any = owner.get("dashboard_webhooks").wsgi_request.seat
+    assert failing_count(seat) == 0
+    Endpoint.objects.update(consecutive_failures=5)
+    assert failing_count(seat) == 1
+    assert "1<span" in owner.get("dashboard_webhooks").text
+    abandoned = make_endpoint(
+        owner.merchant, "https://old.example/", is_default=False, disabled_at=NOON
+    )
+    assert failing_count(seat) == 1
+    make_deliveries(abandoned)
+    assert failing_count(seat) == 2
+    make_endpoint(make_merchant(), HOOK, disabled_at=NOON)
+    make_endpoint(owner.merchant, HOOK, mode=Mode.TEST, disabled_at=NOON)
+    assert failing_count(seat) == 2
+
+
+def test_endpoints_of_single_checkouts_are_listed_in_pages(owner: Desk) -> None:
+    for number in range(25):
+        make_endpoint(owner.merchant, f"https://{number}.example/", is_default=False)
+    first = owner.get("dashboard_webhooks")
+    assert "https://24.example/" in first.text
+    assert "https://4.example/" not in first.text
+    older = owner.get("dashboard_webhooks", "?" + first.context["others"].older)
+    assert "https://4.example/" in older.text
+    assert older.context["others"].older == ""
+
+
+def test_the_desk_never_holds_the_secret(owner: Desk, endpoint: Endpoint) -> None:
+    secret = ensure_secret(owner.merchant, now=NOON)
+    assert secret not in owner.get("dashboard_webhooks").text
+    answer = owner.post("dashboard_webhook_secret")
+    assert secret in answer.text
+    assert "no-store" in answer["Cache-Control"]
+    assert secret not in str(dict(owner.client.session.items()))
+    assert owner.get("dashboard_webhook_secret").status_code == 405
+    entry = AuditEntry.objects.get(action="webhook_secret.shown")
+    assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_the_secret_is_shown_after_the_password_and_not_before(
+    merchant: Merchant,
+) -> None:
+    secret = ensure_secret(merchant, now=NOON)
+    desk = make_desk(merchant, fresh=False)
+    asked = desk.post("dashboard_webhook_secret")
+    assert asked.status_code == 302
+    assert not AuditEntry.objects.filter(action="webhook_secret.shown").exists()
+    answer = desk.client.post(asked["Location"], {"password": PASSWORD})
+    assert secret in answer.text
+
+
+def test_rolling_keeps_the_old_secret_signing_for_a_day(admin: Desk) -> None:
+    old = ensure_secret(admin.merchant, now=NOON)
+    answer = admin.post("dashboard_roll_webhook_secret")
+    valid = secrets_of(admin.merchant, now=timezone.now())
+    assert len(valid) == 2
+    assert valid[1] == old
+    assert valid[0] in answer.text
+    assert old not in answer.text
+    page = admin.get("dashboard_webhooks").text
+    assert "Old one signs until" in page
+    assert admin.user.email in page
+    later = timezone.now() + 25 * HOUR
+    assert secrets_of(admin.merchant, now=later) == valid[:1]
+
+
+def test_a_secret_nobody_can_read_any_more_is_told_and_rolled(
+    owner: Desk, settings: Any
+) -> None:
+    ensure_secret(owner.merchant, now=NOON)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    answer = owner.post("dashboard_webhook_secret")
+    assert answer["Location"] == owner.url("dashboard_webhooks")
+    assert "cannot be read" in owner.get("dashboard_webhooks").text
+    assert "whsec_" in owner.post("dashboard_roll_webhook_secret").text
+
+
+@pytest.mark.parametrize(
+    "name", ["dashboard_webhook_secret", "dashboard_roll_webhook_secret"]
+)
+def test_a_viewer_gets_no_secret(name: str, viewer: Desk) -> None:
+    secret = ensure_secret(viewer.merchant, now=NOON)
+    answer = viewer.post(name)
+    assert answer.status_code == 403
+    assert secret not in answer.text
+    assert secrets_of(viewer.merchant, now=timezone.now()) == [secret]
+
+
+def test_a_test_event_cannot_be_taken_for_a_real_one(
+    admin: Desk, endpoint: Endpoint
+) -> None:
+    answer = admin.post("dashboard_test_event", endpoint_id=endpoint.pk)
+    delivery = Delivery.objects.get()
+    assert delivery.public_id in answer["Location"]
+    assert (delivery.status, delivery.endpoint) == (DeliveryStatus.PENDING, endpoint)
+    body = orjson.loads(bytes(delivery.event.body))
+    assert body["type"] == "checkout.completed"
+    assert (body["livemode"], body["data"]["livemode"]) == (False, False)
+    assert body["checkout_id"] == body["data"]["id"]
+    assert body["checkout_id"].startswith("chk_test_")
+    assert body["data"]["metadata"] == {"sample": True}
+    page = admin.get("dashboard_delivery", delivery_id=delivery.public_id).text
+    assert "This is a test event" in page
+    assert AuditEntry.objects.get(action="webhook_sample.sent").actor == admin.user
+
+
+def test_a_second_press_leads_to_the_first_test_event(
+    admin: Desk, endpoint: Endpoint
+) -> None:
+    make_deliveries(endpoint)
+    addresses = {
+        admin.post("dashboard_test_event", endpoint_id=endpoint.pk)["Location"]
+        for _ in range(3)
+    }
+    assert len(addresses) == 1
+    assert Event.objects.count() == 2
+
+
+def test_no_test_event_goes_to_a_disabled_endpoint(
+    admin: Desk, endpoint: Endpoint
+) -> None:
+    disable_endpoint(endpoint, reason="off", now=NOON)
+    answer = admin.post("dashboard_test_event", endpoint_id=endpoint.pk)
+    assert answer["Location"] == admin.url("dashboard_webhooks")
+    assert not Event.objects.exists()
+
+
+def test_roles_name_the_acts_that_the_desk_offers(
+    viewer: Desk, admin: Desk, endpoint: Endpoint
+) -> None:
+    offers = ("Save", "Show", "Roll the secret", "Send test event")
+    page = viewer.get("dashboard_webhooks").text
+    assert not [offer for offer in offers if offer in page]
+    page = admin.get("dashboard_webhooks").text
+    assert [offer for offer in offers if offer in page] == list(offers)
+
+
+def test_a_test_event_holds_what_a_completed_checkout_holds(
+    admin: Desk, endpoint: Endpoint
+) -> None:
+    done = make_completed(merchant=admin.merchant)
+    row = checkout_row(admin.merchant.pk, Mode.LIVE, done.public_id)
+    real = orjson.loads(json.dumps(checkout_object(row)))
+    admin.post("dashboard_test_event", endpoint_id=endpoint.pk)
+    sample = orjson.loads(bytes(Delivery.objects.get().event.body))["data"]
+    assert list(sample) == list(real)
+    for part in ("references", "payment"):
+        assert list(sample[part]) == list(real[part])

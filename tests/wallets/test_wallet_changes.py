@@ -1,0 +1,256 @@
+"""Changes of receiving wallets: who is told, how long they wait, and how they end."""
+
+from datetime import timedelta
+
+import pytest
+
+from accounts.models import AuditEntry, Membership, Merchant
+from accounts.services.wallet_waits import (
+    apply_wallet_change_hours,
+    set_wallet_change_hours,
+)
+from accounts.states import Role
+from gateway.core.errors import ConflictError, InvalidRequestError
+from mails.models import OutgoingMail
+from tests.dashboard.people import make_member
+from tests.factories import NOON, WALLET, make_merchant, make_wallet
+from wallets.models import ReceivingWallet, WalletChange
+from wallets.services import (
+    apply_wallet_changes,
+    cancel_change,
+    request_wallet,
+    set_receiving_wallet,
+)
+from wallets.tasks import apply_wallet_changes_task
+
+pytestmark = pytest.mark.django_db
+
+OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+THIRD = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
+DUE = NOON + timedelta(hours=24)
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    """A merchant with two owners, one admin, and a wallet on Ethereum."""
+    merchant = make_merchant()
+    for role in (Role.OWNER, Role.OWNER, Role.ADMIN):
+        make_member(merchant, role)
+    make_wallet(merchant, "ethereum")
+    return merchant
+
+
+def ask(
+    merchant: Merchant, address: str = OTHER, chain: str = "ethereum"
+) -> ReceivingWallet | WalletChange:
+    actor = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[0].user
+    return request_wallet(
+        merchant,
+        chain=chain,
+        address=address,
+        actor=actor,
+        now=NOON,
+        client="203.0.113.9",
+    )
+
+
+def ask_for_change(merchant: Merchant) -> WalletChange:
+    change = ask(merchant)
+    assert isinstance(change, WalletChange)
+    return change
+
+
+def present(merchant: Merchant, chain: str = "ethereum") -> str:
+    wallets = merchant.receiving_wallets.filter(chain=chain, retired_at=None)
+    return wallets.get().address
+
+
+def mailed(what: str) -> set[str]:
+    return set(
+        OutgoingMail.objects.filter(key__contains=f":{what}:").values_list(
+            "recipient", flat=True
+        )
+    )
+
+
+def owners(merchant: Merchant) -> set[str]:
+    seats = Membership.objects.filter(merchant=merchant, role=Role.OWNER)
+    return set(seats.values_list("user__email", flat=True))
+
+
+def test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told(
+    merchant: Merchant,
+) -> None:
+    assert isinstance(ask(merchant, chain="base"), ReceivingWallet)
+    assert present(merchant, "base") == OTHER
+    assert mailed("first") == owners(merchant)
+    entry = AuditEntry.objects.get(action="receiving_wallet.set")
+    assert entry.address == "203.0.113.9"
+
+
+def test_another_wallet_waits_and_the_owners_are_told_twice(merchant: Merchant) -> None:
+    change = ask_for_change(merchant)
+    assert change.effective_at == DUE
+    assert mailed("requested") == owners(merchant)
+    assert apply_wallet_changes(now=DUE - timedelta(microseconds=1)) == 0
+    assert present(merchant) == WALLET
+    assert apply_wallet_changes(now=DUE) == 1
+    assert present(merchant) == OTHER
+    assert mailed("applied") == owners(merchant)
+    assert apply_wallet_changes(now=DUE) == 0
+
+
+def test_a_request_is_audited_with_before_after_and_where_it_came_from(
+    merchant: Merchant,
+) -> None:
+    change = ask_for_change(merchant)
+    entry = AuditEntry.objects.get(action="receiving_wallet.change_requested")
+    assert entry.actor == change.requested_by
+    assert entry.address == "203.0.113.9"
+    assert entry.before == {"address": WALLET}
+    assert entry.after == {"address": OTHER, "effective_at": DUE.isoformat()}
+
+
+def test_any_owner_cancels_what_waits_and_nothing_else(merchant: Merchant) -> None:
+    change = ask_for_change(merchant)
+    second = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[1].user
+    cancel_change(change, actor=second, now=NOON)
+    assert apply_wallet_changes(now=DUE) == 0
+    assert present(merchant) == WALLET
+    with pytest.raises(ConflictError):
+        cancel_change(change, actor=second, now=NOON)
+    entry = AuditEntry.objects.get(action="receiving_wallet.change_cancelled")
+    assert entry.actor == second
+
+
+def test_an_applied_change_cannot_be_cancelled(merchant: Merchant) -> None:
+    change = ask_for_change(merchant)
+    apply_wallet_changes(now=DUE)
+    with pytest.raises(ConflictError):
+        cancel_change(change, actor=change.requested_by, now=DUE)
+
+
+def test_one_change_waits_on_a_chain_at_a_time(merchant: Merchant) -> None:
+    change = ask_for_change(merchant)
+    with pytest.raises(ConflictError):
+        ask(merchant, THIRD)
+    cancel_change(change, actor=change.requested_by, now=NOON)
+    assert isinstance(ask(merchant, THIRD), WalletChange)
+
+
+def test_the_present_wallet_is_no_change(merchant: Merchant) -> None:
+    with pytest.raises(ConflictError):
+        ask(merchant, WALLET)
+
+
+@pytest.mark.parametrize("address", ["0x12", "0x" + "0" * 40, OTHER.lower() + "0"])
+def test_an_address_that_would_lose_money_never_waits(
+    merchant: Merchant, address: str
+) -> None:
+    with pytest.raises(InvalidRequestError):
+        ask(merchant, address)
+    assert not WalletChange.objects.exists()
+
+
+def test_another_merchants_address_never_waits(merchant: Merchant) -> None:
+    make_wallet(make_merchant(), "ethereum", OTHER)
+    with pytest.raises(ConflictError):
+        ask(merchant)
+    assert not WalletChange.objects.exists()
+
+
+def test_what_became_another_merchants_meanwhile_is_refused_and_told(
+    merchant: Merchant,
+) -> None:
+    change = ask_for_change(merchant)
+    make_wallet(make_merchant(), "ethereum", OTHER)
+    assert apply_wallet_changes(now=DUE) == 0
+    change.refresh_from_db()
+    assert change.failed_at == DUE
+    assert "Another merchant" in change.failure
+    assert present(merchant) == WALLET
+    assert mailed("failed") == owners(merchant)
+    assert AuditEntry.objects.filter(action="receiving_wallet.change_failed").exists()
+
+
+def test_what_somebody_asked_for_who_is_no_owner_any_more_is_refused(
+    merchant: Merchant,
+) -> None:
+    change = ask_for_change(merchant)
+    Membership.objects.filter(user=change.requested_by).update(role=Role.VIEWER)
+    assert apply_wallet_changes(now=DUE) == 0
+    change.refresh_from_db()
+    assert "not an owner" in change.failure
+    assert present(merchant) == WALLET
+
+
+def test_without_a_wait_a_change_takes_effect_at_once(merchant: Merchant) -> None:
+    merchant.wallet_change_hours = 0
+    merchant.save()
+    change = ask_for_change(merchant)
+    assert change.applied_at == NOON
+    assert present(merchant) == OTHER
+    assert mailed("requested") == mailed("applied") == owners(merchant)
+
+
+def test_one_that_breaks_does_not_stop_the_others(merchant: Merchant) -> None:
+    broken = ask_for_change(merchant)
+    WalletChange.objects.filter(pk=broken.pk).update(chain="gone")
+    other = make_merchant()
+    make_member(other)
+    set_receiving_wallet(other, chain="base", address=WALLET, now=NOON)
+    ask(other, THIRD, "base")
+    assert apply_wallet_changes(now=DUE) == 1
+    assert present(other, "base") == THIRD
+
+
+def test_a_longer_wait_holds_at_once(merchant: Merchant) -> None:
+    set_wallet_change_hours(merchant, hours=72, now=NOON)
+    assert ask_for_change(merchant).effective_at == NOON + timedelta(hours=72)
+
+
+def test_a_shorter_wait_holds_once_the_present_one_is_over(merchant: Merchant) -> None:
+    actor = merchant.memberships.filter(role=Role.OWNER)[0].user
+    set_wallet_change_hours(
+        merchant, hours=0, now=NOON, actor=actor, address="203.0.113.9"
+    )
+    assert OutgoingMail.objects.count() == 2
+    assert apply_wallet_change_hours(now=DUE - timedelta(microseconds=1)) == 0
+    assert ask_for_change(merchant).effective_at == DUE
+    assert apply_wallet_change_hours(now=DUE) == 1
+    merchant.refresh_from_db()
+    assert merchant.wallet_change_hours == 0
+    entry = AuditEntry.objects.get(action="merchant.wallet_change_hours_set")
+    assert (entry.before, entry.address) == ({"hours": 24}, "203.0.113.9")
+
+
+def test_asking_for_a_shorter_wait_again_does_not_shorten_it_sooner_or_later(
+    merchant: Merchant,
+) -> None:
+    set_wallet_change_hours(merchant, hours=1, now=NOON)
+    later = NOON + timedelta(hours=5)
+    changed = set_wallet_change_hours(merchant, hours=1, now=later)
+    assert changed.next_wallet_change_hours_at == DUE
+    changed = set_wallet_change_hours(merchant, hours=0, now=later)
+    assert changed.next_wallet_change_hours_at == later + timedelta(hours=24)
+
+
+def test_saying_the_present_wait_takes_a_shorter_one_back(merchant: Merchant) -> None:
+    set_wallet_change_hours(merchant, hours=1, now=NOON)
+    set_wallet_change_hours(merchant, hours=24, now=NOON)
+    assert apply_wallet_change_hours(now=DUE + timedelta(days=30)) == 0
+
+
+@pytest.mark.parametrize("hours", [-1, 169])
+def test_a_wait_is_a_week_at_most(merchant: Merchant, hours: int) -> None:
+    with pytest.raises(InvalidRequestError):
+        set_wallet_change_hours(merchant, hours=hours, now=NOON)
+
+
+def test_the_sweep_carries_out_changes_and_shorter_waits(merchant: Merchant) -> None:
+    ask_for_change(merchant)
+    set_wallet_change_hours(merchant, hours=1, now=NOON)
+    WalletChange.objects.update(effective_at=NOON - timedelta(days=365))
+    Merchant.objects.update(next_wallet_change_hours_at=NOON - timedelta(days=365))
+    assert apply_wallet_changes_task() == 2
+    assert apply_wallet_changes_task() == 0

@@ -1,0 +1,48 @@
+"""The code that shops copy from the desk, run as they would run it."""
+
+import hmac
+import subprocess
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from webhooks.dashboard.snippets import SNIPPETS
+from webhooks.signing import new_secret, sign
+
+
+def signed(secrets: list[str]) -> tuple[str, bytes]:
+    body, at = b'{"a": "\xc3\xa9"}', int(timezone.now().timestamp())
+    headers = sign(body, message_id="evt_1", timestamp=at, secrets=secrets)
+    return headers["X-Service-Signature"], body
+
+
+def test_the_python_snippet_takes_our_signature_and_no_other() -> None:
+    room: dict[str, Any] = {}
+    exec(SNIPPETS[0].code, room)
+    old, new = new_secret(), new_secret()
+    header, body = signed([new, old])
+    assert room["is_genuine"](header, body, new)
+    assert room["is_genuine"](header, body, old)
+    assert not room["is_genuine"](header, body, new_secret())
+    assert not room["is_genuine"](header, body + b" ", new)
+    late = f"t=1,v1={hmac.digest(new.encode(), b'1.' + body, 'sha256').hex()}"
+    assert not room["is_genuine"](late, body, new)
+
+
+def test_the_node_snippet_takes_our_signature_and_no_other() -> None:
+    secret = new_secret()
+    header, body = signed([secret])
+    late = f"t=1,v1={hmac.digest(secret.encode(), b'1.' + body, 'sha256').hex()}"
+    cases = [
+        [header, body.decode(), secret],
+        [header, body.decode(), new_secret()],
+        [header, body.decode() + " ", secret],
+        [late, body.decode(), secret],
+    ]
+    code = SNIPPETS[1].code + (
+        f"const cases = {orjson.dumps(cases).decode()};"
+        "console.log(JSON.stringify(cases.map(([h, b, s]) => isGenuine(h, Buffer.from(b), s))));"
+    )
+    done = subprocess.run(["node", "-e", code], capture_output=True, check=True)
+    assert orjson.loads(done.stdout) == [True, False, False, False]

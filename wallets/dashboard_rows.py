@@ -1,0 +1,110 @@
+"""What the page of receiving wallets says about each chain."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from accounts.models import Merchant
+from wallets.chains.registry import ChainSpec
+from wallets.models import ReceivingWallet, WalletChange
+from wallets.networks import chains
+
+# As many as people compare, and what forgers of look-alike addresses find hard to match at both ends.
+_COMPARED: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedAddress:
+    """An address in three parts, of which people compare the first and the last."""
+
+    first: str
+    middle: str
+    last: str
+
+    def __str__(self) -> str:
+        return self.first + self.middle + self.last
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """A change that waits."""
+
+    id: int
+    address: MarkedAddress
+    requested_by: str
+    requested_at: datetime
+    effective_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WalletRow:
+    """One chain: the wallet there, where an explorer shows it, what waits, and what was refused last.
+
+    `is_read` says whether this installation reads the chain at all.
+    """
+
+    chain: str
+    title: str
+    tokens: str
+    is_read: bool
+    address: MarkedAddress | None
+    since: datetime | None
+    explorer: str
+    pending: PendingChange | None
+    failed_at: datetime | None
+    failure: str
+
+
+def marked(address: str) -> MarkedAddress:
+    """Cut an address where its bold parts end."""
+    # Every address on EVM chains begins with 0x, which tells nothing.
+    start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
+    return MarkedAddress(
+        address[:start], address[start:-_COMPARED], address[-_COMPARED:]
+    )
+
+
+def wallet_rows(merchant: Merchant) -> list[WalletRow]:
+    """Return a row for each of the six chains, by priority."""
+    present = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
+    wallets = {wallet.chain: wallet for wallet in present}
+    changes = _newest_changes(merchant)
+    return [
+        _row(spec, wallets.get(name), changes.get(name))
+        for name, spec in chains().items()
+    ]
+
+
+def _newest_changes(merchant: Merchant) -> dict[str, WalletChange]:
+    newest = WalletChange.objects.filter(merchant=merchant)
+    rows = newest.order_by("chain", "-pk").distinct("chain")
+    return {change.chain: change for change in rows.select_related("requested_by")}
+
+
+def _row(
+    spec: ChainSpec, wallet: ReceivingWallet | None, change: WalletChange | None
+) -> WalletRow:
+    address = wallet.address if wallet else ""
+    explorer = spec.explorer_address if address else None
+    return WalletRow(
+        chain=spec.name,
+        title=spec.title,
+        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        is_read=bool(spec.rpc_urls),
+        address=marked(address) if address else None,
+        since=wallet.created_at if wallet else None,
+        explorer=explorer.format(address=address) if explorer else "",
+        pending=_pending(change) if change and change.is_open else None,
+        failed_at=change.failed_at if change else None,
+        failure=change.failure if change else "",
+    )
+
+
+def _pending(change: WalletChange) -> PendingChange:
+    return PendingChange(
+        id=change.pk,
+        address=marked(change.address),
+        requested_by=change.requested_by.email,
+        requested_at=change.requested_at,
+        effective_at=change.effective_at,
+    )

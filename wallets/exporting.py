@@ -1,0 +1,56 @@
+"""What a merchant's export tells of its wallets and of the money that came."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from accounts.models import Merchant
+from gateway.core.exports import ExportTable, table_of
+from wallets.models import ReceivingWallet, Transfer, WalletChange
+
+_CHANGE: Final = (
+    "chain",
+    "address",
+    "requested_by__email",
+    "requested_at",
+    "effective_at",
+    "applied_at",
+    "cancelled_at",
+    "failed_at",
+    "failure",
+)
+_TRANSFER: Final = (
+    "id",
+    "mode",
+    "chain",
+    "tx_hash",
+    "position",
+    "token",
+    "units",
+    "sender",
+    "recipient",
+    "state",
+    "block_height",
+    "block_time",
+    "detected_at",
+    "confirmed_at",
+    "orphaned_at",
+)
+
+
+def tables(merchant: Merchant) -> Iterator[ExportTable]:
+    """Return this app's files."""
+    yield table_of(
+        "receiving_wallets",
+        ReceivingWallet.objects.filter(merchant=merchant),
+        ("chain", "address", "created_at", "retired_at"),
+    )
+    yield table_of(
+        "receiving_wallet_changes",
+        WalletChange.objects.filter(merchant=merchant),
+        _CHANGE,
+    )
+    yield table_of(
+        "transfers",
+        Transfer.objects.filter(merchant=merchant),
+        _TRANSFER,
+    )

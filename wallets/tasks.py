@@ -1,0 +1,14 @@
+"""Sweeps. Running one twice, or late, does no harm."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from accounts.services.wallet_waits import apply_wallet_change_hours
+from wallets.services import apply_wallet_changes
+
+
+@shared_task(name="wallets.apply_wallet_changes")
+def apply_wallet_changes_task() -> int:
+    """Carry out what has waited long enough: other receiving wallets, and shorter waits."""
+    now = timezone.now()
+    return apply_wallet_changes(now=now) + apply_wallet_change_hours(now=now)

@@ -1,0 +1,80 @@
+"""Forms of the webhooks desk."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django import forms
+
+from accounts.forms.words import LineField
+from webhooks.models import URL_LENGTH
+from webhooks.services.deliveries import RETRIED
+from webhooks.states import DeliveryStatus
+
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+_BOTH: Final = "both"
+
+
+class UrlForm(forms.Form):
+    """Where a mode's events go; nothing sends them nowhere."""
+
+    url = LineField(
+        label="URL",
+        required=False,
+        max_length=URL_LENGTH,
+        help_text="Events of checkouts that name no address of their own. Leave it empty to send them nowhere.",
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "off",
+                "autocapitalize": "none",
+                "inputmode": "url",
+                "spellcheck": "false",
+                "placeholder": "https://",
+            }
+        ),
+    )
+
+
+class _Moment(forms.DateTimeField):
+    """A minute, in UTC."""
+
+    widget = forms.DateTimeInput(
+        format="%Y-%m-%dT%H:%M", attrs={"type": "datetime-local"}
+    )
+
+    def clean(self, value: Any) -> datetime:
+        """Return the time, within this century."""
+        moment: datetime = super().clean(value)
+        if not _FIRST <= moment <= _LAST:
+            raise forms.ValidationError("Choose a time of this century.")
+        return moment
+
+
+class RangeForm(forms.Form):
+    """Which deliveries are sent again: of the events since one time, before another, that failed or wait."""
+
+    since = _Moment(label="Events from", help_text="UTC.")
+    until = _Moment(label="Before", help_text="UTC; itself not included.")
+    status = forms.ChoiceField(
+        label="That",
+        choices=[
+            (DeliveryStatus.FAILED, "failed"),
+            (DeliveryStatus.PENDING, "wait for their next try"),
+            (_BOTH, "failed or wait"),
+        ],
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Check that the time has a length."""
+        values: dict[str, Any] = super().clean() or {}
+        since, until = values.get("since"), values.get("until")
+        if since and until and since >= until:
+            self.add_error("until", "It must be later than the first time.")
+        return values
+
+    @property
+    def statuses(self) -> Sequence[DeliveryStatus]:
+        """The statuses chosen, of a form that is valid."""
+        chosen = self.cleaned_data["status"]
+        return RETRIED if chosen == _BOTH else (DeliveryStatus(chosen),)

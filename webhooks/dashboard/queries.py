@@ -1,0 +1,125 @@
+"""Reading endpoints for people: a merchant's own, those of single checkouts, and which are in trouble."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.models import AuditEntry
+from accounts.seats import Seat
+from webhooks.dashboard.words import Badge, health_of
+from webhooks.deliverywalk import DeliveryWalk, delivery_keys
+from webhooks.health import PROBATION_AFTER
+from webhooks.models import Delivery, Endpoint, SigningSecret
+from webhooks.services.secrets import ROLLED
+from webhooks.states import DeliveryStatus
+
+PAGE_ROWS: Final = 20
+MOST_COUNTED: Final = 100
+"""Counting ends here: whoever has more in trouble needs no exact number."""
+
+# How far back the last success is looked for: an endpoint that had none among so many deliveries had none lately.
+_LOOKED_AT: Final = 500
+_TROUBLED: Final = Q(disabled_at__isnull=False) | Q(
+    consecutive_failures__gte=PROBATION_AFTER
+)
+_UNFINISHED: Final = (DeliveryStatus.PENDING, DeliveryStatus.HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEndpoint:
+    """An endpoint, how it does in a word, and whether anything waits for it."""
+
+    row: Endpoint
+    badge: Badge
+    has_waiting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointPage:
+    """Endpoints of single checkouts, newest first, and the query string of the older ones, empty at the end."""
+
+    rows: Sequence[ShownEndpoint]
+    newer: str
+    older: str
+
+
+def failing_count(seat: Seat) -> int:
+    """Return how many endpoints of the mode are disabled or on probation and still matter, MOST_COUNTED at most.
+
+    An address that is the default no more, and for which nothing waits, is nobody's concern.
+    """
+    return troubled(seat).order_by()[:MOST_COUNTED].count()
+
+
+def troubled(seat: Seat) -> QuerySet[Endpoint]:
+    """Return the endpoints that `failing_count` counts."""
+    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
+    return endpoints_of(seat).filter(_TROUBLED, Q(is_default=True) | Exists(waiting))
+
+
+def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:
+    """Return a merchant's endpoints of one mode."""
+    return Endpoint.objects.filter(merchant=seat.merchant, mode=seat.mode)
+
+
+def default_endpoint(seat: Seat) -> Endpoint | None:
+    """Return where the mode's events go unless a checkout names another address."""
+    return endpoints_of(seat).filter(is_default=True).first()
+
+
+def endpoint_of(seat: Seat, endpoint_id: int) -> Endpoint | None:
+    """Return one endpoint with its merchant; None for another merchant's or the other mode's."""
+    rows = endpoints_of(seat).select_related("merchant")
+    return rows.filter(pk=endpoint_id).first()
+
+
+def other_endpoints(seat: Seat, query: Mapping[str, str]) -> EndpointPage:
+    """Return a page of the endpoints that single checkouts named; `below` is the key of the one before it."""
+    rows = endpoints_of(seat).filter(is_default=False)
+    below = query.get("below", "")
+    if below.isascii() and below.isdigit() and len(below) <= 18:
+        rows = rows.filter(pk__lt=int(below))
+    else:
+        below = ""
+    found = list(rows.order_by("-pk")[: PAGE_ROWS + 1])
+    shown = found[:PAGE_ROWS]
+    older = f"below={shown[-1].pk}" if len(found) > PAGE_ROWS else ""
+    return EndpointPage(_shown(shown), newer="below=" if below else "", older=older)
+
+
+def shown_endpoint(endpoint: Endpoint) -> ShownEndpoint:
+    """Return what a page shows of an endpoint."""
+    return _shown([endpoint])[0]
+
+
+def _shown(endpoints: Sequence[Endpoint]) -> list[ShownEndpoint]:
+    keys = [endpoint.pk for endpoint in endpoints]
+    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
+    busy = Endpoint.objects.filter(Exists(waiting), pk__in=keys)
+    having = set(busy.values_list("pk", flat=True))
+    return [ShownEndpoint(row, health_of(row), row.pk in having) for row in endpoints]
+
+
+def last_success(seat: Seat, endpoint: Endpoint) -> datetime | None:
+    """Return when an endpoint last took an event, if that was among the newest deliveries of the mode."""
+    walk = DeliveryWalk(seat.merchant.pk, seat.mode, (DeliveryStatus.DELIVERED,))
+    newest = delivery_keys(walk, rows=_LOOKED_AT)
+    taken = Delivery.objects.filter(pk__in=newest, endpoint=endpoint)
+    times = taken.order_by("-finished_at").values_list("finished_at", flat=True)
+    return times.first()
+
+
+def valid_secrets(seat: Seat, *, now: datetime) -> list[SigningSecret]:
+    """Return the secrets that sign, the current one first, without what they are."""
+    valid = Q(expires_at=None) | Q(expires_at__gt=now)
+    rows = SigningSecret.objects.filter(valid, merchant=seat.merchant).defer("sealed")
+    return sorted(rows, key=lambda row: row.created_at, reverse=True)
+
+
+def last_roll(seat: Seat) -> AuditEntry | None:
+    """Return the audit log's entry of the last rotation of the secret."""
+    entries = AuditEntry.objects.filter(merchant=seat.merchant, action=ROLLED)
+    return entries.order_by("-pk").first()

@@ -1,0 +1,89 @@
+"""What the merchant's pages call deliveries, endpoints and what went wrong."""
+
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from webhooks.health import PROBATION_AFTER
+from webhooks.models import Attempt, Endpoint
+from webhooks.states import DeliveryStatus
+
+
+class Badge(NamedTuple):
+    """A word and its tone: one of the badges' modifiers, or empty."""
+
+    label: str
+    tone: str
+
+
+DELIVERIES: Final = MappingProxyType(
+    {
+        DeliveryStatus.PENDING: Badge("Waiting", "info"),
+        DeliveryStatus.HELD: Badge("Held", "warn"),
+        DeliveryStatus.DELIVERED: Badge("Delivered", "ok"),
+        DeliveryStatus.FAILED: Badge("Failed", "bad"),
+    }
+)
+TABS: Final = (
+    ("", "All"),
+    (DeliveryStatus.PENDING, "Waiting"),
+    (DeliveryStatus.DELIVERED, "Delivered"),
+    (DeliveryStatus.FAILED, "Failed"),
+    (DeliveryStatus.HELD, "Held"),
+)
+
+# The error classes of webhooks.transport.
+_ERRORS: Final = MappingProxyType(
+    {
+        "timeout": "No answer within 30 seconds, or no connection within 5.",
+        "tls_failed": "The certificate could not be trusted, or TLS failed.",
+        "url_invalid": "The URL cannot be called.",
+        "disconnected": "The connection was closed before an answer came.",
+        "forbidden_address": "The name leads to a private address, which we never connect to.",
+        "name_not_resolved": "The host name is not known to DNS.",
+        "connection_refused": "Nothing listens there: the connection was refused.",
+        "connection_failed": "No connection could be made.",
+        "response_invalid": "The answer was not HTTP that we understand.",
+        "internal": "It could not be sent. This is our fault, not your server's.",
+    }
+)
+
+
+def result_of(attempt: Attempt) -> str:
+    """Say in a few words how a try ended: `200 OK`, `timeout`."""
+    if attempt.status_code is None:
+        return attempt.error.replace("_", " ")
+    return status_in_words(attempt.status_code)
+
+
+def status_in_words(code: int) -> str:
+    """Return a status code with its name, if it has one."""
+    try:
+        return f"{code} {HTTPStatus(code).phrase}"
+    except ValueError:
+        return str(code)
+
+
+def trouble_of(attempt: Attempt) -> str:
+    """Say in a sentence why a try failed; empty if it did not."""
+    code = attempt.status_code
+    if code is None:
+        return _ERRORS.get(attempt.error, "There was no answer.")
+    if code == HTTPStatus.GONE:
+        return "410 asks us never to call again, so the endpoint was disabled."
+    if 300 <= code < 400:
+        return "Redirects are not followed: name the URL it leads to."
+    if code >= 400 or code < 200:
+        return "Only a status from 200 to 299 counts as received."
+    return ""
+
+
+def health_of(endpoint: Endpoint) -> Badge:
+    """Say how an endpoint does."""
+    if endpoint.disabled_at is not None:
+        return Badge("Disabled", "bad")
+    if endpoint.consecutive_failures >= PROBATION_AFTER:
+        return Badge("On probation", "warn")
+    if endpoint.consecutive_failures:
+        return Badge("Failing", "warn")
+    return Badge("Healthy", "ok")

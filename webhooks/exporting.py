@@ -1,0 +1,29 @@
+"""What a merchant's export tells of its webhooks. Their bodies say again what the checkouts say."""
+
+from collections.abc import Iterator
+
+from accounts.models import Merchant
+from gateway.core.exports import ExportTable, table_of
+from webhooks.models import Delivery, Endpoint
+
+
+def tables(merchant: Merchant) -> Iterator[ExportTable]:
+    """Return this app's files."""
+    yield table_of(
+        "webhook_endpoints",
+        Endpoint.objects.filter(merchant=merchant),
+        ("mode", "url", "created_at", "disabled_at", "disabled_reason"),
+    )
+    yield table_of(
+        "webhook_deliveries",
+        Delivery.objects.filter(merchant=merchant),
+        (
+            "public_id",
+            "mode",
+            "event_type",
+            "status",
+            "tries",
+            "created_at",
+            "finished_at",
+        ),
+    )
