@@ -22,7 +22,7 @@ def ready(_request: HttpRequest) -> HttpResponse:
     database = _database_answers()
     body = {
         "database": database,
-        "valkey": valkey.attempt(lambda client: client.ping()) is True,
+        "valkey": valkey_answers(),
     }
     return JsonResponse(body, status=200 if database else 503)
 
@@ -36,6 +36,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     ):
         raise Http404
     return HttpResponse(measure(now=timezone.now()), content_type=CONTENT_TYPE_LATEST)
+
+
+def valkey_answers() -> bool:
+    """Whether the store of counters and bells is there."""
+    return valkey.attempt(lambda client: client.ping()) is True
 
 
 def _database_answers() -> bool:

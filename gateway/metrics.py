@@ -13,7 +13,12 @@ _AGES = """
     UNION ALL
     SELECT 'florin_delivery_queue_seconds', min(next_attempt_at) FROM webhooks_delivery
     WHERE status = 'pending' AND next_attempt_at <= %(now)s::timestamptz
+    UNION ALL
+    SELECT 'florin_mail_queue_seconds', min(due_at) FROM mails_outgoingmail WHERE due_at <= %(now)s::timestamptz
 """
+_MAILS_GIVEN_UP = (
+    "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
+)
 _CHAINS = "SELECT chain, head, height, head_at FROM wallets_chaincursor"
 _EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
 _DIFFERENCES = """
@@ -28,11 +33,11 @@ _RECONCILED = "SELECT chain, reconciled_at, disagreeing_since IS NOT NULL FROM w
 def measure(*, now: datetime) -> bytes:
     """Return the metrics as text: ages in seconds, lags in blocks and seconds."""
     registry = CollectorRegistry()
+    for name, oldest in oldest_waiting(now=now).items():
+        age = Gauge(name, "Age of the oldest row that waits.", registry=registry)
+        age.set((now - oldest).total_seconds() if oldest else 0)
+    _measure_mail(registry, mails_given_up())
     with connection.cursor() as cursor:
-        cursor.execute(_AGES, {"now": now})
-        for name, oldest in cursor:
-            age = Gauge(name, "Age of the oldest row that waits.", registry=registry)
-            age.set((now - oldest).total_seconds() if oldest else 0)
         cursor.execute(_CHAINS)
         _measure_chains(registry, cursor.fetchall(), now)
         cursor.execute(_EFFORT)
@@ -43,6 +48,28 @@ def measure(*, now: datetime) -> bytes:
         cursor.execute(_RECONCILED)
         _measure_agreement(registry, cursor.fetchall(), now)
     return generate_latest(registry) + generate_latest(REGISTRY)
+
+
+def oldest_waiting(*, now: datetime) -> dict[str, datetime | None]:
+    """Return since when the oldest row of each queue is due, by the name of its metric."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES, {"now": now})
+        return dict(cursor.fetchall())
+
+
+def mails_given_up() -> int:
+    """Return how many mails of the last 30 days no server took."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MAILS_GIVEN_UP)
+        return int(cursor.fetchone()[0])
+
+
+def _measure_mail(registry: CollectorRegistry, given_up: int) -> None:
+    Gauge(
+        "florin_mails_given_up",
+        "Mails of the last 30 days that no server took.",
+        registry=registry,
+    ).set(given_up)
 
 
 def _measure_effort(

@@ -1,13 +1,15 @@
 """All settings, each read from the environment once. docs/guide/configuration.md lists them for operators."""
 
-from datetime import timedelta
 from pathlib import Path
 
+import django
 import environ
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
+from gateway.logins import *  # noqa: F403
+from gateway.timetable import TIMETABLE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -41,41 +43,62 @@ TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", default=[])
 
 INSTALLED_APPS = [
     "gateway",
+    "mails",
     "accounts",
     "wallets",
     "webhooks",
     "checkouts",
     "links",
+    "waitlist",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "allauth",
+    "accounts.apps.LoginConfig",
+    "allauth.mfa",
+    "allauth.usersessions",
     "django.contrib.staticfiles",
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.postgres",
     "rest_framework",
     "drf_spectacular",
     "csp",
 ]
 
-# Few, because each costs every request; sessions and CSRF come with the dashboard.
+# Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
 MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
     "gateway.core.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gateway.core.middleware.PagePolicyMiddleware",
+    "gateway.core.languages.LanguageMiddleware",
+    "gateway.core.signedin.SignedInPagesMiddleware",
 ]
 
 ROOT_URLCONF = "gateway.urls"
 WSGI_APPLICATION = "gateway.wsgi.application"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
+FILE_UPLOAD_HANDLERS = ["gateway.core.uploads.CappedUploadHandler"]
 
+# Named, for looking into every app would also find the templates of those whose pages we write ourselves.
+ADMIN_TEMPLATES = Path(django.__file__).parent / "contrib/admin/templates"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "templates", ADMIN_TEMPLATES],
         "APP_DIRS": False,
         "OPTIONS": {
-            "context_processors": ["django.template.context_processors.request"]
+            "context_processors": [
+                "django.template.context_processors.request",
+                "gateway.core.languages.language_links",
+                # Read by the operator's pages alone, and free elsewhere.
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+            "builtins": ["gateway.core.languagetags"],
         },
     }
 ]
@@ -114,10 +137,42 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+# Whether strangers may make accounts. Closed, people come by invitation, or by `manage.py create_merchant`.
+SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=not PRODUCTION)
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
+
+# A `__Host-` cookie is one that no other host, subdomain or plain connection can set (RFC 6265bis, 4.1.3.2).
+_cookie_prefix = "__Host-" if PRODUCTION else ""
+SESSION_COOKIE_NAME = f"{_cookie_prefix}florin-session"
+SESSION_COOKIE_SECURE = PRODUCTION
+# Seconds a login lasts in all, and without a request.
+SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", default=14 * 86_400)
+SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=86_400)
+CSRF_COOKIE_NAME = f"{_cookie_prefix}florin-csrf"
+CSRF_COOKIE_SECURE = PRODUCTION
 
 USE_TZ = True
 TIME_ZONE = "UTC"
+
+# What buyers' pages speak; each by the name its readers call it. docs/guide/languages.md says how one is added.
+USE_I18N = True
 LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("es", "Español"),
+    ("pt", "Português"),
+    ("fr", "Français"),
+    ("de", "Deutsch"),
+    ("ru", "Русский"),
+    ("tr", "Türkçe"),
+    ("ar", "العربية"),
+    ("zh-hans", "简体中文"),
+    ("hi", "हिन्दी"),
+    ("id", "Bahasa Indonesia"),
+    ("vi", "Tiếng Việt"),
+]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["gateway.formats"]
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -198,11 +253,15 @@ SECURE_PROXY_SSL_HEADER = (
 SILENCED_SYSTEM_CHECKS = [
     # frame-ancestors of the policy below does it, and lets one messenger in.
     "security.W002",
-    # No cookies yet, so nothing to forge.
+    # CSRF is checked by SIGNED_IN_MIDDLEWARE, on the only pages that have cookies.
     "security.W003",
     # Whether subdomains and browsers' lists follow is the operator's to say.
     "security.W005",
     "security.W021",
+    # Sessions, logins and messages are there for /operator/, in SIGNED_IN_MIDDLEWARE.
+    "admin.E408",
+    "admin.E409",
+    "admin.E410",
 ]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
@@ -219,7 +278,7 @@ WEBHOOK_SIGNATURE_HEADER = env.str(
 # For development alone: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
 
-# Without a server, mail to owners is written to the output of the process that would send it.
+# Without a server, mail is written to the output of the process that would send it.
 EMAIL_HOST = env.str("EMAIL_HOST", default="")
 _mailer = "smtp" if EMAIL_HOST else "console"
 EMAIL_BACKEND = f"django.core.mail.backends.{_mailer}.EmailBackend"
@@ -229,6 +288,20 @@ EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", default="")
 EMAIL_USE_TLS = env.bool("EMAIL_USE_TLS", default=True)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
+# Who finds the words of a mail when it is sent, by what its key begins with; mails does not know who promises them.
+MAIL_WRITERS = {
+    "receipt": "checkouts.receipts.receipt_words",
+    "subscriber": "links.services.mailing.subscriber_words",
+}
+
+# What each app adds to a merchant's export: functions of the merchant that return files.
+DATA_EXPORTS = [
+    "accounts.exporting.tables",
+    "wallets.exporting.tables",
+    "checkouts.exporting.tables",
+    "links.exporting.tables",
+    "webhooks.exporting.tables",
+]
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.
 CHAIN_NETWORK = env.str("CHAIN_NETWORK", default="mainnet")
@@ -267,28 +340,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_DEFAULT_QUEUE = "florin"
-
-
-def _every(seconds: float, task: str) -> dict[str, object]:
-    # A tick nobody took in time is worthless: the next one does its work.
-    return {
-        "task": task,
-        "schedule": timedelta(seconds=seconds),
-        "options": {"expires": max(seconds, 1)},
-    }
-
-
-CELERY_BEAT_SCHEDULE = {
-    "attribute transfers": _every(2, "checkouts.attribute_transfers"),
-    "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
-    "play test mode": _every(1, "checkouts.play_due_steps"),
-    "release exact amounts": _every(300, "checkouts.release_amounts"),
-    "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),
-    "settle subscriptions": _every(5, "links.settle_subscriptions"),
-    "plan reminders": _every(300, "links.plan_reminders"),
-    "mail subscribers": _every(30, "links.send_due_mails"),
-    "prune attempts": _every(86_400, "webhooks.prune_attempts"),
-}
+CELERY_BEAT_SCHEDULE = TIMETABLE
 
 LOGGING_CONFIG = None
 LOGGING = logging_config(json_lines=PRODUCTION)

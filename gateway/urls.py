@@ -6,19 +6,25 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from gateway import health
 from gateway.core.api import RouteMissing
 from gateway.home import home
+from gateway.operator.registry import site as operator
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
     path("api/v1/", include("links.urls")),
+    path("api/v1/", include("waitlist.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
     path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     # Last, so that every other path of the API gets its envelope and its headers.
     re_path(r"^api/", RouteMissing.as_view()),
     path("", home),
+    path("account/", include("accounts.urls")),
+    path("dashboard/", include("gateway.dashboard_urls")),
+    path("operator/", operator.urls),
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("metrics", health.metrics),
     path("", include("checkouts.page_urls")),
     path("", include("links.page_urls")),
+    path("", include("accounts.brand_urls")),
 ]

@@ -64,6 +64,15 @@ NOT_YET = {
     "chain_unavailable": "no API request asks a node before x402 does",
 }
 
+# Codes that never leave by the API, and who reads them.
+ELSEWHERE = {
+    "amount_not_reserved": "the hosted page's own script",
+    "funds_insufficient": "the hosted page's own script",
+    "transaction_refused": "the hosted page's own script",
+    "logo_invalid": "the branding form and its command",
+    "locked": "the login form",
+}
+
 
 def _pay_twice(seller: ApiClient) -> Answer:
     checkout_id = seller.created()["id"]
@@ -179,6 +188,7 @@ def api_sources() -> list[Path]:
             "accounts",
             "checkouts",
             "links",
+            "waitlist",
             "wallets",
             "webhooks",
         )
@@ -189,7 +199,7 @@ def api_sources() -> list[Path]:
 
 def test_no_code_leaves_the_house_that_the_table_does_not_have() -> None:
     used = {code for path in api_sources() for code in codes_in(path.read_text())}
-    assert used - set(STATUS_OF) == set()
+    assert used - set(STATUS_OF) == set(ELSEWHERE)
     assert used >= set(PROVOKED)
 
 

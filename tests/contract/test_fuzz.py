@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.contract.client import Answer, ApiClient
 from tests.contract.routes import operations, path_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.django_db]
 
 WRITES = [
     (method, route) for method, route in operations() if method in {"POST", "PATCH"}
@@ -51,6 +51,7 @@ LINK_FIELDS = [
     "template",
     "status",
 ]
+WAITLIST_FIELDS = ["email", "company", "country", "monthly_volume"]
 PARAMETERS = [
     "status",
     "limit",
@@ -126,7 +127,9 @@ def test_random_bytes_are_refused_politely(
 @fuzzed(40)
 @given(
     body=st.dictionaries(
-        st.sampled_from([*FIELDS, *LINK_FIELDS, "chain", "token"]) | texts, json_values
+        st.sampled_from([*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, "chain", "token"])
+        | texts,
+        json_values,
     )
 )
 def test_random_objects_are_answered(
@@ -168,6 +171,21 @@ def test_any_value_in_any_field_of_a_link_is_taken_or_named(
         valid["interval"] = "week"
     answer = send("POST", "links", json.dumps(valid | {field: value}).encode())
     if answer.status >= 400 and field != "type":
+        assert answer.error["param"] == field
+
+
+@pytest.mark.parametrize("field", WAITLIST_FIELDS)
+@fuzzed(40)
+@given(value=json_values)
+@example(value="\x00")
+@example(value="\ud800")
+@example(value="\u017f@b.example")
+def test_any_value_in_any_field_of_the_waitlist_is_taken_or_named(
+    send: Send, field: str, value: Any
+) -> None:
+    body = {"email": "ines@halden.example"} | {field: value}
+    answer = send("POST", "waitlist/fiat", json.dumps(body).encode())
+    if answer.status >= 400:
         assert answer.error["param"] == field
 
 

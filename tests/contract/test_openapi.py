@@ -220,6 +220,23 @@ LINKS: dict[Case, Send] = {
 }
 
 
+WAITLIST = "/waitlist/fiat"
+INES = {"email": "ines@halden.example", "company": "Halden", "monthly_volume": "5"}
+
+
+def join_twice(client: ApiClient) -> Answer:
+    client.post(WAITLIST, INES)
+    return client.post(WAITLIST, INES)
+
+
+WAITLISTS: dict[Case, Send] = {
+    ("post", WAITLIST, 201): lambda client: client.post(WAITLIST, INES),
+    ("post", WAITLIST, 200): join_twice,
+    **refusals("POST", WAITLIST, WAITLIST, 10),
+    **body_refusals("POST", WAITLIST, lambda client: WAITLIST),
+}
+
+
 PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", "/checkouts", 201): lambda client: client.create(),
     ("post", "/checkouts", 200): repeat,
@@ -252,6 +269,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("get", "/events", 401): nobody("GET", "/events"),
     ("get", "/events", 429): limited("GET", "/events", 60),
     **LINKS,
+    **WAITLISTS,
 }
 
 

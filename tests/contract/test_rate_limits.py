@@ -67,7 +67,8 @@ def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
     """The negative control: DRF's own throttle counts like this."""
     both_have_read = Barrier(THREADS)
 
-    def racy(client: Any, key: str) -> int:
+    def racy(client: Any, key: str, kept_seconds: int) -> int:
+        del kept_seconds
         used = int(client.get(key) or 0)
         both_have_read.wait()
         client.set(key, used + 1)

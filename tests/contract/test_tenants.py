@@ -76,6 +76,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "link_templates"): (none_of_theirs, None),
     ("GET", "link_templates/<str:template_id>"): (not_found, None),
     ("DELETE", "link_templates/<str:template_id>"): (not_found, None),
+    ("POST", "waitlist/fiat"): (own_new_one, {"email": "ines@halden.example"}),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
@@ -118,6 +119,10 @@ def owned(seller: ApiClient) -> Owned:
         seller.post(path, fields | {"title": "title-of-the-owner", "amount": "25"}).body
         for path in ("/links", "/link_templates")
     )
+    place = seller.post(
+        "/waitlist/fiat",
+        {"email": "ines@halden.example", "company": "company-of-the-owner"},
+    ).body
     ids = {
         "checkout_id": checkout["id"],
         "link_id": link["id"],
@@ -129,6 +134,7 @@ def owned(seller: ApiClient) -> Owned:
         [
             *ids.values(),
             *codes,
+            place["id"],
             transfer.tx_hash,
             transfer.sender,
             "of-the-owner",

@@ -1,4 +1,4 @@
-"""`manage.py create_merchant`: a merchant that can take payments, until the dashboard can do it."""
+"""`manage.py create_merchant`: a merchant that can take payments, and an owner who can log in to its dashboard."""
 
 import getpass
 import sys
@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts import services as accounts
 from accounts.models import Merchant, User
+from accounts.services.people import create_person
 from accounts.states import Mode
 from gateway.core.errors import GatewayError
 from wallets.services import set_receiving_wallet
@@ -43,6 +44,11 @@ class Command(BaseCommand):
             action="store_true",
             help="let the buyer of an expired checkout make a fresh one at the same price",
         )
+        parser.add_argument(
+            "--mail-receipts",
+            action="store_true",
+            help="mail buyers who left an address a receipt",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create everything, or nothing."""
@@ -61,10 +67,13 @@ class Command(BaseCommand):
             raise CommandError(
                 f"There is somebody with the address {options['owner']}."
             )
-        owner = User.objects.create_user(options["owner"], password)
+        owner = create_person(options["owner"], password)
         merchant = accounts.create_merchant(name=options["name"], owner=owner, now=now)
         accounts.let_buyers_retry(
             merchant, allowed=options["buyers_may_retry"], now=now, actor=owner
+        )
+        accounts.mail_receipts(
+            merchant, allowed=options["mail_receipts"], now=now, actor=owner
         )
         for wallet in options["wallet"]:
             chain, _, address = wallet.partition("=")

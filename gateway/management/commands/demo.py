@@ -159,6 +159,7 @@ def sheet(demo: DemoSettings, var: Path) -> str:
         "",
         f"  Shop       {demo.shop_url}",
         f"  API        {demo.base_url}/api/v1",
+        f"  Dashboard  {demo.base_url}/dashboard/",
         f"  Login      {known.owner_email}  {known.owner_password}",
         f"  Live key   {known.live_key}",
         f"  Test key   {known.test_key}",

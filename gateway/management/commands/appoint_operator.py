@@ -1,0 +1,36 @@
+"""`manage.py appoint_operator`: who may open the operator's pages."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services.people import set_operator
+
+
+class Command(BaseCommand):
+    """Opens /operator/ to a person, or closes it. No page does that: whoever could is on the machine."""
+
+    help = "Let somebody who has a login see the operator's pages, or no longer."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take whom, and whether to dismiss them."""
+        parser.add_argument("email")
+        parser.add_argument("--dismiss", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Appoint or dismiss, audited."""
+        email, is_operator = options["email"], not options["dismiss"]
+        try:
+            changed = set_operator(
+                email,
+                is_operator=is_operator,
+                now=timezone.now(),
+                actor_label="manage.py appoint_operator",
+            )
+        except User.DoesNotExist as error:
+            raise CommandError(f"Nobody has the login {email}.") from error
+        rank = "an operator" if is_operator else "no operator"
+        self.stdout.write(f"{email} {'is' if changed else 'was already'} {rank}.")

@@ -1,0 +1,74 @@
+"""How the installation is, on one page: the metrics' figures, the chains' report, and endpoints that do not answer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from checkouts.models import InboxItem
+from checkouts.states import InboxStatus
+from gateway.health import valkey_answers
+from gateway.metrics import mails_given_up, oldest_waiting
+from mails.models import OutgoingMail
+from wallets.chainreport import report_chains
+from wallets.models import Transfer
+from wallets.networks import watched_chains
+from webhooks.health import PROBATION_AFTER
+from webhooks.models import Delivery, Endpoint
+from webhooks.states import DeliveryStatus
+
+_MOST_ENDPOINTS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Rows that wait, and since when the oldest should have been dealt with; None where nothing is late."""
+
+    label: str
+    waiting: int
+    oldest: datetime | None
+
+
+def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Render the page; `context` is what every page of the site needs. Every node is asked, within seconds."""
+    now = timezone.now()
+    shown = {
+        "title": "Installation health",
+        "queues": _queues(now),
+        "given_up": mails_given_up(),
+        "inbox": InboxItem.objects.filter(status=InboxStatus.OPEN).count(),
+        "has_valkey": valkey_answers(),
+        "chains": report_chains(watched_chains(), now=now),
+        "endpoints": _failing_endpoints(),
+    }
+    return render(request, "operator/health.html", context | shown)
+
+
+def _queues(now: datetime) -> list[Queue]:
+    oldest = oldest_waiting(now=now)
+    transfers = Transfer.objects.filter(queued_at__isnull=False)
+    deliveries = Delivery.objects.filter(status=DeliveryStatus.PENDING)
+    mails = OutgoingMail.objects.filter(due_at__isnull=False)
+    return [
+        Queue(label, rows.count(), oldest[f"florin_{name}_queue_seconds"])
+        for label, rows, name in (
+            ("Transfers not decided yet", transfers, "transfer"),
+            ("Deliveries to send", deliveries, "delivery"),
+            ("Mails to send", mails, "mail"),
+        )
+    ]
+
+
+def _failing_endpoints() -> QuerySet[Endpoint]:
+    troubled = Q(disabled_at__isnull=False) | Q(
+        consecutive_failures__gte=PROBATION_AFTER
+    )
+    worst = Endpoint.objects.filter(troubled).order_by("-consecutive_failures", "pk")
+    keys = list(worst.values_list("pk", flat=True)[:_MOST_ENDPOINTS])
+    failed = Count("deliveries", filter=Q(deliveries__status=DeliveryStatus.FAILED))
+    rows = Endpoint.objects.filter(pk__in=keys).select_related("merchant")
+    return rows.annotate(failed=failed).order_by("-consecutive_failures", "pk")

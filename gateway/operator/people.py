@@ -1,0 +1,53 @@
+"""People: the operator ends somebody's access, and gives it back."""
+
+from django.contrib import messages
+from django.contrib.admin import action
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services.people import set_active
+from gateway.core.clientaddr import address_or_none
+from gateway.operator.access import operator_of
+from gateway.operator.reading import ReadOnlyAdmin
+
+
+class UserAdmin(ReadOnlyAdmin):
+    """Everybody who can log in. Roles belong to teams, and are theirs to give."""
+
+    list_display = ["email", "name", "is_active", "is_staff", "created_at"]
+    list_filter = ["is_active", "is_staff"]
+    search_fields = ["email", "name", "public_id"]
+    ordering = ["-pk"]
+    # Never all columns: one of them is the password's hash.
+    fields = ["public_id", "email", "name", "is_active", "is_staff", "created_at"]
+    actions = ["deactivate", "reactivate"]
+
+    @action(description="Deactivate: end every login, and let nobody in again")
+    def deactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
+        """End the access of these people, oneself excepted."""
+        self._switch(
+            request, people.exclude(pk=operator_of(request).pk), is_active=False
+        )
+
+    @action(description="Let in again")
+    def reactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
+        """Give these people their access back."""
+        self._switch(request, people, is_active=True)
+
+    def _switch(
+        self, request: HttpRequest, people: QuerySet[User], *, is_active: bool
+    ) -> None:
+        address, now = address_or_none(request), timezone.now()
+        changed = sum(
+            set_active(
+                person.pk,
+                is_active=is_active,
+                actor=operator_of(request),
+                address=address,
+                now=now,
+            )
+            for person in people
+        )
+        messages.success(request, f"Changed: {changed}.")

@@ -1,0 +1,22 @@
+"""Which tables the operator sees. None holds money: what was paid is changed by nobody's hand."""
+
+from typing import Final
+
+from accounts.models import AuditEntry, Merchant, User
+from gateway.operator.merchants import MerchantAdmin
+from gateway.operator.people import UserAdmin
+from gateway.operator.records import (
+    AuditEntryAdmin,
+    FiatInterestAdmin,
+    SourceDifferenceAdmin,
+)
+from gateway.operator.site import OperatorSite
+from waitlist.models import FiatInterest
+from wallets.models import SourceDifference
+
+site: Final = OperatorSite()
+site.register(Merchant, MerchantAdmin)
+site.register(User, UserAdmin)
+site.register(FiatInterest, FiatInterestAdmin)
+site.register(SourceDifference, SourceDifferenceAdmin)
+site.register(AuditEntry, AuditEntryAdmin)

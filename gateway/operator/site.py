@@ -1,0 +1,58 @@
+"""Django's admin with our own door: nobody logs in here, and nothing is shown before `access.refuse` has nothing to say."""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, URLResolver, path, reverse
+
+from gateway.operator.access import is_operator, refuse
+from gateway.operator.health_page import health_page
+
+View = Callable[..., HttpResponseBase]
+
+
+class OperatorSite(AdminSite):
+    """The operator's pages, under /operator/."""
+
+    site_title = "Florin"
+    site_header = "Florin: the operator's pages"
+    index_title = "This installation"
+    site_url = "/dashboard/"
+    enable_nav_sidebar = False
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Say whether templates show what only operators see."""
+        return is_operator(request)
+
+    def admin_view(self, view: View, cacheable: bool = False) -> Any:
+        """Let a view answer only who may come in. CSRF and caching are the business of the middleware."""
+
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            return refuse(request) or view(request, *args, **kwargs)
+
+        return update_wrapper(guarded, view)
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """Return the routes, the health page among them."""
+        health = path("health/", self.admin_view(self.health), name="health")
+        return [health, *super().get_urls()]
+
+    def health(self, request: HttpRequest) -> HttpResponse:
+        """Show how the installation is."""
+        return health_page(request, self.each_context(request))
+
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Lead to the only login there is."""
+        return HttpResponseRedirect(reverse("admin:index"))
+
+    def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Lead to the only logout there is."""
+        return HttpResponseRedirect(reverse("account_logout"))
+
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Lead to where people change their password."""
+        return HttpResponseRedirect(reverse("account_change_password"))

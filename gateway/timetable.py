@@ -1,0 +1,31 @@
+"""When each sweep runs. A sweep that comes late, or twice, does no harm."""
+
+from datetime import timedelta
+from typing import Final
+
+
+def _every(seconds: float, task: str) -> dict[str, object]:
+    # A tick nobody took in time is worthless: the next one does its work.
+    return {
+        "task": task,
+        "schedule": timedelta(seconds=seconds),
+        "options": {"expires": max(seconds, 1)},
+    }
+
+
+TIMETABLE: Final = {
+    "forget old logins": _every(3_600, "accounts.forget_old_logins"),
+    "attribute transfers": _every(2, "checkouts.attribute_transfers"),
+    "expire checkouts": _every(2, "checkouts.expire_due_checkouts"),
+    "play test mode": _every(1, "checkouts.play_due_steps"),
+    "apply inbox decisions": _every(2, "checkouts.apply_decisions"),
+    "release exact amounts": _every(300, "checkouts.release_amounts"),
+    "check daily totals": _every(86_400, "checkouts.check_totals"),
+    "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),
+    "settle subscriptions": _every(5, "links.settle_subscriptions"),
+    "plan reminders": _every(300, "links.plan_reminders"),
+    "send mails": _every(10, "mails.send_due_mails"),
+    "prune mails": _every(86_400, "mails.prune_mails"),
+    "apply wallet changes": _every(60, "wallets.apply_wallet_changes"),
+    "prune attempts": _every(86_400, "webhooks.prune_attempts"),
+}

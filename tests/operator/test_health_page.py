@@ -1,0 +1,60 @@
+"""One page tells how the installation is."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from mails.models import OutgoingMail
+from tests.factories import LOCAL_NODES, NOON, make_merchant
+from webhooks.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client) -> str:
+    answer = client.get("/operator/health/")
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_a_quiet_installation_has_nothing_waiting(
+    client: Client, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {}
+    page = page_of(client)
+    for said in ("No chain has a node.", "Every endpoint answers.", "answers"):
+        assert said in page
+
+
+def test_what_waits_and_what_was_given_up_is_counted(client: Client) -> None:
+    for number in range(3):
+        due_at = NOON if number else None
+        OutgoingMail.objects.create(
+            key=f"m:{number}", recipient="a@b.example", due_at=due_at
+        )
+    context = client.get("/operator/health/").context
+    mails = context["queues"][-1]
+    assert (mails.label, mails.waiting, mails.oldest) == ("Mails to send", 2, NOON)
+    assert context["given_up"] == 1
+
+
+def test_a_node_that_does_not_answer_is_named(client: Client, settings: Any) -> None:
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    page = page_of(client)
+    assert "base (local)" in page
+    assert "down" in page
+
+
+def test_endpoints_that_fail_are_shown_the_worst_first(client: Client) -> None:
+    merchant = make_merchant("Halden Roasters")
+    for failures in (0, 5, 9):
+        Endpoint.objects.create(
+            merchant=merchant,
+            mode="live",
+            url=f"https://{failures}.halden.example/",
+            consecutive_failures=failures,
+        )
+    endpoints = client.get("/operator/health/").context["endpoints"]
+    assert [row.consecutive_failures for row in endpoints] == [9, 5]
