@@ -2,11 +2,15 @@
 
 import secrets
 from datetime import datetime
+from urllib.parse import urljoin
 
 from accounts import services as accounts
 from accounts.keys import digest_of
-from accounts.models import ApiKey, Membership, Merchant, User
+from accounts.models import ApiKey, Branding, Membership, Merchant, User
+from accounts.services.branding import change_branding
+from accounts.services.people import create_person
 from accounts.states import Mode, Role
+from demo.logo import GREEN, shop_logo
 from demo.settings_file import Credentials
 from wallets.services import set_receiving_wallet
 from webhooks.services.endpoints import set_default_url
@@ -38,6 +42,8 @@ def seed_demo(
     owner, password = _owner(kept)
     merchant = _merchant(owner, now)
     accounts.let_buyers_retry(merchant, allowed=True, now=now)
+    accounts.mail_receipts(merchant, allowed=True, now=now)
+    _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
     return Credentials(
@@ -55,7 +61,7 @@ def _owner(kept: Credentials | None) -> tuple[User, str]:
         return user, kept.owner_password
     password = secrets.token_urlsafe(12)
     if user is None:
-        return User.objects.create_user(OWNER_EMAIL, password, name="Demo"), password
+        return create_person(OWNER_EMAIL, password, name="Demo"), password
     user.set_password(password)
     user.save(update_fields=["password"])
     return user, password
@@ -67,6 +73,23 @@ def _merchant(owner: User, now: datetime) -> Merchant:
     if membership:
         return membership.merchant
     return accounts.create_merchant(name=MERCHANT_NAME, owner=owner, now=now)
+
+
+def _brand(merchant: Merchant, shop_url: str, now: datetime) -> None:
+    """Dress its pages once; whoever changes them while trying Florin keeps the change."""
+    if Branding.objects.filter(merchant=merchant).exists():
+        return
+    change_branding(
+        merchant,
+        changes={
+            "logo": shop_logo(),
+            "accent": GREEN,
+            "support_url": f"{shop_url}#help",
+            "terms_url": f"{shop_url}#terms",
+            "return_label": "Back to the Corner Shop",
+        },
+        now=now,
+    )
 
 
 def _key(merchant: Merchant, mode: Mode, kept: str, now: datetime) -> str:

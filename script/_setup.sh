@@ -12,6 +12,12 @@ die() {
 
 python=.venv/bin/python
 
+# Florin is many processes. Where the environment forbids to keep compiled modules, each would compile all of them again.
+if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
+    unset PYTHONDONTWRITEBYTECODE
+    export PYTHONPYCACHEPREFIX="$PWD/var/bytecode"
+fi
+
 # Prints the first Python that is new enough. The oldest first: it has prebuilt wheels of everything, and the newest may not.
 find_python() {
     for candidate in "${PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3 python; do

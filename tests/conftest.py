@@ -1,14 +1,18 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, their order, and which of them are measured."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
 
 from accounts.authentication import key_cache
+from tests.measuring import unmeasured
 from wallets import selectors
 
 pytest_plugins = ["tests.nodes.fixtures"]
+
+UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
+"""The marks of tests that coverage leaves out."""
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +23,35 @@ def forget_what_was_remembered() -> Iterator[None]:
     yield
     key_cache.clear()
     selectors.forget()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the long tests first, so that no worker is alone with them in the end; the rest keeps its random order.
+
+    Tests that share a browser or an installation follow each other, both being slow to start.
+    """
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
+    marks = {mark.name for mark in item.iter_markers()}
+    has_accounts = "accounts" in getattr(item, "fixturenames", ())
+    return (
+        "xdist_group" not in marks,
+        "browser" not in marks,
+        "slow" not in marks,
+        "faults" in marks and has_accounts,
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure what computes little: measuring doubles a process's time, and the others reach the lines without it."""
+    if not UNMEASURED.isdisjoint(mark.name for mark in item.iter_markers()):
+        with unmeasured():
+            return (yield)
+    return (yield)
 
 
 def pytest_configure() -> None:

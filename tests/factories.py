@@ -14,6 +14,7 @@ from accounts import services as accounts_services
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount
+from checkouts.services.counts import DayChange, DayKey, add_to_days, day_of
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from wallets.addresses import address_key
@@ -124,6 +125,8 @@ def _count(checkout: Checkout) -> None:
         merchant=checkout.merchant, mode=checkout.mode, status=checkout.status, slot=0
     )
     CheckoutCount.objects.filter(pk=slot.pk).update(value=F("value") + 1)
+    today = DayKey(checkout.merchant_id, checkout.mode, day_of(checkout.created_at))
+    add_to_days({today: DayChange(made=checkout.pk)})
 
 
 def make_transfer(

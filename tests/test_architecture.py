@@ -23,6 +23,13 @@ INLINE_CODE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+# Mail programs know no style sheets, so mails carry their style with them. But opening one tells nobody.
+MAIL_TEMPLATES = ROOT / "templates" / "emails"
+LOADED_BY_MAIL = re.compile(
+    r"<(?:img|link|script|style|iframe|object|video|audio|form)\b | \ssrc\s*= | \son[a-z]+\s*= | url\( | @import | javascript:",
+    re.VERBOSE | re.IGNORECASE,
+)
+
 PURE_CHAINS_PROBE = """
 import importlib, pkgutil, sys
 import wallets.chains
@@ -46,6 +53,19 @@ def relative_imports(source: str) -> Iterator[int]:
     """Line numbers of `from . import x` in any form."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno
+
+
+def mail_imports(source: str) -> Iterator[int]:
+    """Line numbers of imports of what can send mail."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{name.name}" for name in node.names]
+        elif isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        else:
+            continue
+        if any(re.match(r"django\.core\.mail\b|smtplib\b", name) for name in names):
             yield node.lineno
 
 
@@ -121,7 +141,49 @@ def test_templates_carry_no_inline_code() -> None:
     found = [
         f"{relative(path)}: {match.group().strip()}"
         for path in repository_files(".html")
+        if MAIL_TEMPLATES not in path.parents
         for match in INLINE_CODE.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+def test_templates_of_mails_load_nothing_and_run_nothing() -> None:
+    templates = [p for p in repository_files(".html") if MAIL_TEMPLATES in p.parents]
+    found = [
+        f"{relative(path)}: {match.group().strip()}"
+        for path in templates
+        for match in LOADED_BY_MAIL.finditer(path.read_text())
+    ]
+    assert templates
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<img src="https://shop.test/pixel.gif">',
+        "<p style=\"background: url('x')\">",
+        '<link rel="stylesheet" href="x">',
+        "<script>track()</script>",
+        '<a onclick="track()">',
+    ],
+)
+def test_the_mail_rule_sees_what_is_loaded(markup: str) -> None:
+    assert LOADED_BY_MAIL.search(markup)
+    assert not LOADED_BY_MAIL.search('<p style="margin: 0"><a href="{{ url }}">')
+
+
+def test_all_mail_goes_through_the_outbox() -> None:
+    assert list(mail_imports("from django.core import mail")) == [1]
+    assert list(mail_imports("import smtplib\nfrom django.core.mail import x")) == [
+        1,
+        2,
+    ]
+    found = [
+        f"{relative(path)}:{line}"
+        for path in python_sources()
+        if path.relative_to(ROOT).parts[0] not in {"mails", "tests"}
+        for line in mail_imports(path.read_text())
     ]
     assert found == []
 

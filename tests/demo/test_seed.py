@@ -7,8 +7,9 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from accounts.keys import digest_of
-from accounts.models import ApiKey, Membership, Merchant, User
+from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.services import revoke_api_key
+from accounts.services.branding import change_branding
 from accounts.states import Mode, Role
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
@@ -82,3 +83,15 @@ def test_a_demo_on_another_port_moves_the_webhooks() -> None:
     seed(made, elsewhere)
     defaults = Endpoint.objects.filter(is_default=True).values_list("url", flat=True)
     assert set(defaults) == {elsewhere}
+
+
+def test_the_shops_pages_are_branded_once_and_stay_as_somebody_changed_them() -> None:
+    made = seed()
+    merchant = Merchant.objects.get()
+    branding = merchant.branding
+    assert branding.logo_digest
+    assert branding.accent == "#0b6e4f"
+    assert branding.support_url == "http://127.0.0.1:8001/#help"
+    change_branding(merchant, changes={"accent": "#112233"}, now=NOON)
+    seed(made)
+    assert Branding.objects.get().accent == "#112233"

@@ -383,6 +383,7 @@ class MoneyMachine(RuleBasedStateMachine):
         rules.every_event_is_on_its_way()
         rules.events_are_numbered_without_gaps()
         rules.counts_are_those_of_the_rows()
+        rules.days_are_those_of_the_rows()
 
 
 def _after(moment: datetime | None, limit: datetime) -> bool:

@@ -235,6 +235,23 @@ def _expected(needed: int, seen: int, final: int) -> set[str]:
     return {"pending", "underpaid"} if final else {"pending"}
 
 
+def days_are_those_of_the_rows() -> None:
+    """What each day brought, to the cent."""
+    none(
+        "SELECT * FROM (SELECT merchant_id, mode, day, sum(created) AS created, sum(completed) AS completed,"
+        "   sum(expired) AS expired, sum(volume) AS volume FROM checkouts_dailytotal GROUP BY 1, 2, 3) k"
+        " FULL JOIN (SELECT merchant_id, mode, day, sum(c) AS c, sum(p) AS p, sum(e) AS e, sum(v) AS v FROM ("
+        "   SELECT merchant_id, mode, date(created_at AT TIME ZONE 'UTC') AS day, 1 AS c, 0 AS p, 0 AS e, 0 AS v"
+        "    FROM checkouts_checkout"
+        "   UNION ALL SELECT merchant_id, mode, date(paid_at AT TIME ZONE 'UTC'), 0, 1, 0, amount"
+        "    FROM checkouts_checkout WHERE status = 'completed'"
+        "   UNION ALL SELECT merchant_id, mode, date(expires_at AT TIME ZONE 'UTC'), 0, 0, 1, 0"
+        "    FROM checkouts_checkout WHERE status = 'expired') facts GROUP BY 1, 2, 3) r"
+        " USING (merchant_id, mode, day)"
+        " WHERE (created, completed, expired, volume) IS DISTINCT FROM (c, p, e, v)"
+    )
+
+
 def counts_are_those_of_the_rows() -> None:
     """The counts behind `total`."""
     none(

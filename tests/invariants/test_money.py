@@ -15,7 +15,7 @@ from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
 from webhooks.services import events
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
 
 EXPLORE = settings(
     max_examples=60,
@@ -127,7 +127,12 @@ def _deliver_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Moves leave the counts as they were."""
-    monkeypatch.setattr(moves, "_count", lambda _: None)
+    monkeypatch.setattr(moves, "count", lambda _: None)
+
+
+def _forget_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moves leave what their day brought as it was."""
+    monkeypatch.setattr(moves, "add_to_days", lambda _: None)
 
 
 def _expire_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +162,7 @@ def _count_late_money(monkeypatch: pytest.MonkeyPatch) -> None:
         _tell_twice,
         _deliver_nothing,
         _count_nothing,
+        _forget_the_day,
         _expire_without_waiting,
         _count_late_money,
     ],

@@ -116,7 +116,7 @@ def test_opening_a_stream_counts_as_one_request_for_the_status(
     now = time.time()
     # In this minute and the next, for one may begin while we ask.
     for moment in (now, now + 60):
-        for _ in range(STATUS.per_minute - 1):
+        for _ in range(STATUS.most - 1):
             ratelimit.hit(STATUS, f"{code}:{address}", now=moment)
     with server.read(code, X_Forwarded_For=address) as reader:
         assert reader.status == 200
