@@ -278,7 +278,7 @@ class AuditSeal(models.Model):
 
     A trigger writes it when the entry's transaction commits, so that acts of one merchant need not wait for each other;
     another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields, see
-    `accounts.services.audit`.
+    `accounts.auditchain`.
     """
 
     entry = models.OneToOneField(

@@ -301,6 +301,7 @@ DATA_EXPORTS = [
     "checkouts.exporting.tables",
     "links.exporting.tables",
     "webhooks.exporting.tables",
+    "waitlist.exporting.tables",
 ]
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.

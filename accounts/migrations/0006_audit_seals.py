@@ -1,6 +1,6 @@
 """Seals audit entries as their transactions commit, and those that were there before; seals are never changed.
 
-The text under the digest is the one that `accounts.services.audit` selects again when it verifies.
+The text under the digest is the one that `accounts.auditchain` selects again when it verifies.
 """
 
 from django.db import migrations

@@ -1,6 +1,7 @@
 """The inbox as a file for spreadsheets."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from django.http.response import HttpResponseBase
 
@@ -13,6 +14,7 @@ from checkouts.dashboard.inbox_words import DECIDED
 from checkouts.models import InboxItem
 from checkouts.states import InboxAct
 from gateway.core.csvfiles import csv_response
+from gateway.core.keyset import chunks_by_key
 from gateway.core.times import iso
 
 _HEADER = (
@@ -35,16 +37,15 @@ _HEADER = (
     "credited_checkout",
     "refund_transaction",
 )
-_READ_AT_ONCE = 500
 
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send a tab of the inbox as a CSV file."""
     seat, tab = request.seat, read_tab(request)
-    items = items_in(seat, tab, read_reason(request)).order_by("-pk")
+    chunks = chunks_by_key(items_in(seat, tab, read_reason(request)))
     name = f"inbox-{tab}-{seat.merchant.public_id}-{seat.mode}"
-    return csv_response(name, _HEADER, map(_cells, items.iterator(_READ_AT_ONCE)))
+    return csv_response(name, _HEADER, map(_cells, chain.from_iterable(chunks)))
 
 
 def _cells(item: InboxItem) -> list[object]:

@@ -15,7 +15,7 @@ from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.pages import plain_amount
 from checkouts.states import CheckoutStatus
-from gateway.core.keyset import keyset_page
+from gateway.core.keyset import chunks_by_key, keyset_page
 from gateway.core.money import format_token, format_usd
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
@@ -23,7 +23,6 @@ from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
 # Rows read at once for a file: its memory, whatever the file's length.
-CHUNK_ROWS: Final = 1_000
 CSV_HEADER: Final = [
     "id",
     "status",
@@ -207,18 +206,11 @@ def status_counts(seat: Seat) -> dict[str, int]:
 
 
 def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
-    """Walk checkouts, newest first, in chunks by key: any number in the same memory, and no transaction stays open."""
-    before: int | None = None
-    found = found.defer("offers", "metadata", "deposit_nonce")
-    while True:
-        rest = found if before is None else found.filter(pk__lt=before)
-        chunk = list(rest.order_by("-pk")[:CHUNK_ROWS])
+    """Walk checkouts, newest first."""
+    for chunk in chunks_by_key(found.defer("offers", "metadata", "deposit_nonce")):
         paid = _payments([checkout.pk for checkout in chunk])
         for checkout in chunk:
             yield _csv_row(checkout, paid.get(checkout.pk, []))
-        if len(chunk) < CHUNK_ROWS:
-            return
-        before = chunk[-1].pk
 
 
 def _csv_row(checkout: Checkout, payments: Sequence[_Paid]) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """Pages of a list by the key of the row they begin after: as quick on the last page as on the first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlencode
@@ -10,6 +10,7 @@ from django.db.models import Model, QuerySet
 M = TypeVar("M", bound=Model)
 
 PAGE_ROWS: Final = 25
+CHUNK_ROWS: Final = 1_000
 _BIGINT_DIGITS: Final = 18
 _MOVES: Final = {"before", "after"}
 
@@ -52,6 +53,18 @@ def keyset_page(
         newer=_link(query, "after", shown[0].pk) if has_newer else "",
         older=_link(query, "before", shown[-1].pk) if has_older else "",
     )
+
+
+def chunks_by_key(found: QuerySet[M]) -> Iterator[list[M]]:
+    """Walk rows, newest first, some at a time: any number in the same memory, and no transaction stays open.
+
+    A cursor outside a transaction would have the database keep all of them meanwhile.
+    """
+    rest = found.order_by("-pk")
+    chunk = list(rest[:CHUNK_ROWS])
+    while chunk:
+        yield chunk
+        chunk = list(rest.filter(pk__lt=chunk[-1].pk)[:CHUNK_ROWS])
 
 
 def _key(text: str) -> int | None:

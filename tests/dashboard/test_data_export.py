@@ -33,6 +33,7 @@ FILES = {
     "subscriptions",
     "webhook_endpoints",
     "webhook_deliveries",
+    "fiat_waitlist",
 }
 
 

@@ -11,8 +11,8 @@ from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError
+from gateway.core.prettyjson import indented
 from webhooks.dashboard.forms import RangeForm
-from webhooks.dashboard.jsontext import indented
 from webhooks.dashboard.listing import (
     MOST_FOUND,
     Wanted,
