@@ -126,6 +126,10 @@ class Anvil(JsonRpcNode):
         """Give the next block this Unix time, which must be later than the newest block's."""
         self.rpc("evm_setNextBlockTimestamp", seconds)
 
+    def set_clock(self, seconds: int) -> None:
+        """Let the node's clock go on from this Unix time. Going back to a snapshot turns it back to the snapshot's."""
+        self.rpc("evm_setTime", seconds)
+
     def snapshot(self) -> str:
         """Remember the chain as it is now; `revert` takes the answer, once."""
         snapshot: str = self.rpc("evm_snapshot")

@@ -5,6 +5,7 @@ The node of a chain runs for the whole session, with the factory, USDC and USDT 
 its own.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ class NodePool:
         yield node
         try:
             node.roll_back(snapshot)
+            node.set_clock(int(time.time()))
         except (NodeError, OSError):
             self._nodes.pop(chain_id).stop()
 

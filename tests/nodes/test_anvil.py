@@ -1,6 +1,7 @@
 """The local node does what the other tests rely on."""
 
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,18 @@ def test_a_transfer_that_reverts_is_an_error(base_node: Anvil) -> None:
     pauper = base_node.accounts[6]
     with pytest.raises(NodeError, match="reverted"):
         transfer(base_node, pauper, USDC, payer(base_node).address, 1)
+
+
+def test_a_lent_node_tells_the_time_though_going_back_turned_its_clock_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later = int(time.time()) + 5_000
+    pool = NodePool()
+    with pool.lend(8453) as node:
+        node.mine()
+        monkeypatch.setattr("time.time", lambda: later)
+    with pool.lend(8453) as node:
+        node.mine()
+        newest = node.rpc("eth_getBlockByNumber", "latest", False)
+        assert int(newest["timestamp"], 16) >= later
+    pool.stop()
