@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "checkouts",
     "links",
     "waitlist",
+    "reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

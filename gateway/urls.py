@@ -11,6 +11,7 @@ from gateway.operator.registry import site as operator
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
     path("api/v1/", include("links.urls")),
+    path("api/v1/", include("reports.urls")),
     path("api/v1/", include("waitlist.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),

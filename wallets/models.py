@@ -286,7 +286,9 @@ class Transfer(models.Model):
     # What the payer's wallet wrote beside it, at most 64 texts: Solana Pay reference keys, a TON comment. Anybody may
     # write anything there.
     labels = models.JSONField(default=list)
-    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
     mode = models.CharField(max_length=4, choices=Mode)
     block_height = models.BigIntegerField()
     block_hash = models.CharField(max_length=80)
@@ -344,6 +346,11 @@ class Transfer(models.Model):
                 name="transfer_unconfirmed",
             ),
             models.Index(fields=["chain", "block_height"], name="transfer_by_block"),
+            # Reports and the page of payments.
+            models.Index(
+                fields=["merchant", "mode", "-block_time", "-id"],
+                name="transfer_report",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -32,6 +32,7 @@ GROUPS: Final = (
         (
             Entry("dashboard_overview", "Overview", "home"),
             Entry("dashboard_checkouts", "Checkouts", "card"),
+            Entry("dashboard_payments", "Payments", "arrows"),
             Entry(
                 "dashboard_inbox",
                 "Inbox",
@@ -40,7 +41,7 @@ GROUPS: Final = (
             ),
         ),
     ),
-    Group("Money", ()),
+    Group("Money", (Entry("dashboard_reports", "Reports", "chart"),)),
     Group(
         "Build",
         (

@@ -76,10 +76,11 @@ def check(response: Any) -> Answer:
         response.status_code == 200
     )
     is_json = "json" in headers["Content-Type"]
-    body = json.loads(response.content) if response.content and is_json else None
+    raw = response.getvalue()
+    body = json.loads(raw) if raw and is_json else None
     if response.status_code >= 400 and body is not None:
         check_envelope(response.status_code, body, headers)
-    return Answer(response.status_code, body, headers, response.content)
+    return Answer(response.status_code, body, headers, raw)
 
 
 def check_envelope(status: int, body: Any, headers: Mapping[str, str]) -> None:

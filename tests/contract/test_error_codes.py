@@ -58,7 +58,6 @@ TABLE: dict[int, tuple[str, set[str]]] = {
     503: ("api_error", {"chain_unavailable"}),
 }
 NOT_YET = {
-    "address_invalid": "no route takes an address before watched wallets do",
     "role_insufficient": "roles belong to people, and people have no routes yet",
     "duplicate": "nothing but checkouts is created by the API yet",
     "chain_unavailable": "no API request asks a node before x402 does",
@@ -128,6 +127,9 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "url_forbidden": lambda client: client.create(webhook_url="https://10.0.0.1/"),
     "chain_unsupported": lambda client: _choose(client, "bitcoin", "USDC"),
     "token_unsupported": lambda client: _choose(client, "base", "USDT"),
+    "address_invalid": lambda client: client.get(
+        "/reports/transactions", {"wallet": "0x12"}
+    ),
     "status_invalid": _open_link,
     "key_missing": lambda client: ApiClient().get("/checkouts"),
     "key_invalid": lambda client: ApiClient(key="sk_live_nobody").get("/checkouts"),
@@ -188,6 +190,7 @@ def api_sources() -> list[Path]:
             "accounts",
             "checkouts",
             "links",
+            "reports",
             "waitlist",
             "wallets",
             "webhooks",

@@ -64,6 +64,13 @@ PARAMETERS = [
     "type",
     "checkout_id",
     "format",
+    "from",
+    "to",
+    "tag",
+    "chain",
+    "token",
+    "direction",
+    "wallet",
 ]
 KNOWN = {200, 201, 400, 401, 404, 405, 409, 413, 415}
 

@@ -237,6 +237,36 @@ WAITLISTS: dict[Case, Send] = {
 }
 
 
+SUMMARY, TRANSACTIONS = "/reports/summary", "/reports/transactions"
+
+
+def summary_of_a_payment(client: ApiClient) -> Answer:
+    read_paid(client)
+    # The clock stands still, and `to` is exclusive.
+    answer = client.get(SUMMARY, {"to": "2026-11-21"})
+    assert answer.body["by_chain"]
+    return answer
+
+
+def transactions_of_a_payment(client: ApiClient) -> Answer:
+    read_paid(client)
+    answer = client.get(TRANSACTIONS)
+    assert answer.body["data"]
+    return answer
+
+
+REPORTS: dict[Case, Send] = {
+    ("get", SUMMARY, 200): summary_of_a_payment,
+    ("get", SUMMARY, 400): lambda client: client.get(SUMMARY, {"from": "x"}),
+    **refusals("GET", SUMMARY, SUMMARY, 30),
+    ("get", TRANSACTIONS, 200): transactions_of_a_payment,
+    ("get", TRANSACTIONS, 400): lambda client: client.get(
+        TRANSACTIONS, {"direction": "up"}
+    ),
+    **refusals("GET", TRANSACTIONS, TRANSACTIONS, 30),
+}
+
+
 PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", "/checkouts", 201): lambda client: client.create(),
     ("post", "/checkouts", 200): repeat,
@@ -270,6 +300,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("get", "/events", 429): limited("GET", "/events", 60),
     **LINKS,
     **WAITLISTS,
+    **REPORTS,
 }
 
 

@@ -42,6 +42,14 @@ def none_of_theirs(answer: Answer, owned: Owned) -> None:
     assert (answer.body["data"], answer.body["total"]) == ([], 0)
 
 
+def no_money(answer: Answer, owned: Owned) -> None:
+    """Sums without the owner's money."""
+    assert answer.status == 200
+    assert answer.body["inflow"] == answer.body["unconfirmed"] == "0.000000"
+    assert (answer.body["by_chain"], answer.body["by_day"]) == ([], [])
+    assert set(answer.body["counts"].values()) == {0}
+
+
 def own_new_one(answer: Answer, owned: Owned) -> None:
     """The stranger's own, new object, though the owner used the same order reference."""
     assert answer.status in {201, 409}
@@ -77,6 +85,8 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "link_templates/<str:template_id>"): (not_found, None),
     ("DELETE", "link_templates/<str:template_id>"): (not_found, None),
     ("POST", "waitlist/fiat"): (own_new_one, {"email": "ines@halden.example"}),
+    ("GET", "reports/summary"): (no_money, None),
+    ("GET", "reports/transactions"): (none_of_theirs, None),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
@@ -183,6 +193,8 @@ def test_no_filter_opens_anothers_lists(
     of_links = query | ({"status": "active"} if "status" in query else {})
     for path in ("/links", "/link_templates"):
         none_of_theirs(stranger.get(path, of_links), owned)
+    of_reports = {name: query[name] for name in query if name in {"limit", "offset"}}
+    none_of_theirs(stranger.get("/reports/transactions", of_reports), owned)
     none_of_theirs(stranger.get("/events", {"checkout_id": owned.checkout_id}), owned)
 
 

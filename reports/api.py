@@ -1,0 +1,80 @@
+"""The report API."""
+
+from typing import ClassVar
+
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import principal_of_request
+from gateway.core.api import ApiView
+from gateway.core.csvfiles import csv_response
+from gateway.core.pagination import list_body, parse_page
+from gateway.core.ratelimit import Limit
+from reports import schemas
+from reports.forms import parse_format, parse_summary, parse_transactions
+from reports.payloads import (
+    CSV_HEADER,
+    csv_cells,
+    summary_payload,
+    transaction_payload,
+)
+from reports.selectors import report_page, report_rows, report_total
+from reports.summaries import summary_of
+
+READ = Limit("reports", 30)
+
+
+class ReportSummaryItem(ApiView):
+    """`/api/v1/reports/summary`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="getReportSummary",
+        tags=["Reports"],
+        parameters=schemas.SUMMARY_PARAMETERS,
+        responses={200: schemas.ReportSummary, **schemas.errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """Add up what was received: the last thirty days, or at most 366 that `from` and `to` name."""
+        principal = principal_of_request(request)
+        wanted = parse_summary(
+            principal.merchant_id,
+            principal.mode,
+            request.query_params,
+            now=timezone.now(),
+        )
+        return Response(summary_payload(wanted, summary_of(wanted)))
+
+
+class ReportTransactions(ApiView):
+    """`/api/v1/reports/transactions`."""
+
+    limits: ClassVar = {"GET": READ, "HEAD": READ}
+
+    @extend_schema(
+        operation_id="listReportTransactions",
+        tags=["Reports"],
+        parameters=schemas.TRANSACTION_PARAMETERS,
+        responses={
+            (200, "application/json"): schemas.TransactionList,
+            (200, "text/csv"): OpenApiTypes.STR,
+            **schemas.errors(400, 401, 429),
+        },
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """List what was received, newest first, or send all of it as a CSV file, which has no pages."""
+        principal = principal_of_request(request)
+        query = request.query_params
+        wanted = parse_transactions(principal.merchant_id, principal.mode, query)
+        page = parse_page(query)
+        if parse_format(query) == "csv":
+            cells = csv_cells(report_rows(wanted))
+            return csv_response(f"transactions-{principal.mode}", CSV_HEADER, cells)
+        data = [transaction_payload(row) for row in report_page(wanted, page)]
+        total = report_total(wanted) if page.include_total else None
+        return Response(list_body(data, page, total))

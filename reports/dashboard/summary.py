@@ -1,0 +1,141 @@
+"""The page of reports: what came in some days, by network and token and by day, and all of it as a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import Seat, SeatedRequest, seated
+from gateway.core.csvfiles import csv_response
+from gateway.core.money import from_units
+from reports.forms import LONGEST_SPAN
+from reports.inputs import ReportFilter
+from reports.payloads import CSV_HEADER, csv_cells
+from reports.selectors import report_rows
+from reports.summaries import Summary, Sums, summary_of
+from wallets.networks import chain_spec
+
+RANGES: Final = (7, 30, 90)
+_USUAL_DAYS: Final = 30
+_DAY: Final = timedelta(days=1)
+# A summary's longest span, its last day included.
+_MOST_DAYS: Final = LONGEST_SPAN // _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Whole days (UTC), both included. `number` is the range they were asked for as; None for dates."""
+
+    since: date
+    until: date
+    number: int | None
+
+    @property
+    def query(self) -> str:
+        """Return the query string that asks for the same days."""
+        return urlencode({"from": self.since, "to": self.until})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a table: what the sums are of, and the sums in dollars."""
+
+    name: str
+    chain: str
+    received: Decimal
+    unconfirmed: Decimal
+    count: int
+    credited: int
+
+
+@seated(get=Act.SEE)
+def reports(request: SeatedRequest) -> HttpResponse:
+    """Show what the merchant received."""
+    days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
+    summary = summary_of(_filter(request.seat, days))
+    context = {
+        "ranges": RANGES,
+        "days": days,
+        "total": _line("", summary.total),
+        "waiting": summary.total.waiting,
+        "uncredited": summary.total.uncredited,
+        "tokens": _token_lines(summary),
+        "by_day": [(day, _line("", sums)) for day, sums in summary.by_day.items()],
+    }
+    return render(request, "dashboard/reports/summary.html", context)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send every transfer of the days as CSV."""
+    days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
+    cells = csv_cells(report_rows(_filter(request.seat, days)))
+    name = f"transactions-{request.seat.mode}-{days.since}-{days.until}"
+    return csv_response(name, CSV_HEADER, cells)
+
+
+def _parse_days(query: Mapping[str, str], *, today: date) -> Days:
+    since, until = _day(query.get("from", "")), _day(query.get("to", ""))
+    if since is None and until is None:
+        asked = query.get("days", "")
+        number = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
+        return Days(today - (number - 1) * _DAY, today, number)
+    until = until or max(today, since or today)
+    since = since or _earlier(until, _USUAL_DAYS)
+    if since > until:
+        since, until = until, since
+    return Days(max(since, _earlier(until, _MOST_DAYS)), until, None)
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    # The day after it ends the range, and the last one has none.
+    return day if day < date.max else None
+
+
+def _earlier(day: date, days: int) -> date:
+    """Return the first of so many days that end with one."""
+    return day - min((days - 1) * _DAY, day - date.min)
+
+
+def _filter(seat: Seat, days: Days) -> ReportFilter:
+    return ReportFilter(
+        seat.merchant.pk,
+        seat.mode,
+        since=_midnight(days.since),
+        until=_midnight(days.until + _DAY),
+    )
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _token_lines(summary: Summary) -> list[Line]:
+    ranked = sorted(summary.by_token.items(), key=lambda item: -item[1].inflow)
+    return [
+        _line(f"{token} on {chain_spec(chain).title}", sums, chain)
+        for (chain, token), sums in ranked
+    ]
+
+
+def _line(name: str, sums: Sums, chain: str = "") -> Line:
+    return Line(
+        name=name,
+        chain=chain,
+        received=from_units(sums.inflow),
+        unconfirmed=from_units(sums.unconfirmed),
+        count=sums.count,
+        credited=sums.credited,
+    )

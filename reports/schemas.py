@@ -1,0 +1,124 @@
+"""The reports' shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers as s
+
+from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from reports.forms import FORMATS
+from reports.states import Direction
+from wallets.states import TransferState
+
+__all__ = [
+    "SUMMARY_PARAMETERS",
+    "TRANSACTION_PARAMETERS",
+    "ReportSummary",
+    "TransactionList",
+    "errors",
+]
+
+SUMMARY_PARAMETERS = [
+    OpenApiParameter(
+        "from", str, description="ISO 8601, inclusive; by block time. UTC."
+    ),
+    OpenApiParameter(
+        "to", str, description="ISO 8601, exclusive; a date is its midnight."
+    ),
+    OpenApiParameter("chain", str),
+    OpenApiParameter(
+        "tag", str, description="Of a watched wallet; there are none yet."
+    ),
+]
+TRANSACTION_PARAMETERS = [
+    *SUMMARY_PARAMETERS,
+    OpenApiParameter("format", str, enum=list(FORMATS)),
+    OpenApiParameter("token", str),
+    OpenApiParameter("direction", str, enum=list(Direction.values)),
+    OpenApiParameter(
+        "wallet",
+        str,
+        description="An address: what was sent to it, or to deposit addresses that pay it.",
+    ),
+    *PAGE_PARAMETERS,
+]
+
+
+class Flows(s.Serializer[None]):
+    """Sums with six decimals: final ones, and beside them what is not final yet."""
+
+    inflow = s.CharField()
+    outflow = s.CharField(help_text='"0.000000" until wallets are watched.')
+    net = s.CharField()
+    unconfirmed = s.CharField()
+
+
+class ChainFlows(Flows):
+    """The sums of a token on a chain."""
+
+    chain = s.CharField()
+    token = s.CharField()
+    count = s.IntegerField()
+
+
+class DayFlows(Flows):
+    """The sums of a day (UTC)."""
+
+    day = s.DateField()
+    count = s.IntegerField()
+
+
+class TagFlows(Flows):
+    """The sums of the wallets with a tag."""
+
+    tag = s.CharField()
+    count = s.IntegerField()
+
+
+class ReportCounts(s.Serializer[None]):
+    """How many transfers: final ones in and out, not final yet, and of the final ones those that paid a checkout or not."""
+
+    out = s.IntegerField()
+    unconfirmed = s.IntegerField()
+    credited = s.IntegerField()
+    uncredited = s.IntegerField()
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Return the fields, of which one is named by a word of Python's own."""
+        return {"in": s.IntegerField(), **super().get_fields()}
+
+
+class ReportSummary(Flows):
+    """What a merchant received in a range of time: accepted tokens, each as one USD."""
+
+    to = s.DateTimeField()
+    livemode = s.BooleanField()
+    counts = ReportCounts()
+    by_chain = ChainFlows(many=True)
+    by_day = DayFlows(many=True)
+    by_tag = TagFlows(many=True)
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Return the fields, of which one is named by a word of Python's own."""
+        return {"from": s.DateTimeField(), **super().get_fields()}
+
+
+class ReportTransaction(s.Serializer[None]):
+    """A transfer to one of the merchant's addresses, with the checkout that it paid."""
+
+    id = s.CharField()
+    direction = s.ChoiceField(choices=Direction.choices)
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    tx_hash = s.CharField()
+    position = s.IntegerField()
+    sender_address = s.CharField()
+    recipient_address = s.CharField()
+    status = s.ChoiceField(choices=TransferState.choices)
+    block_time = s.DateTimeField()
+    detected_at = s.DateTimeField()
+    confirmed_at = s.DateTimeField(allow_null=True)
+    checkout_id = s.CharField(allow_null=True)
+    order_ref = s.CharField(allow_null=True)
+
+
+TransactionList = paginated("ReportTransactionList", ReportTransaction)

@@ -1,0 +1,99 @@
+"""Transactions as a file: all of them, harmless, and in the same memory however many there are."""
+
+import csv
+import io
+import tracemalloc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.csvfiles import csv_pieces
+from reports import selectors
+from reports.inputs import ReportFilter
+from reports.payloads import CSV_HEADER, csv_cells
+from reports.selectors import report_rows
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_checkout, make_merchant, make_transfer
+from tests.reports.takings import copy, days_later, earn, receive
+
+pytestmark = pytest.mark.django_db
+
+
+def lines_of(shop: ApiClient, **query: Any) -> list[dict[str, str]]:
+    """The lines of the file."""
+    answer = shop.get("/reports/transactions", query | {"format": "csv"})
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer.headers["Content-Disposition"].startswith("attachment;")
+    return list(csv.DictReader(io.StringIO(answer.raw.decode())))
+
+
+def test_the_file_has_the_lines_of_the_list(
+    shop: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that the file is made of several chunks, one of which ends within a block.
+    monkeypatch.setattr(selectors, "CHUNK_ROWS", 2)
+    assert shop.merchant is not None
+    checkout = make_checkout(shop.merchant)
+    for _ in range(4):
+        make_transfer(checkout)
+    earn(shop.merchant, order_ref="HR-1", **days_later(1))
+    earn(client_of(mode=Mode.LIVE).merchant)
+    listed = shop.get("/reports/transactions").body["data"]
+    lines = lines_of(shop)
+    assert len(lines) == 5
+    assert [line["id"] for line in lines] == [row["id"] for row in listed]
+    for line, row in zip(lines, listed, strict=True):
+        assert line == {
+            name: "" if row[name] is None else str(row[name]) for name in CSV_HEADER
+        }
+
+
+def test_it_is_narrowed_as_the_list_is(shop: ApiClient) -> None:
+    earn(shop.merchant)
+    wanted = receive(shop.merchant, chain="polygon")
+    [line] = lines_of(shop, chain="polygon")
+    assert line["id"] == f"trf_{wanted.pk}"
+    assert lines_of(shop, direction="out") == []
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "＝"])
+def test_no_cell_is_a_program(shop: ApiClient, begin: str) -> None:
+    hostile = f"{begin}HYPERLINK(1)"
+    earn(shop.merchant, order_ref=hostile)
+    [line] = lines_of(shop)
+    assert line["order_ref"] == f"'{hostile}"
+    assert line["amount"] == "25.000000"
+
+
+def _send(pieces: Iterable[str]) -> int:
+    return sum(len(piece) for piece in pieces)
+
+
+def _keep(pieces: Iterable[str]) -> int:
+    return len("".join(pieces))
+
+
+def peak_of(merchant: Merchant, consume: Callable[[Iterable[str]], int]) -> int:
+    """The most bytes that were held while a merchant's file was made."""
+    rows = report_rows(ReportFilter(merchant.pk, Mode.LIVE))
+    tracemalloc.start()
+    try:
+        assert consume(csv_pieces(CSV_HEADER, csv_cells(rows))) > 100
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.unmeasured
+def test_ten_times_the_lines_take_no_more_memory() -> None:
+    small, large = make_merchant(), make_merchant()
+    for merchant, times in ((small, 1_999), (large, 19_999)):
+        copy(earn(merchant), times)
+    peak_of(small, _send)  # what is imported or cached once is no part of a file
+    assert peak_of(large, _send) < 1.2 * peak_of(small, _send)
+    # The control: who keeps the file is seen.
+    assert peak_of(large, _keep) > 1.5 * peak_of(small, _keep)

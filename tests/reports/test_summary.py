@@ -1,0 +1,177 @@
+"""`GET /reports/summary`: its sums are those of the transfers, to the last unit."""
+
+import random
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+
+from accounts.states import Mode
+from reports.inputs import ReportFilter
+from reports.selectors import NEWEST_FIRST, older_than, transfers_wanted
+from tests.contract.client import ApiClient, client_of
+from tests.factories import NOON, make_merchant
+from tests.reports.takings import copy, days_later, earn, lose, receive, see
+from wallets.models import Transfer
+from wallets.states import TransferState
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
+
+PATH = "/reports/summary"
+NOTHING = {
+    "inflow": "0.000000",
+    "outflow": "0.000000",
+    "net": "0.000000",
+    "unconfirmed": "0.000000",
+}
+
+
+def summary(shop: ApiClient, **query: Any) -> Any:
+    """The body of an answer."""
+    if "since" in query:
+        query["from"] = query.pop("since")
+    answer = shop.get(PATH, query)
+    assert answer.status == 200, answer.body
+    return answer.body
+
+
+def test_nothing_adds_up_to_nothing(shop: ApiClient) -> None:
+    assert summary(shop) == {
+        "from": "2026-10-21T18:00:30.000000Z",
+        "to": "2026-11-20T18:00:30.000000Z",
+        "livemode": True,
+        **NOTHING,
+        "counts": {
+            "in": 0,
+            "out": 0,
+            "unconfirmed": 0,
+            "credited": 0,
+            "uncredited": 0,
+        },
+        "by_chain": [],
+        "by_day": [],
+        "by_tag": [],
+    }
+
+
+def test_final_money_counts_and_other_money_does_not(shop: ApiClient) -> None:
+    earn(shop.merchant, 10_000_001)
+    receive(shop.merchant, 2_000_000, chain="polygon", token="USDT")
+    see(shop.merchant, 300_000)
+    lose(shop.merchant, 4_000_000)
+    # Not one of those that pay a checkout, and worth whatever it is worth.
+    receive(shop.merchant, 9_000_000, token="USDT")
+    body = summary(shop)
+    assert body["inflow"] == body["net"] == "12.000001"
+    assert body["unconfirmed"] == "0.300000"
+    assert body["counts"] == {
+        "in": 2,
+        "out": 0,
+        "unconfirmed": 1,
+        "credited": 1,
+        "uncredited": 1,
+    }
+    assert [(part["chain"], part["token"]) for part in body["by_chain"]] == [
+        ("base", "USDC"),
+        ("polygon", "USDT"),
+    ]
+    assert [part["inflow"] for part in body["by_chain"]] == ["10.000001", "2.000000"]
+    [day] = body["by_day"]
+    assert (day["day"], day["inflow"], day["count"]) == ("2026-11-20", "12.000001", 2)
+
+
+def test_there_is_no_fee_that_could_be_wrong(shop: ApiClient) -> None:
+    assert "fees" not in summary(shop)
+
+
+def test_nobody_adds_up_what_others_received(shop: ApiClient) -> None:
+    earn(shop.merchant)
+    receive(shop.merchant, mode=Mode.TEST)
+    assert summary(shop)["inflow"] == "25.000000"
+    assert summary(client_of(shop.merchant, Mode.TEST))["counts"]["in"] == 1
+    assert summary(client_of(mode=Mode.LIVE))["inflow"] == "0.000000"
+
+
+def test_days_are_those_of_utc_and_end_before_to(shop: ApiClient) -> None:
+    midnight = NOON.replace(hour=0)
+    for moment in (midnight, midnight - timedelta(microseconds=1)):
+        earn(shop.merchant, block_time=moment)
+    both = summary(shop, since="2026-11-19", to="2026-11-21")
+    assert [day["day"] for day in both["by_day"]] == ["2026-11-20", "2026-11-19"]
+    assert summary(shop, since="2026-11-20")["inflow"] == "25.000000"
+    assert summary(shop, to="2026-11-20")["inflow"] == "25.000000"
+
+
+def test_chain_and_tag_narrow_it(shop: ApiClient) -> None:
+    earn(shop.merchant)
+    assert summary(shop, chain="base")["inflow"] == "25.000000"
+    assert summary(shop, chain="polygon")["inflow"] == "0.000000"
+    assert summary(shop, tag="shop-1")["inflow"] == "0.000000"
+
+
+@pytest.mark.parametrize(
+    ("query", "param", "code"),
+    [
+        ({"from": "x"}, "from", "parameter_invalid"),
+        ({"from": "2026-11-21", "to": "2026-11-20"}, "to", "parameter_invalid"),
+        ({"from": "2027-01-01"}, "from", "parameter_invalid"),
+        ({"from": "2020-01-01"}, "from", "parameter_invalid"),
+        ({"chain": "bitcoin"}, "chain", "chain_unsupported"),
+    ],
+)
+def test_what_cannot_be_added_up_is_named(
+    shop: ApiClient, query: dict[str, str], param: str, code: str
+) -> None:
+    assert shop.get(PATH, query).refusal == (400, code, param)
+
+
+@pytest.mark.parametrize("to", ["0001-01-01", "0001-01-05", "9999-12-31T23:59:59Z"])
+def test_the_ends_of_time_are_times(shop: ApiClient, to: str) -> None:
+    assert summary(shop, to=to)["inflow"] == "0.000000"
+
+
+def test_sums_are_those_of_the_transfers_to_the_last_unit(shop: ApiClient) -> None:
+    chance = random.Random(5)
+    assert shop.merchant is not None
+    for _ in range(60):
+        make = chance.choice((earn, receive, see, lose))
+        chain, token = chance.choice((("base", "USDC"), ("polygon", "USDT")))
+        make(
+            shop.merchant,
+            chance.randint(1, 10**12),
+            chain=chain,
+            token=token,
+            **days_later(-chance.randint(1, 20)),
+        )
+    body = summary(shop)
+    raw = Transfer.objects.filter(merchant=shop.merchant)
+    for state, field in (
+        (TransferState.CONFIRMED, "inflow"),
+        (TransferState.DETECTED, "unconfirmed"),
+    ):
+        units = raw.filter(state=state).aggregate(sum=Sum("units"))["sum"]
+        for parts in ([body], body["by_chain"], body["by_day"]):
+            told = sum(Decimal(part[field]) for part in parts)
+            assert told * 10**6 == units
+    assert len(body["by_day"]) > 5
+
+
+def test_reports_read_an_index_however_many_others_received() -> None:
+    mine, others = make_merchant(), make_merchant()
+    copy(receive(mine), 300)
+    copy(receive(others), 10_000)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE wallets_transfer")
+    wanted = ReportFilter(
+        mine.pk, Mode.LIVE, since=NOON, until=NOON + timedelta(days=1)
+    )
+    found = transfers_wanted(wanted)
+    deep = older_than(found, NOON + timedelta(minutes=4), 10**6)
+    for rows in (found, deep):
+        plan = rows.order_by(*NEWEST_FIRST)[:20].explain()
+        assert "transfer_report" in plan
+        assert "Sort" not in plan
+    assert "Seq Scan" not in found.explain()
