@@ -44,15 +44,18 @@ WITH RECURSIVE due AS (
 )
 """
 
-# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row anew.
+# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row anew. Looked up
+# one by one, because a join may bring the endpoints in any order, and then it would not be everybody's turn.
 _FREE_ENDPOINTS = """
-SELECT endpoint.id FROM due JOIN webhooks_endpoint AS endpoint ON endpoint.id = due.endpoint_id
-WHERE endpoint.disabled_at IS NULL
-    AND (endpoint.next_probe_at IS NULL OR endpoint.next_probe_at <= %(now)s::timestamptz)
-    AND (endpoint.served_until IS NULL OR endpoint.served_until <= %(now)s::timestamptz)
-    AND endpoint.merchant_id <> ALL(%(passed_over)s::bigint[])
+SELECT endpoint.id FROM due CROSS JOIN LATERAL (
+    SELECT id FROM webhooks_endpoint AS one
+    WHERE one.id = due.endpoint_id AND one.disabled_at IS NULL
+        AND (one.next_probe_at IS NULL OR one.next_probe_at <= %(now)s::timestamptz)
+        AND (one.served_until IS NULL OR one.served_until <= %(now)s::timestamptz)
+        AND one.merchant_id <> ALL(%(passed_over)s::bigint[])
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS endpoint
 LIMIT %(limit)s::bigint
-FOR NO KEY UPDATE OF endpoint SKIP LOCKED
 """
 
 _TAKE = """

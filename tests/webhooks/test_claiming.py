@@ -210,9 +210,9 @@ def test_threads_that_claim_at_once_never_share_an_endpoint() -> None:
 @pytest.mark.parametrize(
     "without",
     [
-        pytest.param("FOR NO KEY UPDATE OF endpoint SKIP LOCKED", id="no row lock"),
+        pytest.param("FOR NO KEY UPDATE SKIP LOCKED", id="no row lock"),
         pytest.param(
-            "AND (endpoint.served_until IS NULL OR endpoint.served_until <= %(now)s::timestamptz)",
+            "AND (one.served_until IS NULL OR one.served_until <= %(now)s::timestamptz)",
             id="no lease",
         ),
     ],
