@@ -1,6 +1,7 @@
 """Merchants and what they say about their own business."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -29,7 +30,6 @@ def create_merchant(
     return merchant
 
 
-@transaction.atomic
 def let_buyers_retry(
     merchant: Merchant,
     *,
@@ -39,26 +39,10 @@ def let_buyers_retry(
     address: str | None = None,
 ) -> None:
     """Say whether buyers may make an expired checkout afresh, at the price it had. Saying it twice changes nothing."""
-    changed = (
-        Merchant.objects.filter(pk=merchant.pk)
-        .exclude(buyers_may_retry=allowed)
-        .update(buyers_may_retry=allowed)
-    )
-    merchant.buyers_may_retry = allowed
-    if changed:
-        record(
-            merchant,
-            action="merchant.retry_switched",
-            actor=actor,
-            object_id=merchant.public_id,
-            before={"buyers_may_retry": not allowed},
-            after={"buyers_may_retry": allowed},
-            address=address,
-            now=now,
-        )
+    retry = _Switch("buyers_may_retry", "merchant.retry_switched")
+    _turn(merchant, retry, to=allowed, now=now, actor=actor, address=address)
 
 
-@transaction.atomic
 def mail_receipts(
     merchant: Merchant,
     *,
@@ -68,20 +52,36 @@ def mail_receipts(
     address: str | None = None,
 ) -> None:
     """Say whether buyers who left an address are mailed a receipt. Saying it twice changes nothing."""
-    changed = (
-        Merchant.objects.filter(pk=merchant.pk)
-        .exclude(mails_receipts=allowed)
-        .update(mails_receipts=allowed)
-    )
-    merchant.mails_receipts = allowed
+    receipts = _Switch("mails_receipts", "merchant.receipts_switched")
+    _turn(merchant, receipts, to=allowed, now=now, actor=actor, address=address)
+
+
+class _Switch(NamedTuple):
+    field: str
+    action: str
+
+
+@transaction.atomic
+def _turn(
+    merchant: Merchant,
+    switch: _Switch,
+    *,
+    to: bool,
+    now: datetime,
+    actor: User | None,
+    address: str | None,
+) -> None:
+    others = Merchant.objects.filter(pk=merchant.pk, **{switch.field: not to})
+    changed = others.update(**{switch.field: to})
+    setattr(merchant, switch.field, to)
     if changed:
         record(
             merchant,
-            action="merchant.receipts_switched",
+            action=switch.action,
             actor=actor,
             object_id=merchant.public_id,
-            before={"mails_receipts": not allowed},
-            after={"mails_receipts": allowed},
+            before={switch.field: not to},
+            after={switch.field: to},
             address=address,
             now=now,
         )
