@@ -17,6 +17,8 @@ from webhooks.health import PROBATION_AFTER
 from webhooks.states import DeliveryStatus
 
 URL_LENGTH = 2048
+# Endpoints that take no events as they come: switched off, or on probation.
+TROUBLED = Q(disabled_at__isnull=False) | Q(consecutive_failures__gte=PROBATION_AFTER)
 
 
 class Endpoint(models.Model):
@@ -60,8 +62,7 @@ class Endpoint(models.Model):
             models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
             models.Index(
                 fields=["merchant", "mode", "id"],
-                condition=Q(disabled_at__isnull=False)
-                | Q(consecutive_failures__gte=PROBATION_AFTER),
+                condition=TROUBLED,
                 name="endpoint_troubled",
             ),
         ]

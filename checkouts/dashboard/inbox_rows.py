@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Final
-from urllib.parse import quote
 
 from accounts.models import User
 from accounts.seats import Seat
@@ -106,10 +105,9 @@ def sentence(words: str) -> str:
 
 def explorer_url(transfer: Transfer) -> str:
     """Return where the transaction can be looked at; empty for simulated ones and on local networks."""
-    address = chain_spec(transfer.chain).explorer_tx
-    if address is None or transfer.mode != Mode.LIVE:
+    if transfer.mode != Mode.LIVE:
         return ""
-    return address.format(tx=quote(transfer.tx_hash, safe=""))
+    return chain_spec(transfer.chain).transaction_url(transfer.tx_hash) or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from mails.models import OutgoingMail
 from wallets.chainreport import report_chains
 from wallets.models import Transfer
 from wallets.networks import watched_chains
-from webhooks.health import PROBATION_AFTER
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import TROUBLED, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
 _MOST_ENDPOINTS: Final = 50
@@ -64,10 +63,7 @@ def _queues(now: datetime) -> list[Queue]:
 
 
 def _failing_endpoints() -> QuerySet[Endpoint]:
-    troubled = Q(disabled_at__isnull=False) | Q(
-        consecutive_failures__gte=PROBATION_AFTER
-    )
-    worst = Endpoint.objects.filter(troubled).order_by("-consecutive_failures", "pk")
+    worst = Endpoint.objects.filter(TROUBLED).order_by("-consecutive_failures", "pk")
     keys = list(worst.values_list("pk", flat=True)[:_MOST_ENDPOINTS])
     failed = Count("deliveries", filter=Q(deliveries__status=DeliveryStatus.FAILED))
     rows = Endpoint.objects.filter(pk__in=keys).select_related("merchant")

@@ -11,8 +11,7 @@ from accounts.models import AuditEntry
 from accounts.seats import Seat
 from webhooks.dashboard.words import Badge, health_of
 from webhooks.deliverywalk import DeliveryWalk, delivery_keys
-from webhooks.health import PROBATION_AFTER
-from webhooks.models import Delivery, Endpoint, SigningSecret
+from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret
 from webhooks.services.secrets import ROLLED
 from webhooks.states import DeliveryStatus
 
@@ -22,9 +21,6 @@ MOST_COUNTED: Final = 100
 
 # How far back the last success is looked for: an endpoint that had none among so many deliveries had none lately.
 _LOOKED_AT: Final = 500
-_TROUBLED: Final = Q(disabled_at__isnull=False) | Q(
-    consecutive_failures__gte=PROBATION_AFTER
-)
 _UNFINISHED: Final = (DeliveryStatus.PENDING, DeliveryStatus.HELD)
 
 
@@ -57,7 +53,7 @@ def failing_count(seat: Seat) -> int:
 def troubled(seat: Seat) -> QuerySet[Endpoint]:
     """Return the endpoints that `failing_count` counts."""
     waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
-    return endpoints_of(seat).filter(_TROUBLED, Q(is_default=True) | Exists(waiting))
+    return endpoints_of(seat).filter(TROUBLED, Q(is_default=True) | Exists(waiting))
 
 
 def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:
