@@ -1,11 +1,13 @@
 """The pages of links in a real browser: every face on every screen, and three journeys from page to payment."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -23,6 +25,11 @@ from tests.links.factories import (
     make_subscriber,
     make_subscription_link,
 )
+from tests.waiting import wait_until
+from tests.webhooks.factories import make_endpoint
+from tests.webhooks.receiver import Receiver, receiving
+from tests.webhooks.senders import sending
+from webhooks.services import ensure_secret
 
 pytestmark = [
     pytest.mark.browser,
@@ -85,15 +92,42 @@ def play() -> None:
     assert play_due_steps(now=timezone.now() + timedelta(seconds=6))
 
 
+@pytest.fixture
+def shop(settings: Any) -> Iterator[Receiver]:
+    """The server of the merchants whose links are paid."""
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    settings.WEBHOOK_ALLOW_LOOPBACK = True
+    with receiving() as receiver:
+        yield receiver
+
+
+def heard_by(shop: Receiver, link: PaymentLink) -> PaymentLink:
+    """Have the shop hear of what is paid through a link."""
+    make_endpoint(link.merchant, shop.url, mode=link.mode)
+    ensure_secret(link.merchant, now=timezone.now())
+    return link
+
+
+def await_webhook(shop: Receiver, link: PaymentLink) -> None:
+    """Send what waits; the shop hears of one payment, and through which link it came."""
+    with sending():
+        wait_until(lambda: shop.got)
+    [event] = [json.loads(got.body) for got in shop.got]
+    assert event["type"] == "checkout.completed"
+    assert event["data"]["metadata"]["link_id"] == link.public_id
+
+
 def test_a_donor_presses_one_amount_and_is_asked_to_pay_it(
-    page: Page, live_server: Any
+    page: Page, live_server: Any, shop: Receiver
 ) -> None:
-    page.goto(f"{live_server.url}/p/{make_donation().code}")
+    link = heard_by(shop, make_donation())
+    page.goto(f"{live_server.url}/p/{link.code}")
     page.get_by_role("button", name="$25", exact=True).click()
     expect(page).to_have_url(re.compile(r"/c/[0-9a-z]{26}$"))
     expect(page.get_by_text("$25.00")).to_be_visible()
     play()
     expect(page.get_by_role("heading", name="Payment complete")).to_be_visible()
+    await_webhook(shop, link)
 
 
 def test_a_donor_writes_an_amount_corrects_it_and_goes_on(
@@ -121,21 +155,26 @@ def test_reloading_and_going_back_make_no_second_checkout(
     assert Checkout.objects.count() == 1
 
 
-def test_an_invoice_is_paid_and_closes_itself(page: Page, live_server: Any) -> None:
-    address = f"{live_server.url}/p/{make_invoice().code}"
+def test_an_invoice_is_paid_and_closes_itself(
+    page: Page, live_server: Any, shop: Receiver
+) -> None:
+    link = heard_by(shop, make_invoice())
+    address = f"{live_server.url}/p/{link.code}"
     page.goto(address)
     page.get_by_role("button", name="Continue to payment").click()
     expect(page).to_have_url(re.compile(r"/c/"))
     play()
     page.goto(address)
     expect(page.get_by_role("heading", level=1)).to_have_text("This invoice is paid")
+    await_webhook(shop, link)
 
 
 def test_a_subscriber_comes_back_to_the_personal_page_and_renews(
-    page: Page, live_server: Any, settings: Any
+    page: Page, live_server: Any, settings: Any, shop: Receiver
 ) -> None:
     settings.LINK_HOST = settings.CHECKOUT_HOST = live_server.url
-    page.goto(f"{live_server.url}/p/{make_subscription_link().code}")
+    link = heard_by(shop, make_subscription_link())
+    page.goto(f"{live_server.url}/p/{link.code}")
     page.get_by_label("E-mail for reminders").fill("ada@example.test")
     page.get_by_role("button", name="Continue to payment").click()
     expect(page).to_have_url(re.compile(r"/c/"))
@@ -144,6 +183,7 @@ def test_a_subscriber_comes_back_to_the_personal_page_and_renews(
         "Paid until", timeout=20_000
     )
     expect(page).to_have_url(re.compile(r"/p/\w+/s/.*status=completed$"))
+    await_webhook(shop, link)
     page.get_by_role("button", name="Pay the next period, $25.00").click()
     expect(page).to_have_url(re.compile(r"/c/"))
     assert Checkout.objects.count() == 2
