@@ -35,7 +35,8 @@ async function use(form) {
 
 for (const form of document.querySelectorAll("form[data-passkey]")) {
   const problem = form.querySelector("[data-passkey-problem]");
-  form.querySelector("[data-passkey-go]").addEventListener("click", async () => {
+  const button = form.querySelector("[data-passkey-go]");
+  button.addEventListener("click", async () => {
     problem.hidden = true;
     try {
       await use(form);
@@ -44,4 +45,6 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
       problem.hidden = false;
     }
   });
+  // Until now a press would have done nothing.
+  button.disabled = false;
 }
