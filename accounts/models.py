@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from accounts.states import TIER_RATES, FeeTier, Mode, Role
+from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode, Role
 from gateway.core.ids import new_id
 
 MOST_WALLET_CHANGE_HOURS = 168
@@ -222,6 +222,53 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.object_id}"
+
+
+class FeeEntry(models.Model):
+    """The fee of one payment: its rate and its amount, as they were when the payment completed.
+
+    One for each payment, for real money only. A payment that a reorganisation took back voids it.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="fee_entries", db_index=False
+    )
+    kind = models.CharField(max_length=8, choices=FeeKind)
+    # The checkout's or the x402 payment's public id.
+    subject_id = models.CharField(max_length=40)
+    # Those of the transfer that completed it.
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # In USD. What was received may be more than one uint256 of base units.
+    received = models.DecimalField(max_digits=96, decimal_places=6)
+    rate = models.DecimalField(max_digits=6, decimal_places=5)
+    amount = models.DecimalField(max_digits=96, decimal_places=2)
+    charged_at = models.DateTimeField()
+    voided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "fee entries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject_id"], name="fee_charged_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(received__gte=0, amount__gte=0, rate__gte=0),
+                name="fee_not_negative",
+            ),
+        ]
+        indexes = [
+            # Statements, month by month, and what they take back.
+            models.Index(fields=["merchant", "charged_at"], name="fee_by_month"),
+            models.Index(
+                fields=["merchant", "voided_at"],
+                condition=Q(voided_at__isnull=False),
+                name="fee_voided",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_id}: {self.amount}"
 
 
 class Invitation(models.Model):

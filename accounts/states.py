@@ -35,3 +35,10 @@ TIER_RATES = {
     FeeTier.GROWTH: Decimal("0.010"),
     FeeTier.SCALE: Decimal("0.007"),
 }
+
+
+class FeeKind(TextChoices):
+    """What a fee is for."""
+
+    CHECKOUT = "checkout"
+    X402 = "x402"

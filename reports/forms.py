@@ -9,9 +9,9 @@ from accounts.states import Mode
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import parse_text, parse_time
 from reports.inputs import ReportFilter
-from reports.states import Direction
 from wallets.addresses import AddressError, canonical_address
 from wallets.networks import chains
+from wallets.states import Direction
 
 FORMATS: Final = ("json", "csv")
 USUAL_SPAN: Final = timedelta(days=30)

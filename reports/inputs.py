@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.states import Mode
-from reports.states import Direction
+from wallets.states import Direction
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from gateway.core.money import format_token, from_units
 from gateway.core.times import iso, iso_or_none
 from reports.inputs import ReportFilter
 from reports.selectors import ID_PREFIX, ReportRow
-from reports.states import Direction
 from reports.summaries import Summary, Sums
+from wallets.states import Direction
 
 CSV_HEADER: Final = (
     "id",

@@ -5,8 +5,7 @@ from rest_framework import serializers as s
 
 from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
 from reports.forms import FORMATS
-from reports.states import Direction
-from wallets.states import TransferState
+from wallets.states import Direction, TransferState
 
 __all__ = [
     "SUMMARY_PARAMETERS",

@@ -11,9 +11,9 @@ from gateway.core.errors import InvalidRequestError
 from gateway.core.keyset import CHUNK_ROWS
 from gateway.core.pagination import Page
 from reports.inputs import ReportFilter
-from reports.states import Direction
 from wallets.addresses import AddressError, evm_key
 from wallets.models import Transfer
+from wallets.states import Direction
 
 ID_PREFIX: Final = "trf_"
 NEWEST_FIRST: Final = ("-block_time", "-pk")

@@ -66,7 +66,9 @@ def marked(address: str) -> MarkedAddress:
 
 def wallet_rows(merchant: Merchant) -> list[WalletRow]:
     """Return a row for each of the six chains, by priority."""
-    present = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
+    present = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=merchant, retired_at=None
+    )
     wallets = {wallet.chain: wallet for wallet in present}
     changes = _newest_changes(merchant)
     return [

@@ -74,7 +74,9 @@ def _read_cursors(_: None) -> dict[str, ChainCursor]:
 
 
 def _read_wallets(merchant_id: int) -> dict[str, str]:
-    rows = ReceivingWallet.objects.filter(merchant_id=merchant_id, retired_at=None)
+    rows = ReceivingWallet.objects.of_checkouts().filter(
+        merchant_id=merchant_id, retired_at=None
+    )
     return dict(rows.values_list("chain", "address"))
 
 
@@ -237,17 +239,18 @@ class Owner(NamedTuple):
     deposit_id: int | None
     wallet_id: int | None
     merchant_id: int
+    purpose: str
 
 
 _OWNERS = """
-    SELECT d.key, d.id, NULL::bigint, d.merchant_id
+    SELECT d.key, d.id, NULL::bigint, d.merchant_id, d.purpose
     FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
     WHERE d.mode = 'live'
 """
 # Of a wallet that went from one merchant to another the present owner is meant.
 _WALLET_OWNERS = """
     UNION ALL
-    (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id
+    (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id, w.purpose
      FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_receivingwallet w ON w.key = wanted.key
      WHERE w.chain = %(chain)s
      ORDER BY w.key, w.retired_at DESC NULLS FIRST)

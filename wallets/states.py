@@ -12,10 +12,24 @@ class TransferState(TextChoices):
 
 
 class ClaimKind(TextChoices):
-    """What a transfer was used for. One transfer is used once in the whole system."""
+    """What a transfer was used for, and what an address was given out for. A transfer is used once in the whole system."""
 
     CHECKOUT = "checkout"
     X402 = "x402"
+
+
+class Direction(TextChoices):
+    """Which way a movement went, seen from the merchant."""
+
+    IN = "in"
+    OUT = "out"
+
+
+class WatchStatus(TextChoices):
+    """Whether all of a watched wallet's history is known."""
+
+    IMPORTING = "importing"
+    ACTIVE = "active"
 
 
 class DifferenceKind(TextChoices):

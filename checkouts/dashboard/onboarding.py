@@ -70,7 +70,9 @@ def _account(seat: Seat) -> list[_Task]:
 
 
 def _payments(seat: Seat) -> list[_Task]:
-    wallets = ReceivingWallet.objects.filter(merchant=seat.merchant, retired_at=None)
+    wallets = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=seat.merchant, retired_at=None
+    )
     keys = ApiKey.objects.filter(merchant=seat.merchant, revoked_at=None)
     paid = CheckoutCount.objects.filter(
         merchant=seat.merchant,

@@ -51,7 +51,9 @@ def request_wallet(
     """
     canonical = usable_address(chain, address)
     merchant = _locked(merchant.pk)
-    wallets = ReceivingWallet.objects.filter(merchant=merchant, chain=chain)
+    wallets = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=merchant, chain=chain
+    )
     current = wallets.filter(retired_at=None).first()
     if current is None:
         return _set_first(merchant, chain, canonical, actor, now, client)

@@ -52,9 +52,8 @@ def set_receiving_wallet(
     """
     canonical = usable_address(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    current = ReceivingWallet.objects.filter(
-        merchant=merchant, chain=chain, retired_at=None
-    ).first()
+    present = ReceivingWallet.objects.of_checkouts().filter(retired_at=None)
+    current = present.filter(merchant=merchant, chain=chain).first()
     if current is not None and current.address == canonical:
         return current
     if current is not None:

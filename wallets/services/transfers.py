@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from accounts.states import Mode
 from wallets.bells import ring_after_commit
 from wallets.networks import chain_spec
-from wallets.states import TransferState
+from wallets.states import ClaimKind, TransferState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class NewTransfer:
     # Exactly one of `deposit_id` and `wallet_id` is given: the address it arrived at is one or the other.
     wallet_id: int | None = None
     labels: tuple[str, ...] = ()
+    purpose: str = ClaimKind.CHECKOUT
 
 
 # A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
@@ -44,13 +45,13 @@ class NewTransfer:
 _RECORD = """
     INSERT INTO wallets_transfer (
         chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
-        block_height, block_hash, block_time, wallet_id, labels, state, detected_at, queued_at)
+        block_height, block_hash, block_time, wallet_id, labels, purpose, state, detected_at, queued_at)
     SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
     FROM unnest(
         %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[],
         %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
         %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
-        %(block_time)s::timestamptz[], %(wallet_id)s::bigint[], %(labels)s::jsonb[]) AS n
+        %(block_time)s::timestamptz[], %(wallet_id)s::bigint[], %(labels)s::jsonb[], %(purpose)s::text[]) AS n
     ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
         token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
         block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,

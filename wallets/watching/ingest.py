@@ -96,6 +96,7 @@ class Owners:
             wallet_id=owner.wallet_id,
             labels=transfer.labels,
             merchant_id=owner.merchant_id,
+            purpose=owner.purpose,
             mode=Mode.LIVE,
             block_height=transfer.block_height,
             block_hash=transfer.block_hash,

@@ -1,0 +1,43 @@
+"""Facts read from chains, and the addresses they are read for.
+
+Nothing here knows what a checkout is: a deposit address carries the nonce it was derived from, and whoever made
+that nonce finds its transfers by it.
+"""
+
+from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor
+from wallets.models.deposits import DepositAddress, DepositOutflow
+from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
+from wallets.models.transfers import (
+    SourceDifference,
+    Transfer,
+    TransferClaim,
+    TransferDay,
+    TransferQuerySet,
+)
+from wallets.models.watched import (
+    WatchedBalance,
+    WatchedDay,
+    WatchedMovement,
+    WatchedWallet,
+)
+
+__all__ = [
+    "EPOCH",
+    "EXACT_AMOUNT_CHAINS",
+    "AccountCursor",
+    "Block",
+    "ChainCursor",
+    "DepositAddress",
+    "DepositOutflow",
+    "ReceivingWallet",
+    "SourceDifference",
+    "Transfer",
+    "TransferClaim",
+    "TransferDay",
+    "TransferQuerySet",
+    "WalletChange",
+    "WatchedBalance",
+    "WatchedDay",
+    "WatchedMovement",
+    "WatchedWallet",
+]

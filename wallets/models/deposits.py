@@ -1,0 +1,105 @@
+"""Deposit addresses, and what left them."""
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.money import TOKEN_DIGITS
+from wallets.states import ClaimKind, TransferState
+
+
+class DepositAddress(models.Model):
+    """A CREATE2 forwarder address: what is sent there can only reach `destination`.
+
+    `key` is the address as 20 raw bytes, the form in which logs are joined; `wallets.forwarder.checksum` writes it.
+    """
+
+    key = models.BinaryField(max_length=20, unique=True)
+    destination = models.BinaryField(max_length=20)
+    # 32 random bytes; with the destination they make the salt.
+    nonce = models.BinaryField(max_length=32)
+    # Found by key, nonce or id; an index by merchant would cost every creation and answer nobody.
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    # What it was given out for: a checkout, or a merchant's machines.
+    purpose = models.CharField(
+        max_length=8,
+        choices=ClaimKind,
+        default=ClaimKind.CHECKOUT,
+        db_default=ClaimKind.CHECKOUT,
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    # Thirty days after its checkout expires. It sets the pace at which chains are read (`wallets.expectation`); the
+    # address itself is watched for ever.
+    watched_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["nonce", "destination"], name="deposit_address_once_per_salt"
+            )
+        ]
+        indexes = [
+            # Who is watched by name is a question by mode alone; whether anybody may be paying, by both.
+            models.Index(
+                fields=["mode", "watched_until"], name="deposit_address_watched"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"0x{bytes(self.key).hex()}"
+
+
+class DepositOutflow(models.Model):
+    """A token movement out of a deposit address: it can only be to its destination, whoever had it sent there.
+
+    Recorded by the chain's watcher as transfers are, and edited only in its confirmation state.
+    """
+
+    deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="outflows")
+    chain = models.CharField(max_length=16)
+    tx_hash = models.CharField(max_length=100)
+    position = models.PositiveIntegerField()
+    token = models.CharField(max_length=12)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    recipient = models.CharField(max_length=80)
+    block_height = models.BigIntegerField()
+    block_hash = models.CharField(max_length=80)
+    block_time = models.DateTimeField()
+    state = models.CharField(
+        max_length=9, choices=TransferState, default=TransferState.DETECTED
+    )
+    detected_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    orphaned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "tx_hash", "position", "deposit", "token"],
+                name="deposit_outflow_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(units__gt=0), name="deposit_outflow_units_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=TransferState.values),
+                name="deposit_outflow_state_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["chain", "block_height"],
+                condition=models.Q(state=TransferState.DETECTED),
+                name="deposit_outflow_unconfirmed",
+            ),
+            models.Index(
+                fields=["chain", "block_height"], name="deposit_outflow_by_block"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.tx_hash}/{self.position}"

@@ -1,0 +1,136 @@
+"""The merchants' own wallets, where their money ends up, and what they wait to be changed to."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant, User
+from wallets.states import ClaimKind
+
+# Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
+EXACT_AMOUNT_CHAINS = ("ethereum", "solana", "ton", "tron")
+_OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
+
+
+class ReceivingWalletQuerySet(models.QuerySet["ReceivingWallet"]):
+    """Names for the sets of wallets the product talks about."""
+
+    def of_checkouts(self) -> "ReceivingWalletQuerySet":
+        """Wallets that buyers pay to, or that deposit addresses pay."""
+        return self.filter(purpose=ClaimKind.CHECKOUT)
+
+    def of_machines(self) -> "ReceivingWalletQuerySet":
+        """Wallets that x402 payments go to, on chains without forwarders."""
+        return self.filter(purpose=ClaimKind.X402)
+
+
+class ReceivingWallet(models.Model):
+    """The merchant's own wallet on a chain, where its money ends up. The address is in the chain's canonical form.
+
+    One for checkouts, and where there are no forwarders another one for machines (x402): else a payment might be meant for
+    either.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="receiving_wallets"
+    )
+    chain = models.CharField(max_length=16)
+    purpose = models.CharField(
+        max_length=8,
+        choices=ClaimKind,
+        default=ClaimKind.CHECKOUT,
+        db_default=ClaimKind.CHECKOUT,
+    )
+    address = models.CharField(max_length=80)
+    # The address as raw bytes, the form in which a chain's recipients are joined (`wallets.addresses.address_key`).
+    key = models.BinaryField(max_length=40)
+    created_at = models.DateTimeField(default=timezone.now)
+    # Somebody may be paying until then: its chain is read at full pace, and where accounts are read, this one first.
+    expected_until = models.DateTimeField(null=True)
+    # A replaced wallet keeps its row: addresses derived for it still pay it.
+    retired_at = models.DateTimeField(null=True)
+
+    objects = ReceivingWalletQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "chain", "purpose"],
+                condition=Q(retired_at=None),
+                name="one_receiving_wallet_per_chain",
+            ),
+            models.CheckConstraint(
+                condition=Q(purpose__in=ClaimKind.values),
+                name="receiving_wallet_purpose_known",
+            ),
+            # Where the amount alone says whose payment it is, two merchants must not share an address.
+            models.UniqueConstraint(
+                fields=["chain", "address"],
+                condition=Q(retired_at=None, chain__in=EXACT_AMOUNT_CHAINS),
+                name="receiving_wallet_of_one_merchant",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["chain", "key"], name="receiving_wallet_by_key"),
+            models.Index(
+                fields=["chain", "expected_until"],
+                condition=Q(expected_until__isnull=False),
+                name="receiving_wallet_expected",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+
+class WalletChange(models.Model):
+    """Another receiving wallet that somebody asked for. It waits, so that the owners can stop what none of them wanted.
+
+    It ends once: applied, cancelled, or refused when its time came, which `failure` says in words.
+    """
+
+    OPEN = _OPEN_CHANGE
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="wallet_changes"
+    )
+    chain = models.CharField(max_length=16)
+    # In canonical form.
+    address = models.CharField(max_length=80)
+    requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField()
+    effective_at = models.DateTimeField()
+    applied_at = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    failed_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "chain"],
+                condition=_OPEN_CHANGE,
+                name="wallet_change_open_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(applied_at=None, cancelled_at=None)
+                | Q(applied_at=None, failed_at=None)
+                | Q(cancelled_at=None, failed_at=None),
+                name="wallet_change_ends_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["effective_at"],
+                condition=_OPEN_CHANGE,
+                name="wallet_change_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still waits."""
+        return not (self.applied_at or self.cancelled_at or self.failed_at)

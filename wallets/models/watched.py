@@ -1,0 +1,206 @@
+"""Wallets that merchants have watched: what moved in and out of them, added up by day, and what they hold."""
+
+from functools import partial
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.ids import new_id
+from gateway.core.money import TOKEN_DIGITS
+from wallets.states import Direction, TransferState, WatchStatus
+
+MOST_TAGS = 20
+TAG_LENGTH = 40
+
+
+class WatchedWallet(models.Model):
+    """Any address on a chain whose movements a merchant wants to see. Nothing is ever credited because of it.
+
+    The address is in the chain's canonical form, `key` as `ReceivingWallet.key`. One that is no longer watched keeps its
+    row, and its movements stay in the reports of the days they were made.
+    """
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "wal")
+    )
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="watched_wallets"
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    chain = models.CharField(max_length=16)
+    address = models.CharField(max_length=80)
+    key = models.BinaryField(max_length=40)
+    label = models.CharField(max_length=80, blank=True)
+    tags = ArrayField(models.CharField(max_length=TAG_LENGTH), default=list, blank=True)
+    status = models.CharField(
+        max_length=9, choices=WatchStatus, default=WatchStatus.IMPORTING
+    )
+    # History is read backwards or forwards between the first of these blocks and the last, after which the chain's
+    # watcher reads; null until a watcher knows them. `history_height` is the last block of it that was read.
+    history_from = models.BigIntegerField(null=True)
+    history_height = models.BigIntegerField(null=True)
+    history_until = models.BigIntegerField(null=True)
+    history_error = models.CharField(max_length=200, blank=True)
+    # When history was last asked for, so that wallets take turns.
+    history_read_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "chain", "key"],
+                condition=Q(removed_at=None),
+                name="watched_wallet_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=WatchStatus.values),
+                name="watched_wallet_status_known",
+            ),
+        ]
+        indexes = [
+            # Watchers ask whose a recipient or a sender is.
+            models.Index(
+                fields=["chain", "key"],
+                condition=Q(removed_at=None, mode=Mode.LIVE),
+                name="watched_wallet_by_key",
+            ),
+            models.Index(
+                fields=["chain", "history_read_at"],
+                condition=Q(
+                    removed_at=None, mode=Mode.LIVE, status=WatchStatus.IMPORTING
+                ),
+                name="watched_wallet_importing",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+
+class WatchedMovement(models.Model):
+    """A token movement into or out of a watched wallet: a fact, edited only in its confirmation state.
+
+    One that goes from a watched wallet to another is two rows. Keyed as `Transfer` is, per wallet and direction.
+    """
+
+    wallet = models.ForeignKey(
+        WatchedWallet, models.CASCADE, related_name="movements", db_index=False
+    )
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    direction = models.CharField(max_length=3, choices=Direction)
+    chain = models.CharField(max_length=16)
+    tx_hash = models.CharField(max_length=100)
+    position = models.PositiveIntegerField()
+    token = models.CharField(max_length=12)
+    token_address = models.CharField(max_length=80)
+    # Base units; six decimals for every accepted token.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # Where it came from or went to.
+    counterparty = models.CharField(max_length=80)
+    # Whether reports have the same money already: a payment to a receiving wallet that is watched too, or what a deposit
+    # address passed on to it.
+    is_payment = models.BooleanField(default=False)
+    block_height = models.BigIntegerField()
+    block_hash = models.CharField(max_length=80)
+    block_time = models.DateTimeField()
+    state = models.CharField(
+        max_length=9, choices=TransferState, default=TransferState.DETECTED
+    )
+    detected_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    orphaned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["wallet", "tx_hash", "position", "token", "direction"],
+                name="watched_movement_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(units__gt=0), name="watched_movement_units_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=TransferState.values),
+                name="watched_movement_state_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["wallet", "-block_time", "-id"], name="watched_movement_list"
+            ),
+            models.Index(
+                fields=["merchant", "mode", "-block_time", "-id"],
+                name="watched_movement_report",
+            ),
+            models.Index(
+                fields=["chain", "block_height"],
+                condition=Q(state=TransferState.DETECTED),
+                name="watched_movement_unconfirmed",
+            ),
+            models.Index(
+                fields=["chain", "block_height"], name="watched_movement_by_block"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.direction} {self.chain}:{self.tx_hash}/{self.position}"
+
+
+class WatchedDay(models.Model):
+    """What the movements of a watched wallet add up to in a day (UTC, by block time). A trigger keeps it.
+
+    Orphaned movements are no part of it.
+    """
+
+    wallet = models.ForeignKey(
+        WatchedWallet, models.CASCADE, related_name="days", db_index=False
+    )
+    day = models.DateField()
+    token = models.CharField(max_length=12)
+    direction = models.CharField(max_length=3, choices=Direction)
+    state = models.CharField(max_length=9, choices=TransferState)
+    is_payment = models.BooleanField()
+    count = models.BigIntegerField(default=0)
+    # Wider than one uint256: any number of the largest movements fits.
+    units = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["wallet", "day", "token", "direction", "state", "is_payment"],
+                name="watched_day_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.wallet_id}/{self.day}/{self.token} {self.direction}"
+
+
+class WatchedBalance(models.Model):
+    """What a watched wallet held of a token when its chain was last asked, at a block."""
+
+    wallet = models.ForeignKey(
+        WatchedWallet, models.CASCADE, related_name="balances", db_index=False
+    )
+    token = models.CharField(max_length=12)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    height = models.BigIntegerField()
+    read_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["wallet", "token"], name="watched_balance_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.wallet_id}: {self.units} {self.token}"
