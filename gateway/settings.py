@@ -47,7 +47,9 @@ INSTALLED_APPS = [
     "accounts",
     "wallets",
     "webhooks",
+    "settlements",
     "checkouts",
+    "facilitator",
     "links",
     "waitlist",
     "reports",
@@ -100,6 +102,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
             ],
             "builtins": ["gateway.core.languagetags"],
+            "libraries": {"navigation": "gateway.dashboard_navigation"},
         },
     }
 ]
@@ -317,6 +320,8 @@ CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 # How often the last hour of a chain is compared with what each of its sources tells; 0 turns that off.
 RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
+# How far back the movements of a watched wallet are read when it is added; 0 reads none of them.
+WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
 # For so long after it expired unpaid a checkout makes payments of its price doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
@@ -325,6 +330,21 @@ TRANSFER_CONSUMERS = ["checkouts.attribute_transfers"]
 # come late, and must not meet a stranger's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)
 EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default=24)
+
+# Private keys (hex) that pay for gas on the chains with forwarders, and can do nothing else. Without one people flush from
+# their own wallets, and the public x402 standard is not offered there.
+GAS_KEYS = env.list("GAS_KEYS", default=[])
+# By chain, as `base=10,polygon=2000`: the most that one gas may cost, in gwei; what a day's transactions may cost in all
+# and the balance below which operators are told, in the chain's own coin.
+GAS_MAX_GWEI = {"base": "10", "polygon": "2000", "ethereum": "100"} | env.dict(
+    "GAS_MAX_GWEI", default={}
+)
+GAS_DAILY_COINS = {"base": "0.05", "polygon": "100", "ethereum": "0.2"} | env.dict(
+    "GAS_DAILY_COINS", default={}
+)
+GAS_LOW_COINS = {"base": "0.005", "polygon": "10", "ethereum": "0.05"} | env.dict(
+    "GAS_LOW_COINS", default={}
+)
 
 CELERY_BROKER_URL = celery_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True

@@ -1,0 +1,76 @@
+"""The gas keys of the settings. They pay for gas and have no other right; without one everything else works."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings
+
+from settlements.gas.fees import Fees
+
+
+class GasKeyError(Exception):
+    """A gas key cannot be read. The message never quotes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A transaction to sign: `to` in EIP-55, `data` as bytes, `gas_limit` in gas, `nonce` its account's number."""
+
+    chain_id: int
+    nonce: int
+    to: str
+    data: bytes
+    gas_limit: int
+    fees: Fees
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signed transaction: its hash as 0x and hex, and the bytes that a node is sent."""
+
+    tx_hash: str
+    raw: bytes
+
+
+class GasKey:
+    """One key. Neither it nor what it holds is ever part of a message."""
+
+    def __init__(self, private_key: str) -> None:
+        """Read 32 bytes in hex. Raises GasKeyError."""
+        from eth_account import Account  # slow to import, and few processes sign
+
+        try:
+            self._account = Account.from_key(private_key)
+        except Exception:  # noqa: BLE001 - several libraries' errors, some of which quote the key
+            raise GasKeyError("a gas key is not a private key in hex") from None
+        self.address: str = self._account.address
+
+    def sign(self, draft: Draft) -> Signed:
+        """Sign an EIP-1559 transaction that carries no coin."""
+        fields: dict[str, Any] = {
+            "type": 2,
+            "chainId": draft.chain_id,
+            "nonce": draft.nonce,
+            "to": draft.to,
+            "data": "0x" + draft.data.hex(),
+            "value": 0,
+            "gas": draft.gas_limit,
+            "maxFeePerGas": draft.fees.max_fee,
+            "maxPriorityFeePerGas": draft.fees.priority_fee,
+        }
+        signed = self._account.sign_transaction(fields)
+        return Signed("0x" + bytes(signed.hash).hex(), bytes(signed.raw_transaction))
+
+
+def gas_keys() -> Mapping[str, GasKey]:
+    """Return the keys of GAS_KEYS by their address; none where none is set. Raises GasKeyError."""
+    return _loaded(tuple(settings.GAS_KEYS))
+
+
+@lru_cache(maxsize=4)
+def _loaded(private_keys: tuple[str, ...]) -> Mapping[str, GasKey]:
+    keys = [GasKey(private_key) for private_key in private_keys]
+    return MappingProxyType({key.address: key for key in keys})

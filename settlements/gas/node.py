@@ -1,0 +1,135 @@
+"""What is asked of an EVM node to send a transaction and to learn what became of it. Every answer is checked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from settlements.gas.fees import Prices
+from wallets.chains.base import MalformedAnswerError
+from wallets.chains.pool import RpcPool
+from wallets.chains.rpc import Node, RefusedError
+
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+
+
+class Sending(Enum):
+    """What a node says to a signed transaction."""
+
+    TAKEN = "it has it, now or already"
+    USED = "its number is used"
+    UNDERPRICED = (
+        "it pays less than the one that waits in its place, or than the node takes"
+    )
+    POOR = "its account cannot pay for it"
+
+
+# As go-ethereum and what is built on it, erigon, nethermind, besu and anvil say it.
+_SAYINGS: Final = (
+    (
+        Sending.TAKEN,
+        re.compile(r"already known|known transaction|already imported", re.IGNORECASE),
+    ),
+    (Sending.USED, re.compile(r"nonce (?:is )?too low|old ?nonce", re.IGNORECASE)),
+    (
+        Sending.UNDERPRICED,
+        re.compile(
+            r"underpriced|fee ?too ?low|less than block base fee", re.IGNORECASE
+        ),
+    ),
+    (Sending.POOR, re.compile(r"insufficient (?:funds|balance)", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a transaction did. `cost` is what its account paid, in wei; `logs` are as the node tells them, unchecked."""
+
+    tx_hash: str
+    height: int
+    block_hash: str
+    succeeded: bool
+    gas_used: int
+    cost: int
+    logs: Sequence[Mapping[str, Any]]
+
+
+class GasNode:
+    """The nodes of one chain, asked about transactions. Every method raises ChainError and nothing else."""
+
+    def __init__(self, pool: RpcPool) -> None:
+        self._pool = pool
+
+    def prices(self) -> Prices:
+        """Return what gas costs now."""
+        block = self._pool.call("eth_getBlockByNumber", ["latest", False])
+        if not isinstance(block, dict):
+            raise MalformedAnswerError("a block is no object")
+        tip = _quantity(self._pool.call("eth_maxPriorityFeePerGas", []))
+        return Prices(_quantity(block.get("baseFeePerGas")), tip)
+
+    def height(self) -> int:
+        """Return the newest block's height."""
+        return _quantity(self._pool.call("eth_blockNumber", []))
+
+    def nonce(self, address: str, *, height: int | None = None) -> int:
+        """Return how many transactions of an account were mined, up to a block or the newest."""
+        tag = "latest" if height is None else hex(height)
+        return _quantity(self._pool.call("eth_getTransactionCount", [address, tag]))
+
+    def balance(self, address: str) -> int:
+        """Return an account's coin, in wei."""
+        return _quantity(self._pool.call("eth_getBalance", [address, "latest"]))
+
+    def send(self, raw: bytes) -> Sending:
+        """Hand in a signed transaction; say what the node thinks of it."""
+        return self._pool.run(lambda node: _send(node, raw))
+
+    def receipt(self, tx_hash: str) -> Receipt | None:
+        """Return what a transaction did, once it is in a block."""
+        answer = self._pool.call("eth_getTransactionReceipt", [tx_hash])
+        return None if answer is None else _receipt(answer, tx_hash)
+
+
+def _send(node: Node, raw: bytes) -> Sending:
+    try:
+        node.call("eth_sendRawTransaction", ["0x" + raw.hex()])
+    except RefusedError as error:
+        for meaning, saying in _SAYINGS:
+            if saying.search(str(error)):
+                return meaning
+        raise
+    # The hash it answers is not looked at: ours is computed from what was signed.
+    return Sending.TAKEN
+
+
+def _receipt(answer: Any, tx_hash: str) -> Receipt:
+    if not isinstance(answer, dict) or answer.get("transactionHash") != tx_hash:
+        raise MalformedAnswerError("a receipt is not that of the transaction")
+    block_hash, logs = answer.get("blockHash"), answer.get("logs")
+    if not isinstance(block_hash, str) or not _WORD.fullmatch(block_hash):
+        raise MalformedAnswerError("a receipt names no block")
+    if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
+        raise MalformedAnswerError("a receipt has no logs")
+    gas_used = _quantity(answer.get("gasUsed"))
+    cost = gas_used * _quantity(answer.get("effectiveGasPrice"))
+    # What a rollup pays for its data on the chain below it; others tell of none.
+    if (data_fee := answer.get("l1Fee")) is not None:
+        cost += _quantity(data_fee)
+    return Receipt(
+        tx_hash=tx_hash,
+        height=_quantity(answer.get("blockNumber")),
+        block_hash=block_hash,
+        succeeded=_quantity(answer.get("status")) == 1,
+        gas_used=gas_used,
+        cost=cost,
+        logs=logs,
+    )
+
+
+def _quantity(answer: Any) -> int:
+    if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
+        raise MalformedAnswerError("a number is not a number")
+    return int(answer, 16)

@@ -1,0 +1,266 @@
+"""Money on its way from forwarders to merchants, and the transactions that the gas keys send.
+
+A gas key can do one thing: pay for gas. What it calls moves tokens only where the forwarder's salt, or the payer's own
+signature, says. Private keys are never in the database.
+"""
+
+from functools import partial
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from gateway.core.ids import new_id
+from gateway.core.money import TOKEN_DIGITS
+from settlements.states import (
+    Purpose,
+    ReleasedBy,
+    Sender,
+    SettlementStatus,
+    TransactionState,
+)
+from wallets.models import DepositAddress
+from wallets.states import ClaimKind
+
+# Wei of any amount fit.
+WEI_DIGITS = 78
+
+
+class GasAccount(models.Model):
+    """The account of a gas key on a chain, and the ledger's place in it: whoever holds the row gives out its next number."""
+
+    chain = models.CharField(max_length=16)
+    # EIP-55.
+    address = models.CharField(max_length=42)
+    # Null until the chain was asked.
+    next_nonce = models.BigIntegerField(null=True)
+    balance_wei = models.DecimalField(
+        max_digits=WEI_DIGITS, decimal_places=0, null=True
+    )
+    balance_at = models.DateTimeField(null=True)
+    # When its owners were last told that it runs low.
+    low_told_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "address"], name="gas_account_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+
+class GasTransaction(models.Model):
+    """What a gas account means to do with one of its numbers, written down before any node hears of it.
+
+    Its attempts are all of the same number, so that one of them at most is ever mined: sending them again is harmless.
+    """
+
+    account = models.ForeignKey(GasAccount, models.PROTECT, related_name="transactions")
+    nonce = models.BigIntegerField()
+    purpose = models.CharField(max_length=8, choices=Purpose)
+    # What it is for, once: a second request for the same thing finds this row.
+    reference = models.CharField(max_length=120)
+    to = models.CharField(max_length=42)
+    data = models.BinaryField()
+    gas_limit = models.PositiveBigIntegerField()
+    state = models.CharField(
+        max_length=8, choices=TransactionState, default=TransactionState.INTENDED
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(null=True)
+    # Of the attempt that was mined; empty until then.
+    tx_hash = models.CharField(max_length=66, blank=True)
+    block_height = models.BigIntegerField(null=True)
+    block_hash = models.CharField(max_length=66, blank=True)
+    succeeded = models.BooleanField(null=True)
+    gas_used = models.PositiveBigIntegerField(null=True)
+    # What it cost in all, in wei.
+    cost_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0, null=True)
+    mined_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "nonce"], name="gas_nonce_used_once"
+            ),
+            models.UniqueConstraint(
+                fields=["purpose", "reference"],
+                condition=~Q(state=TransactionState.DROPPED),
+                name="gas_transaction_once_per_reference",
+            ),
+        ]
+        indexes = [
+            # What is still on its way, oldest number first.
+            models.Index(
+                fields=["account", "nonce"],
+                condition=Q(
+                    state__in=[TransactionState.INTENDED, TransactionState.SENT]
+                ),
+                name="gas_transaction_open",
+            ),
+            # What was spent today.
+            models.Index(fields=["account", "created_at"], name="gas_transaction_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account_id}#{self.nonce}: {self.purpose}"
+
+
+class GasAttempt(models.Model):
+    """One signed form of a transaction; a later one pays more for the same number."""
+
+    transaction = models.ForeignKey(
+        GasTransaction, models.CASCADE, related_name="attempts", db_index=False
+    )
+    number = models.PositiveSmallIntegerField()
+    tx_hash = models.CharField(max_length=66, unique=True)
+    raw = models.BinaryField()
+    max_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
+    priority_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
+    signed_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["transaction", "number"], name="gas_attempt_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.tx_hash
+
+
+class Settlement(models.Model):
+    """Money of one merchant, in one token, that one transaction takes from its forwarders to its wallet."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "stl")
+    )
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="settlements", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    purpose = models.CharField(max_length=8, choices=ClaimKind)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # The merchant's wallet.
+    to = models.CharField(max_length=80)
+    # What the forwarders held when it was written, and what the token's events say arrived.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    units_moved = models.DecimalField(
+        max_digits=TOKEN_DIGITS, decimal_places=0, default=0
+    )
+    status = models.CharField(
+        max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING
+    )
+    sender = models.CharField(max_length=8, choices=Sender, default=Sender.GATEWAY)
+    transaction = models.ForeignKey(
+        GasTransaction, models.PROTECT, null=True, related_name="settlements"
+    )
+    tx_hash = models.CharField(max_length=100, blank=True)
+    error = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=SettlementStatus.values),
+                name="settlement_status_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=SettlementStatus.SETTLED)
+                | Q(settled_at__isnull=False),
+                name="settlement_settled_has_time",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], name="settlement_list"),
+            models.Index(
+                fields=["chain", "id"],
+                condition=Q(
+                    status__in=[SettlementStatus.PENDING, SettlementStatus.SENT]
+                ),
+                name="settlement_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class SettlementItem(models.Model):
+    """A forwarder that a settlement empties. Open, it is in no other one, so that nobody pays gas for it twice."""
+
+    settlement = models.ForeignKey(
+        Settlement, models.CASCADE, related_name="items", db_index=False
+    )
+    deposit = models.ForeignKey(
+        DepositAddress, models.PROTECT, related_name="settlement_items", db_index=False
+    )
+    token = models.CharField(max_length=12)
+    chain = models.CharField(max_length=16)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # What arrived, once known.
+    units_moved = models.DecimalField(
+        max_digits=TOKEN_DIGITS, decimal_places=0, null=True
+    )
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["settlement", "deposit"], name="settlement_item_once"
+            ),
+            models.UniqueConstraint(
+                fields=["deposit", "chain", "token"],
+                condition=Q(ended_at=None),
+                name="forwarder_in_one_open_settlement",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.settlement_id}: {self.deposit_id}"
+
+
+class Hold(models.Model):
+    """A checkout's forwarders that our own sweeps leave alone until somebody of the team releases them (escrow).
+
+    It holds back nobody else: a forwarder pays its merchant whoever flushes it.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    # The checkout's public id, and the nonce that its forwarders are derived from.
+    subject_id = models.CharField(max_length=40, unique=True)
+    nonce = models.BinaryField(max_length=32, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    released_at = models.DateTimeField(null=True)
+    released_by = models.CharField(max_length=8, choices=ReleasedBy, blank=True)
+    released_actor = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(released_at=None, released_by="")
+                | Q(released_at__isnull=False, released_by__in=ReleasedBy.values),
+                name="hold_released_by_somebody",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], name="hold_list"),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject_id

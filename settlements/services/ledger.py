@@ -1,0 +1,207 @@
+"""The ledger of gas accounts' numbers: which number is whose, written down and signed before any node hears of it.
+
+Locks are taken in this order: a chain's gas accounts by id, then their transactions. Nobody holds one of them while a
+node is asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Count, DecimalField, F, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+
+from settlements.errors import NoGasError
+from settlements.gas.fees import Fees, first_fees
+from settlements.gas.keys import Draft, GasKey, gas_keys
+from settlements.gas.node import GasNode
+from settlements.gas.policy import GasPolicy, gas_policy
+from settlements.models import WEI_DIGITS, GasAccount, GasAttempt, GasTransaction
+from settlements.states import Purpose, TransactionState
+from wallets.networks import chain_spec
+
+OPEN: Final = (TransactionState.INTENDED, TransactionState.SENT)
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class GasCall:
+    """What a transaction does: a call of the contract `to` (EIP-55) with `data`, for at most `gas_limit` gas."""
+
+    to: str
+    data: bytes
+    gas_limit: int
+
+
+def intend(
+    chain: str,
+    call: GasCall,
+    *,
+    purpose: Purpose,
+    reference: str,
+    node: GasNode,
+    now: datetime,
+) -> GasTransaction:
+    """Give a call one of our numbers, sign it and write it down; nothing is sent.
+
+    The same `reference` of a purpose gets the same transaction, however often and by however many it is asked for, until
+    that was dropped. Raises NoGasError, and ChainError where the nodes do not tell what gas costs.
+    """
+    if known := _known(purpose, reference):
+        return known
+    keys = gas_keys()
+    if not keys:
+        raise NoGasError("there is no gas key")
+    policy = gas_policy(chain)
+    fees = first_fees(node.prices(), most=policy.max_fee)
+    if fees is None:
+        raise NoGasError(f"gas on {chain} costs more than GAS_MAX_GWEI allows")
+    _open_accounts(chain, keys, node)
+    with transaction.atomic():
+        accounts = _locked(chain, keys)
+        if known := _known(purpose, reference):
+            return known
+        account = _least_busy(accounts)
+        _refuse_overspending(chain, account, call.gas_limit * fees.max_fee, policy, now)
+        return _write(account, call, fees, purpose, reference, now)
+
+
+def write_attempt(
+    gas_transaction: GasTransaction, fees: Fees, *, number: int, now: datetime
+) -> GasAttempt:
+    """Sign a transaction once more and write that down. The caller holds its lock, or made it. Raises NoGasError."""
+    account = gas_transaction.account
+    key = gas_keys().get(account.address)
+    if key is None:
+        raise NoGasError(f"the key of {account.address} is not here any more")
+    signed = key.sign(
+        Draft(
+            chain_id=_chain_id(account.chain),
+            nonce=gas_transaction.nonce,
+            to=gas_transaction.to,
+            data=bytes(gas_transaction.data),
+            gas_limit=gas_transaction.gas_limit,
+            fees=fees,
+        )
+    )
+    return GasAttempt.objects.create(
+        transaction=gas_transaction,
+        number=number,
+        tx_hash=signed.tx_hash,
+        raw=signed.raw,
+        max_fee=fees.max_fee,
+        priority_fee=fees.priority_fee,
+        signed_at=now,
+    )
+
+
+def spent_since(chain: str, moment: datetime) -> int:
+    """Return what a chain's transactions cost since then, in wei; those on their way count as dear as they may become."""
+    rows = GasTransaction.objects.filter(
+        account__chain=chain, created_at__gte=moment
+    ).exclude(state=TransactionState.DROPPED)
+    mined = rows.aggregate(wei=Coalesce(Sum("cost_wei"), _NOTHING))["wei"]
+    return int(mined) + _committed(rows.filter(state__in=OPEN))
+
+
+_NOTHING: Final = Value(
+    Decimal(0), DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
+)
+
+
+def _committed(rows: QuerySet[GasTransaction]) -> int:
+    """What open transactions may cost at most, in wei."""
+    attempts = GasAttempt.objects.filter(transaction__in=rows)
+    dearest = attempts.order_by("transaction", "-number").distinct("transaction")
+    pairs = dearest.values_list("max_fee", "transaction__gas_limit")
+    return sum(int(max_fee) * gas_limit for max_fee, gas_limit in pairs)
+
+
+def _known(purpose: Purpose, reference: str) -> GasTransaction | None:
+    rows = GasTransaction.objects.select_related("account")
+    return (
+        rows.filter(purpose=purpose, reference=reference)
+        .exclude(state=TransactionState.DROPPED)
+        .first()
+    )
+
+
+def _open_accounts(chain: str, keys: Mapping[str, GasKey], node: GasNode) -> None:
+    """Make the rows of keys that are new, and ask the chain how many transactions theirs were."""
+    present = GasAccount.objects.filter(chain=chain, address__in=keys)
+    ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
+    for address in sorted(set(keys) - ready):
+        account, _ = GasAccount.objects.get_or_create(chain=chain, address=address)
+        mined = node.nonce(address)
+        GasAccount.objects.filter(pk=account.pk, next_nonce=None).update(
+            next_nonce=mined
+        )
+
+
+def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
+    rows = GasAccount.objects.select_for_update(no_key=True).order_by("pk")
+    return list(rows.filter(chain=chain, address__in=keys, next_nonce__isnull=False))
+
+
+def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
+    """Choose the account with the fewest transactions on their way: one that is stuck holds up only what it has."""
+    busy = dict(
+        GasTransaction.objects.filter(account__in=accounts, state__in=OPEN)
+        .values_list("account")
+        .annotate(Count("pk"))
+    )
+    return min(accounts, key=lambda account: (busy.get(account.pk, 0), account.pk))
+
+
+def _refuse_overspending(
+    chain: str, account: GasAccount, cost: int, policy: GasPolicy, now: datetime
+) -> None:
+    if spent_since(chain, now - _DAY) + cost > policy.daily:
+        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
+    if account.balance_wei is None:
+        return
+    promised = _committed(account.transactions.filter(state__in=OPEN))
+    if account.balance_wei < promised + cost:
+        raise NoGasError(f"{account.address} has too little coin on {chain}")
+
+
+def _write(
+    account: GasAccount,
+    call: GasCall,
+    fees: Fees,
+    purpose: Purpose,
+    reference: str,
+    now: datetime,
+) -> GasTransaction:
+    nonce = account.next_nonce
+    if nonce is None:
+        raise NoGasError(f"the number of {account.address} is not known")
+    made = GasTransaction.objects.create(
+        account=account,
+        nonce=nonce,
+        purpose=purpose,
+        reference=reference,
+        to=call.to,
+        data=call.data,
+        gas_limit=call.gas_limit,
+        created_at=now,
+    )
+    write_attempt(made, fees, number=1, now=now)
+    GasAccount.objects.filter(pk=account.pk).update(next_nonce=F("next_nonce") + 1)
+    return made
+
+
+def _chain_id(chain: str) -> int:
+    chain_id = chain_spec(chain).chain_id
+    if chain_id is None:
+        raise NoGasError(f"{chain} has no gas accounts")
+    return chain_id
+
+
+def open_transactions(chain: str) -> QuerySet[GasTransaction]:
+    """Return what is on its way on a chain, oldest number first."""
+    found = GasTransaction.objects.filter(Q(account__chain=chain, state__in=OPEN))
+    return found.select_related("account").order_by("account", "nonce")

@@ -1,0 +1,26 @@
+"""Gas keys and nodes for the tests of settlements."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from settlements.gas.node import GasNode
+from settlements.services.broadcasting import gas_node
+from tests.nodes.anvil import Anvil
+
+
+@pytest.fixture
+def base_settings(settings: Any, base_node: Anvil) -> Any:
+    """Base is read from the local node, and one of its rich accounts pays for gas."""
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    settings.GAS_KEYS = [base_node.accounts[3].key]
+    return settings
+
+
+@pytest.fixture
+def node(base_settings: Any) -> Iterator[GasNode]:
+    """Base's node, asked about transactions."""
+    with gas_node("base") as opened:
+        yield opened

@@ -1,0 +1,124 @@
+"""The ledger of gas accounts' numbers, on a local node."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from settlements.errors import NoGasError
+from settlements.gas.node import GasNode
+from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.services.broadcasting import await_receipt, broadcast, tend
+from settlements.services.ledger import GasCall, intend
+from settlements.states import Purpose, TransactionState
+from tests.nodes.abi import encode_call
+from tests.nodes.anvil import Anvil
+from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
+
+pytestmark = pytest.mark.django_db
+
+
+def flush_nothing() -> GasCall:
+    """A call that any account may make, and that moves nothing."""
+    deposit = new_deposit()
+    data = encode_call(FLUSH, deposit.destination, deposit.nonce, NATIVE_COIN)
+    return GasCall(FACTORY, data, 400_000)
+
+
+def ask(node: GasNode, reference: str) -> GasTransaction:
+    return intend(
+        "base",
+        flush_nothing(),
+        purpose=Purpose.SWEEP,
+        reference=reference,
+        node=node,
+        now=timezone.now(),
+    )
+
+
+def test_a_transaction_is_written_down_before_any_node_hears_of_it(
+    node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(node, "one")
+    assert made.state == TransactionState.INTENDED
+    attempt = GasAttempt.objects.get()
+    assert node.receipt(attempt.tx_hash) is None
+    broadcast(made, node=node, now=timezone.now())
+    receipt = await_receipt(made, node=node)
+    assert receipt is not None
+    assert receipt.succeeded
+
+
+def test_the_same_reference_is_one_transaction(node: GasNode) -> None:
+    assert ask(node, "one").pk == ask(node, "one").pk
+    assert GasAttempt.objects.count() == 1
+
+
+def test_numbers_follow_each_other(node: GasNode) -> None:
+    first, second = ask(node, "one"), ask(node, "two")
+    assert second.nonce == first.nonce + 1
+
+
+def test_what_was_never_sent_is_sent_by_whoever_looks(
+    node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(node, "one")
+    assert tend("base", node=node, now=timezone.now()) == 1
+    base_node.mine(12)
+    assert tend("base", node=node, now=timezone.now()) == 0
+    made.refresh_from_db()
+    assert (made.state, made.succeeded) == (TransactionState.MINED, True)
+    assert made.cost_wei
+
+
+def test_what_waits_too_long_pays_more_for_the_same_number(
+    node: GasNode, base_node: Anvil
+) -> None:
+    base_node.set_automine(False)
+    try:
+        made = ask(node, "one")
+        broadcast(made, node=node, now=timezone.now())
+        later = timezone.now() + timedelta(minutes=2)
+        tend("base", node=node, now=later)
+        first, second = GasAttempt.objects.order_by("number")
+        assert second.max_fee > first.max_fee
+        base_node.mine(12)
+        tend("base", node=node, now=later)
+        made.refresh_from_db()
+        assert made.tx_hash == second.tx_hash
+    finally:
+        base_node.set_automine(True)
+
+
+def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(
+    node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(node, "one")
+    key_holder = base_node.accounts[3]
+    base_node.send(key_holder, to=key_holder.address)
+    base_node.mine(12)
+    tend("base", node=node, now=timezone.now())
+    made.refresh_from_db()
+    assert made.state == TransactionState.DROPPED
+    assert ask(node, "one").nonce == made.nonce + 1
+
+
+def test_the_days_limit_is_kept(node: GasNode, base_settings: Any) -> None:
+    base_settings.GAS_DAILY_COINS = {"base": "0.0000001"}
+    with pytest.raises(NoGasError, match="spent"):
+        ask(node, "one")
+    assert not GasTransaction.objects.exists()
+
+
+def test_gas_that_is_too_dear_is_not_bought(node: GasNode, base_settings: Any) -> None:
+    base_settings.GAS_MAX_GWEI = {"base": "0.000000001"}
+    with pytest.raises(NoGasError, match="costs more"):
+        ask(node, "one")
+
+
+def test_without_a_key_nothing_is_sent(node: GasNode, base_settings: Any) -> None:
+    base_settings.GAS_KEYS = []
+    with pytest.raises(NoGasError, match="no gas key"):
+        ask(node, "one")
+    assert not GasAccount.objects.exists()
