@@ -346,6 +346,13 @@ GAS_LOW_COINS = {"base": "0.005", "polygon": "10", "ethereum": "0.05"} | env.dic
     "GAS_LOW_COINS", default={}
 )
 
+# What a coin is taken to be worth, in USD, where gas is compared with what it moves: no price is asked of anybody.
+GAS_COIN_USD = {"base": "4000", "polygon": "0.5", "ethereum": "4000"} | env.dict(
+    "GAS_COIN_USD", default={}
+)
+# A sweep may cost this part of what it moves, and not more.
+SWEEP_MOST_COST = env.str("SWEEP_MOST_COST", default="0.02")
+
 CELERY_BROKER_URL = celery_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

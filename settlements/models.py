@@ -161,6 +161,8 @@ class Settlement(models.Model):
         max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING
     )
     sender = models.CharField(max_length=8, choices=Sender, default=Sender.GATEWAY)
+    # Settlements of several merchants that one transaction carries out.
+    batch = models.CharField(max_length=40, blank=True)
     transaction = models.ForeignKey(
         GasTransaction, models.PROTECT, null=True, related_name="settlements"
     )

@@ -5,7 +5,7 @@ that nonce finds its transfers by it.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor
-from wallets.models.deposits import DepositAddress, DepositOutflow
+from wallets.models.deposits import DepositAddress, DepositBalance, DepositOutflow
 from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
 from wallets.models.transfers import (
     SourceDifference,
@@ -28,6 +28,7 @@ __all__ = [
     "Block",
     "ChainCursor",
     "DepositAddress",
+    "DepositBalance",
     "DepositOutflow",
     "ReceivingWallet",
     "SourceDifference",

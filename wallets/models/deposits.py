@@ -103,3 +103,47 @@ class DepositOutflow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.tx_hash}/{self.position}"
+
+
+class DepositBalance(models.Model):
+    """What a deposit address took in of a token on a chain, and what left it: final movements of real money only.
+
+    Triggers keep it in the transaction of whoever writes transfers and outflows. Somebody may have paid with dust what
+    was never watched for, so that `flushed` may be above `received`.
+    """
+
+    deposit = models.ForeignKey(
+        DepositAddress, models.PROTECT, related_name="balances", db_index=False
+    )
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    purpose = models.CharField(max_length=8, choices=ClaimKind)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # Base units; wider than one uint256, as any number of the largest transfers fits.
+    received = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+    flushed = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["deposit", "chain", "token"], name="deposit_balance_once"
+            )
+        ]
+        indexes = [
+            # What waits in forwarders, of a merchant and in all.
+            models.Index(
+                fields=["merchant", "purpose", "chain", "token"],
+                condition=models.Q(received__gt=models.F("flushed")),
+                name="deposit_balance_waiting",
+            ),
+            models.Index(
+                fields=["chain", "token", "id"],
+                condition=models.Q(received__gt=models.F("flushed")),
+                name="deposit_balance_to_sweep",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deposit_id}: {self.received} - {self.flushed} {self.token}"

@@ -138,10 +138,11 @@ class TransferClaim(models.Model):
 
 
 class TransferDay(models.Model):
-    """What a merchant's transfers add up to in a day (UTC, by block time). A trigger keeps it in the writer's transaction.
+    """Part of what a merchant's transfers add up to in a day (UTC, by block time): the rows of a day are to be added up.
 
-    `claim` is what they were used for (`ClaimKind`), empty for nothing. Orphaned transfers are no part of it. Sixteen slots
-    would help nobody: one watcher at a time writes a chain's transfers.
+    Triggers add a row to it for what a statement changed, in its transaction, and never touch one that is there: nobody
+    waits for anybody, in whatever order they write. A sweep puts rows together (`is_sum`). `claim` is what the transfers
+    were used for (`ClaimKind`), empty for nothing.
     """
 
     merchant = models.ForeignKey(
@@ -153,16 +154,27 @@ class TransferDay(models.Model):
     token = models.CharField(max_length=12)
     state = models.CharField(max_length=9, choices=TransferState)
     claim = models.CharField(max_length=8, blank=True)
+    # Negative where transfers went to another row.
     count = models.BigIntegerField(default=0)
     # Wider than one uint256: any number of the largest transfers fits.
     units = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["merchant", "mode", "day", "chain", "token", "state", "claim"],
+                condition=Q(is_sum=True),
                 name="transfer_day_once",
             )
+        ]
+        indexes = [
+            # Reports.
+            models.Index(fields=["merchant", "mode", "day"], name="transfer_day_report"),
+            # The sweep.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="transfer_day_change"
+            ),
         ]
 
     def __str__(self) -> str:

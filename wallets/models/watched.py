@@ -155,10 +155,7 @@ class WatchedMovement(models.Model):
 
 
 class WatchedDay(models.Model):
-    """What the movements of a watched wallet add up to in a day (UTC, by block time). A trigger keeps it.
-
-    Orphaned movements are no part of it.
-    """
+    """Part of what the movements of a watched wallet add up to in a day (UTC, by block time), kept as `TransferDay` is."""
 
     wallet = models.ForeignKey(
         WatchedWallet, models.CASCADE, related_name="days", db_index=False
@@ -168,16 +165,27 @@ class WatchedDay(models.Model):
     direction = models.CharField(max_length=3, choices=Direction)
     state = models.CharField(max_length=9, choices=TransferState)
     is_payment = models.BooleanField()
+    # Negative where movements went to another row.
     count = models.BigIntegerField(default=0)
     # Wider than one uint256: any number of the largest movements fits.
     units = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["wallet", "day", "token", "direction", "state", "is_payment"],
+                condition=Q(is_sum=True),
                 name="watched_day_once",
             )
+        ]
+        indexes = [
+            # Reports.
+            models.Index(fields=["wallet", "day"], name="watched_day_report"),
+            # The sweep.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="watched_day_change"
+            ),
         ]
 
     def __str__(self) -> str:
