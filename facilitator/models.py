@@ -26,10 +26,6 @@ class MachineSettings(models.Model):
     )
     # A proof by hash alone can be used by whoever sees it first: this closes it.
     requires_signature = models.BooleanField(default=False)
-    # In USD: less than this in a chain's forwarder waits for more.
-    settle_minimum = models.DecimalField(max_digits=12, decimal_places=2, default=10)
-    # Hours between settlements nobody asked for; 0 for none.
-    settle_every_hours = models.PositiveSmallIntegerField(default=24)
 
     def __str__(self) -> str:
         return f"machine settings of {self.merchant_id}"

@@ -137,6 +137,32 @@ class GasAttempt(models.Model):
         return self.tx_hash
 
 
+class SettlementSettings(models.Model):
+    """When a merchant's forwarders are emptied without anybody asking. Without a row the defaults hold."""
+
+    merchant = models.OneToOneField(
+        Merchant,
+        models.CASCADE,
+        related_name="settlement_settings",
+        primary_key=True,
+    )
+    # In USD: a chain's forwarders wait until they hold so much of a token together.
+    minimum = models.DecimalField(max_digits=12, decimal_places=2, default=10)
+    # Hours between two settlements that nobody asked for; 0 for none at all.
+    every_hours = models.PositiveSmallIntegerField(default=24)
+
+    class Meta:
+        verbose_name_plural = "settlement settings"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(minimum__gte=0), name="settlement_minimum_not_negative"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"settlement settings of {self.merchant_id}"
+
+
 class Settlement(models.Model):
     """Money of one merchant, in one token, that one transaction takes from its forwarders to its wallet."""
 

@@ -1,0 +1,32 @@
+"""Answers that are kept under an Idempotency-Key, so that a merchant's repeated request does not cost the payer another payment."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from accounts.states import Mode
+from facilitator.inputs import VerifyRequest
+from facilitator.models import KeptAnswer, Sighting
+from gateway.core.errors import ConflictError
+
+KEPT: Final = timedelta(days=7)
+
+
+def kept_answer(
+    merchant_id: int, mode: Mode, key: str, request: VerifyRequest
+) -> dict[str, Any] | None:
+    """Return what the same request was answered; None where the key is new. Raises ConflictError for another body."""
+    kept = KeptAnswer.objects.filter(merchant=merchant_id, mode=mode, key=key).first()
+    if kept is None:
+        return None
+    if bytes(kept.digest) != request.digest:
+        raise ConflictError(
+            "This Idempotency-Key was used for another body.", code="duplicate"
+        )
+    answer: dict[str, Any] = kept.answer
+    return answer
+
+
+def forget_old(*, now: datetime) -> None:
+    """Forget answers and first sightings that nothing can depend on any more."""
+    KeptAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+    Sighting.objects.filter(seen_at__lt=now - KEPT).delete()
