@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from facilitator.inputs import Proof, Requirements, VerifyRequest
+from facilitator.inputs import SCHEME, Proof, Requirements, VerifyRequest
 from facilitator.models import RESOURCE_LENGTH
 from gateway.core import json
 from gateway.core.fields import missing, refuse, text_in
@@ -19,7 +19,6 @@ from wallets.chains.specs import Network
 from wallets.hashes import UnreadableHashError, spellings
 from wallets.networks import chain_spec, chains
 
-SCHEME: Final = "exact"
 _AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
 # No hash of any chain is longer, and none has anything around it.
 _HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)

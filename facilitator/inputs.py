@@ -1,6 +1,10 @@
 """What resource servers ask of the facilitator, read and checked already."""
 
 from dataclasses import dataclass
+from typing import Final
+
+SCHEME: Final = "exact"
+"""The one scheme there is: the amount that is asked for is the amount that is paid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,17 @@
 """Answers of the facilitator in the specification's form."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from accounts.states import Mode
+from facilitator.inputs import SCHEME
 from facilitator.judging import Candidate, Verdict
-from gateway.core.times import iso
+from facilitator.models import X402Payment
+from gateway.core.money import format_token, from_units
+from gateway.core.times import iso, iso_or_none
+from wallets.chains.specs import Family
+from wallets.networks import chain_spec
 
 
 def valid_payload(
@@ -29,3 +36,50 @@ def invalid_payload(tx_hash: str, verdict: Verdict) -> dict[str, Any]:
         "message": verdict.message,
         "retryAfter": verdict.retry_after,
     }
+
+
+def payment_payload(payment: X402Payment) -> dict[str, Any]:
+    """Return a line of `GET /x402/payments`."""
+    return {
+        "id": payment.public_id,
+        "livemode": payment.mode == Mode.LIVE,
+        "protocol": payment.protocol,
+        "chain": payment.chain,
+        "token": payment.token,
+        "amount": _amount(payment.units),
+        "required_amount": _amount(payment.required_units),
+        "txHash": payment.tx_hash,
+        "position": payment.position,
+        "payerAddress": payment.payer,
+        "payTo": payment.pay_to,
+        "signed": payment.is_signed,
+        "resource": payment.resource,
+        "status": payment.status,
+        "verified_at": iso(payment.verified_at),
+        "final_at": iso_or_none(payment.final_at),
+        "settled_at": iso_or_none(payment.settled_at),
+        "reversed_at": iso_or_none(payment.reversed_at),
+    }
+
+
+def config_payload(pay_to: dict[str, str]) -> dict[str, Any]:
+    """Return `GET /x402/config`, `pay_to` being an address for each network that machines can pay on."""
+    assets = {
+        name: [token.symbol for token in chain_spec(name).accepted_tokens]
+        for name in pay_to
+    }
+    settlement = {
+        name: "batch" if chain_spec(name).family is Family.EVM else "direct"
+        for name in pay_to
+    }
+    return {
+        "payTo": pay_to,
+        "networks": list(pay_to),
+        "assets": assets,
+        "scheme": SCHEME,
+        "settlement": settlement,
+    }
+
+
+def _amount(units: Decimal) -> str:
+    return format_token(from_units(int(units)))

@@ -13,7 +13,7 @@ from wallets.chains.specs import Family
 from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.forwarder import checksum, deposit_key
 from wallets.models import EPOCH, DepositAddress, ReceivingWallet
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, chains, watched_chains
 from wallets.selectors import TEST_DESTINATION, TEST_WALLETS, receiving_wallets
 from wallets.states import ClaimKind
 
@@ -82,3 +82,10 @@ def expect_machines(merchant_id: int, *, now: datetime) -> None:
     deposits.update(watched_until=until + _ONE_MORE_DAY + WATCH_AFTER_EXPIRY)
     wallets = ReceivingWallet.objects.of_machines().filter(merchant=merchant_id)
     wallets.update(expected_until=until + _ONE_MORE_DAY)
+
+
+def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
+    """Return where a merchant's machines pay, by chain; chains where they cannot, or that have no node, are left out."""
+    known = chains() if mode == Mode.TEST else [spec.name for spec in watched_chains()]
+    found = {name: pay_to(merchant_id, mode, name) for name in known}
+    return {name: address for name, address in found.items() if address is not None}

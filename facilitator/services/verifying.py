@@ -3,7 +3,7 @@
 Two statements for a payment that a watcher has recorded; one question to a node more for one that it has not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -24,6 +24,7 @@ from facilitator.signatures import is_signed_by_payer
 from facilitator.states import Protocol, Reason
 from gateway.core.errors import UnavailableError
 from gateway.core.ids import new_id
+from gateway.core.money import from_units
 from wallets.networks import chain_spec, is_accepted
 
 
@@ -256,9 +257,7 @@ def _use(
 
 def _payment(
     caller: Caller, request: VerifyRequest, paid: Candidate, now: datetime
-) -> Mapping[str, Any]:
-    from gateway.core.money import from_units
-
+) -> dict[str, Any]:
     return {
         "merchant": caller.merchant_id,
         "mode": caller.mode,

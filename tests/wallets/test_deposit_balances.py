@@ -9,7 +9,13 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.wallets.factories import make_deposit
-from wallets.models import DepositAddress, DepositBalance, DepositOutflow, Transfer
+from wallets.models import (
+    DepositAddress,
+    DepositBalance,
+    DepositOutflow,
+    DepositTotal,
+    Transfer,
+)
 from wallets.services import (
     NewTransfer,
     confirm_through,
@@ -66,7 +72,10 @@ def flush(deposit: DepositAddress, units: int, **values: Any) -> DepositOutflow:
 
 def balances() -> list[tuple[Decimal, Decimal]]:
     rows = DepositBalance.objects.order_by("deposit")
-    return list(rows.values_list("received", "flushed"))
+    kept = list(rows.values_list("received", "flushed"))
+    totals = DepositTotal.objects.values_list("received", "flushed")
+    assert [tuple(map(sum, zip(*kept, strict=True)))] == list(totals) or not kept
+    return kept
 
 
 def test_only_what_is_final_counts() -> None:

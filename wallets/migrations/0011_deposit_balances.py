@@ -56,6 +56,11 @@ RETURNS void LANGUAGE sql AS $$
     SELECT d.id, d.merchant_id, d.purpose, of_chain, of_token, came, went
     FROM wallets_depositaddress d WHERE d.id = of_deposit AND (came <> 0 OR went <> 0)
     ON CONFLICT (deposit_id, chain, token) DO UPDATE
+    SET received = kept.received + EXCLUDED.received, flushed = kept.flushed + EXCLUDED.flushed;
+    INSERT INTO wallets_deposittotal AS kept (merchant_id, purpose, chain, token, received, flushed)
+    SELECT d.merchant_id, d.purpose, of_chain, of_token, came, went
+    FROM wallets_depositaddress d WHERE d.id = of_deposit AND (came <> 0 OR went <> 0)
+    ON CONFLICT (merchant_id, purpose, chain, token) DO UPDATE
     SET received = kept.received + EXCLUDED.received, flushed = kept.flushed + EXCLUDED.flushed
 $$;
 
@@ -92,6 +97,9 @@ SELECT d.id, d.merchant_id, d.purpose, t.chain, t.token, sum(t.units), 0
 FROM wallets_transfer t JOIN wallets_depositaddress d ON d.id = t.deposit_id
 WHERE t.mode = 'live' AND t.state = 'confirmed'
 GROUP BY d.id, t.chain, t.token;
+INSERT INTO wallets_deposittotal (merchant_id, purpose, chain, token, received, flushed)
+SELECT merchant_id, purpose, chain, token, sum(received), sum(flushed) FROM wallets_depositbalance
+GROUP BY merchant_id, purpose, chain, token;
 """
 
 
@@ -118,6 +126,21 @@ class Migration(migrations.Migration):
             options={
                 'indexes': [models.Index(condition=models.Q(('received__gt', models.F('flushed'))), fields=['merchant', 'purpose', 'chain', 'token'], name='deposit_balance_waiting'), models.Index(condition=models.Q(('received__gt', models.F('flushed'))), fields=['chain', 'token', 'id'], name='deposit_balance_to_sweep')],
                 'constraints': [models.UniqueConstraint(fields=('deposit', 'chain', 'token'), name='deposit_balance_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='DepositTotal',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('purpose', models.CharField(choices=[('checkout', 'Checkout'), ('x402', 'X402')], max_length=8)),
+                ('chain', models.CharField(max_length=16)),
+                ('token', models.CharField(max_length=12)),
+                ('received', models.DecimalField(decimal_places=0, default=0, max_digits=96)),
+                ('flushed', models.DecimalField(decimal_places=0, default=0, max_digits=96)),
+                ('merchant', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.merchant')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('merchant', 'purpose', 'chain', 'token'), name='deposit_total_once')],
             },
         ),
         migrations.RunSQL(TRIGGERS, NO_TRIGGERS),

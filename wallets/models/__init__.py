@@ -5,7 +5,12 @@ that nonce finds its transfers by it.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor
-from wallets.models.deposits import DepositAddress, DepositBalance, DepositOutflow
+from wallets.models.deposits import (
+    DepositAddress,
+    DepositBalance,
+    DepositOutflow,
+    DepositTotal,
+)
 from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
 from wallets.models.transfers import (
     SourceDifference,
@@ -30,6 +35,7 @@ __all__ = [
     "DepositAddress",
     "DepositBalance",
     "DepositOutflow",
+    "DepositTotal",
     "ReceivingWallet",
     "SourceDifference",
     "Transfer",

@@ -147,3 +147,31 @@ class DepositBalance(models.Model):
 
     def __str__(self) -> str:
         return f"{self.deposit_id}: {self.received} - {self.flushed} {self.token}"
+
+
+class DepositTotal(models.Model):
+    """What all deposit addresses of a merchant and purpose took in of a token on a chain, and what left them.
+
+    The sum of their `DepositBalance` rows, kept by the same triggers. One watcher at a time writes a chain, so that nobody
+    waits for its row.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    purpose = models.CharField(max_length=8, choices=ClaimKind)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    received = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+    flushed = models.DecimalField(max_digits=96, decimal_places=0, default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "purpose", "chain", "token"],
+                name="deposit_total_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}/{self.purpose}/{self.chain}/{self.token}"

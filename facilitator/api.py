@@ -1,0 +1,106 @@
+"""The x402 API: one set of URLs for the specification's protocol and the public standard's, told apart by their bodies."""
+
+from typing import Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import principal_of_request
+from accounts.states import Mode
+from facilitator import schemas
+from facilitator.forms import parse_verify
+from facilitator.payloads import config_payload, payment_payload
+from facilitator.selectors import parse_filter, payment_page, payments_of
+from facilitator.services.addresses import expect_machines, pay_to_everywhere
+from facilitator.services.verifying import Caller, verify
+from gateway.core.api import ApiView
+from gateway.core.errors import InvalidRequestError
+from gateway.core.pagination import list_body, parse_page
+from gateway.core.ratelimit import Limit
+from gateway.core.wire import json_body
+
+VERIFY: Final = Limit("x402.verify", 600)
+OTHER: Final = Limit("x402", 60)
+_LONGEST_KEY: Final = 255
+
+
+class X402Config(ApiView):
+    """`/api/v1/x402/config`."""
+
+    limits: ClassVar = {"GET": OTHER, "HEAD": OTHER}
+
+    @extend_schema(
+        operation_id="getX402Config",
+        tags=["x402"],
+        responses={200: schemas.X402Config, **schemas.errors(401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """Tell where machines pay, on which networks, in which tokens."""
+        principal = principal_of_request(request)
+        found = pay_to_everywhere(principal.merchant_id, principal.mode)
+        if principal.mode == Mode.LIVE:
+            expect_machines(principal.merchant_id, now=timezone.now())
+        return Response(config_payload(found))
+
+
+class X402Verify(ApiView):
+    """`/api/v1/x402/verify`."""
+
+    limits: ClassVar = {"POST": VERIFY}
+
+    @extend_schema(
+        operation_id="verifyX402Payment",
+        tags=["x402"],
+        request=schemas.VerifyPayment,
+        responses={
+            200: schemas.VerifyAnswer,
+            **schemas.errors(400, 401, 409, 413, 415, 429, 503),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
+
+        The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token;
+        a payer's signature over it binds it to the payer.
+        """
+        principal = principal_of_request(request)
+        caller = Caller(principal.merchant_id, principal.mode)
+        wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
+        key = _idempotency_key(request)
+        return Response(verify(caller, wanted, key=key, now=timezone.now()))
+
+
+class X402Payments(ApiView):
+    """`/api/v1/x402/payments`."""
+
+    limits: ClassVar = {"GET": OTHER, "HEAD": OTHER}
+
+    @extend_schema(
+        operation_id="listX402Payments",
+        tags=["x402"],
+        parameters=schemas.PAYMENT_PARAMETERS,
+        responses={200: schemas.X402PaymentList, **schemas.errors(400, 401, 429)},
+    )
+    def get(self, request: Request) -> Response:
+        """List what machines paid, newest first."""
+        principal = principal_of_request(request)
+        query = request.query_params
+        wanted = parse_filter(principal.merchant_id, principal.mode, query)
+        page = parse_page(query)
+        data: list[dict[str, Any]] = [
+            payment_payload(payment) for payment in payment_page(wanted, page)
+        ]
+        total = payments_of(wanted).count() if page.include_total else None
+        return Response(list_body(data, page, total))
+
+
+def _idempotency_key(request: Request) -> str:
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > _LONGEST_KEY or not key.isprintable():
+        raise InvalidRequestError(
+            f"Idempotency-Key must be at most {_LONGEST_KEY} printable characters.",
+            param="Idempotency-Key",
+        )
+    return key
