@@ -16,6 +16,7 @@ from qrcode.image.svg import SvgPathImage
 from accounts.errors import InvitationError, LockedError
 from accounts.freshness import needs_proof
 from accounts.letters import MESSAGES, letter
+from accounts.looking import end_look
 from accounts.models import User
 from accounts.services import guard
 from accounts.services.audit import record
@@ -42,6 +43,10 @@ _ASKED_FOR: Final = frozenset(
         "password_reset_key",
         "unknown_account",
     )
+)
+# What the library tells of once it is committed: `accounts.views.factors` has written the entry beside the change.
+_AUDITED_BEFORE: Final = frozenset(
+    {"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"}
 )
 
 
@@ -82,6 +87,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if user is not None:
             guard.forgive(credentials["email"], Secret.PASSWORD)
         return user
+
+    def logout(self, request: HttpRequest) -> None:
+        """Log out. An operator who looked at a merchant's pages stops."""
+        end_look(request, now=timezone.now())
+        super().logout(request)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Ask again where the last proof is too old. A login is a proof."""
@@ -128,8 +138,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         email: str | None = None,
     ) -> None:
         """Audit a change to somebody's login, and tell them."""
-        action = template_prefix.replace("/email/", ".")
-        audit_login_change(self.request, action, user=user, now=timezone.now())
+        if template_prefix not in _AUDITED_BEFORE:
+            action = template_prefix.replace("/email/", ".")
+            audit_login_change(self.request, action, user=user, now=timezone.now())
         super().send_notification_mail(template_prefix, user, context, email)
 
     def add_message(

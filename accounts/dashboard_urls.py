@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts.views import audit_log, branding, exports, fees, keys, team
+from accounts.views import audit_log, branding, exports, keys, team
 
 urlpatterns = [
     path("team/", team.team, name="dashboard_team"),
@@ -30,7 +30,6 @@ urlpatterns = [
         branding.preview_style,
         name="dashboard_branding_style",
     ),
-    path("fees/", fees.fees, name="dashboard_fees"),
     path("audit-log/", audit_log.audit_log, name="dashboard_audit_log"),
     path("audit-log/export/", audit_log.export, name="dashboard_audit_log_csv"),
     path("audit-log/check/", audit_log.check, name="dashboard_audit_log_check"),

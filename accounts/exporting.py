@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from accounts.models import ApiKey, AuditEntry, Membership, Merchant
+from accounts.models import ApiKey, AuditEntry, FeeEntry, Membership, Merchant
 from gateway.core.exports import ExportTable, table_of
 
 _MERCHANT: Final = (
@@ -20,6 +20,17 @@ _MERCHANT: Final = (
     "branding__terms_url",
     "branding__return_label",
     "created_at",
+)
+_FEE: Final = (
+    "kind",
+    "subject_id",
+    "chain",
+    "token",
+    "received",
+    "rate",
+    "amount",
+    "charged_at",
+    "voided_at",
 )
 _AUDIT: Final = (
     "created_at",
@@ -56,6 +67,11 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
             "last_used_at",
             "revoked_at",
         ),
+    )
+    yield table_of(
+        "fees",
+        FeeEntry.objects.filter(merchant=merchant),
+        _FEE,
     )
     yield table_of(
         "audit_log",

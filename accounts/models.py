@@ -271,6 +271,43 @@ class FeeEntry(models.Model):
         return f"{self.subject_id}: {self.amount}"
 
 
+class FeeDay(models.Model):
+    """Part of what a merchant's fees add up to in a day (UTC), less what was taken back in it; its rows are to be added up.
+
+    Kept as `gateway.core.daysums` says, by triggers. `count` is the number of those charged less that of those taken back.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    day = models.DateField()
+    chain = models.CharField(max_length=16)
+    count = models.BigIntegerField(default=0)
+    # In USD.
+    amount = models.DecimalField(max_digits=96, decimal_places=2, default=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "day", "chain"],
+                condition=Q(is_sum=True),
+                name="fee_day_once",
+            )
+        ]
+        indexes = [
+            # Reports.
+            models.Index(fields=["merchant", "day"], name="fee_day_report"),
+            # Putting rows together.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="fee_day_change"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}/{self.day}/{self.chain}: {self.amount}"
+
+
 class Invitation(models.Model):
     """A place in a team, offered to an e-mail address. The link carries a secret of which only the digest is kept."""
 

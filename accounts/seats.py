@@ -6,8 +6,9 @@ without a decision is refused, and a test walks the routes: one whose view is no
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlencode
 
 from allauth.core.exceptions import ReauthenticationRequired
@@ -25,6 +26,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.freshness import needs_proof
+from accounts.looking import Look, find_look
 from accounts.models import Membership, Merchant, User
 from accounts.permissions import Act, may
 from accounts.states import Mode, Role
@@ -34,15 +36,21 @@ _SAFE: Final = {"GET", "HEAD"}
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Who asks (`user`), for which merchant, as what, and whether about real money."""
+    """Who asks (`user`), for which merchant, as what, and whether about real money.
+
+    `look` is there where an operator looks who is not in the team: they see pages, and take nothing along.
+    """
 
     user: User
     merchant: Merchant
     role: Role
     mode: Mode
+    look: Look | None = None
 
     def can(self, act: Act | str) -> bool:
         """Say whether the person may do this here."""
+        if self.look:
+            return Act(act) is Act.SEE
         return may(self.role, Act(act))
 
     def url(self, name: str, **kwargs: Any) -> str:
@@ -58,7 +66,7 @@ class PersonRequest(HttpRequest):
 
 
 class SeatedRequest(PersonRequest):
-    """A request whose person sits in the merchant's team."""
+    """A request whose person sits in the merchant's team, or looks at it as an operator."""
 
     seat: Seat
 
@@ -81,7 +89,7 @@ View = Callable[..., HttpResponseBase]
 def seated(
     *, get: Act | None = None, post: Act | None = None, fresh: bool = False
 ) -> Callable[[View], View]:
-    """Let members of the merchant in the path in, as far as their role goes.
+    """Let members of the merchant in the path in, as far as their role goes, and an operator who looks at it.
 
     The view gets a `SeatedRequest`, and the path's arguments without `mer_id` and `mode`. Strangers get a 404, a method
     without a decision a 405, and a role that is too small the page that says so. With `fresh`, whoever did not prove in
@@ -97,7 +105,9 @@ def seated(
         ) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return _to_login(request)
-            seat = find_seat(request.user, mer_id=mer_id, mode=Mode(mode))
+            seat = find_seat(
+                request, mer_id=mer_id, mode=Mode(mode), now=timezone.now()
+            )
             request.seat = seat  # type: ignore[attr-defined]
             refusal = _refuse(request, seat, decision)
             return refusal or view(request, **rest)
@@ -125,16 +135,23 @@ def signed_in(*methods: str) -> Callable[[View], View]:
     return decorate
 
 
-def find_seat(user: User, *, mer_id: str, mode: Mode) -> Seat:
-    """Return the person's place in a merchant's team. Raises Http404 where there is none."""
+def find_seat(request: HttpRequest, *, mer_id: str, mode: Mode, now: datetime) -> Seat:
+    """Return the person's place in a merchant's team, or where they look at it as an operator.
+
+    Raises Http404 where there is none.
+    """
+    user = cast("User", request.user)
     membership = (
         Membership.objects.select_related("merchant")
         .filter(user=user, merchant__public_id=mer_id)
         .first()
     )
-    if membership is None:
+    if membership is not None:
+        return Seat(user, membership.merchant, Role(membership.role), mode)
+    look = find_look(request, now=now)
+    if look is None or look.merchant.public_id != mer_id:
         raise Http404
-    return Seat(user, membership.merchant, Role(membership.role), mode)
+    return Seat(user, look.merchant, Role.VIEWER, mode, look)
 
 
 def _refuse(
@@ -143,7 +160,8 @@ def _refuse(
     if refusal := _refuse_method(request, decision):
         return refusal
     act = decision.acts[str(request.method)]
-    if not seat.can(act):
+    is_change = decision.fresh or request.method not in _SAFE
+    if not seat.can(act) or (seat.look and is_change):
         return render(request, "dashboard/refused.html", {"act": act}, status=403)
     if decision.fresh and needs_proof(request, now=timezone.now()):
         # The login library's middleware sends the person to prove it, and the request on afterwards.

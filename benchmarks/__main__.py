@@ -15,6 +15,7 @@ NAMES = (
     "detection",
     "polling",
     "streams",
+    "scale",
 )
 
 

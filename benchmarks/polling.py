@@ -1,4 +1,4 @@
-"""What watching costs: requests a minute to each chain's nodes, with none to 100,000 open checkouts.
+"""What watching costs: requests a minute to each chain's nodes, with none to 100,000 open checkouts and 10,000 watched wallets.
 
 The watchers are those of an installation, paced as on the public networks, over local nodes that make blocks as often as
 those do. A merchant has a hundred open checkouts each, so 100,000 of them are 1,000 accounts on Solana and TON.
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 from solders.keypair import Keypair
 
@@ -21,6 +22,7 @@ from wallets.chains.specs import CHAINS, Family
 from wallets.forwarder import checksum
 
 OPEN = (0, 10, 1_000, 100_000)
+WATCHED = 10_000
 PER_MERCHANT = 100
 MEASURED_SECONDS = 60.0
 BLOCK_SECONDS = {"base": 2.0, "polygon": 2.0, "ethereum": 12.0, "tron": 3.0}
@@ -76,18 +78,20 @@ def _mine(url: str, pace: float, stop: threading.Event) -> None:
 
 
 def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
+    steps = {f"{count:,} open": partial(_fill, count) for count in OPEN}
+    steps[f"{WATCHED:,} watched too"] = partial(_watch, WATCHED)
     series = {
-        (name, count): Series(f"{name} at {count:,} open", "requests/min")
+        (name, step): Series(f"{name} at {step}", "requests/min")
         for name in running.chains
-        for count in OPEN
+        for step in steps
     }
-    for count in OPEN:
-        _fill(count)
+    for step, fill in steps.items():
+        fill()
         for name, requests in _requests_a_minute(running).items():
-            series[name, count].rounds.append(requests)
+            series[name, step].rounds.append(requests)
     claims = []
     for name in running.chains:
-        most = [series[name, count] for count in OPEN]
+        most = [series[name, step] for step in steps]
         claims.append(
             Claim(
                 f"{name}: busiest, within its budget",
@@ -169,13 +173,40 @@ def _fill(count: int) -> None:
     )
 
 
+def _watch(count: int) -> None:
+    """Have so many wallets watched, each chain's share of them."""
+    from tests.factories import make_merchant
+    from wallets.models import WatchedWallet
+    from wallets.networks import chains
+    from wallets.states import WatchStatus
+
+    specs = list(chains().values())
+    merchant = make_merchant("who watches")
+    WatchedWallet.objects.bulk_create(
+        (
+            WatchedWallet(
+                merchant=merchant,
+                mode="live",
+                chain=spec.name,
+                address=address,
+                key=address_key(address, family=spec.family),
+                status=WatchStatus.ACTIVE,
+            )
+            for number in range(count)
+            for spec in [specs[number % len(specs)]]
+            for address in [_address(spec.family, number, kind="watched")]
+        ),
+        batch_size=2_000,
+    )
+
+
 def _digest(kind: str, number: int) -> bytes:
     return hashlib.sha256(f"{kind} {number}".encode()).digest()
 
 
-def _address(family: Family, number: int) -> str:
+def _address(family: Family, number: int, *, kind: str = "wallet") -> str:
     """A wallet nobody pays, in its chain's canonical form."""
-    seed = _digest("wallet", number)
+    seed = _digest(kind, number)
     match family:
         case Family.EVM:
             return checksum(seed[:20])

@@ -1,10 +1,16 @@
-"""What a merchant's export tells of its checkouts, what paid them, and what waited in the inbox."""
+"""What a merchant's export tells of its checkouts, what paid them, what waited in the inbox, and what buyers reported."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from accounts.models import Merchant
-from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
+from checkouts.models import (
+    BuyerReport,
+    Checkout,
+    InboxDecision,
+    InboxItem,
+    Payment,
+)
 from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = (
@@ -47,7 +53,20 @@ _DECISION: Final = (
     "decided_at",
     "done_at",
     "undone_at",
+    "undone_by__email",
     "failure",
+)
+_REPORT: Final = (
+    "id",
+    "mode",
+    "checkout__public_id",
+    "tx_hash",
+    "chain",
+    "verdict",
+    "details",
+    "reported_at",
+    "looked_at",
+    "closed_at",
 )
 
 
@@ -72,4 +91,9 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
         "inbox_decisions",
         InboxDecision.objects.filter(item__merchant=merchant),
         _DECISION,
+    )
+    yield table_of(
+        "buyer_reports",
+        BuyerReport.objects.filter(merchant=merchant),
+        _REPORT,
     )

@@ -5,27 +5,14 @@ from decimal import Decimal
 from typing import Any
 
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
-from checkouts.references import storable
 from gateway.core import json
-from gateway.core.errors import InvalidRequestError
+from gateway.core.fields import missing, refuse, text_in
 from gateway.core.money import format_usd, parse_usd
 from gateway.core.weburls import MAX_LENGTH as MAX_URL
 from gateway.core.weburls import UrlPolicy, check_destination, check_url
 
 MAX_METADATA_BYTES = 4096
 CURRENCY = "USD"
-
-
-def refuse(
-    param: str, message: str, code: str = "parameter_invalid"
-) -> InvalidRequestError:
-    """Return the error that names a parameter."""
-    return InvalidRequestError(message, param=param, code=code)
-
-
-def missing(param: str) -> InvalidRequestError:
-    """Return the error of a parameter that must be there."""
-    return refuse(param, f"{param} is required.", "parameter_missing")
 
 
 def amount_in(body: Mapping[str, Any], name: str = "amount") -> Decimal:
@@ -64,20 +51,6 @@ def currency_of(value: Any) -> str:
     if value != CURRENCY:
         raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
     return CURRENCY
-
-
-def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
-    """Read a text that may be absent; "" then."""
-    value = body.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str) or not storable(value):
-        raise refuse(name, f"{name} must be a string.")
-    if len(value) > longest:
-        raise refuse(
-            name, f"{name} must be at most {longest} characters.", "parameter_too_long"
-        )
-    return value
 
 
 def metadata_text(value: Any) -> str:

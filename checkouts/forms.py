@@ -10,16 +10,14 @@ from checkouts.fields import (
     amount_in,
     currency_of,
     metadata_text,
-    missing,
     redirect_url_in,
-    refuse,
-    text_in,
     webhook_url_in,
 )
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.references import MAX_LENGTH, reference_in
 from checkouts.states import TestScenario
 from gateway.core import json
+from gateway.core.fields import missing, refuse, text_in
 from gateway.core.weburls import UrlPolicy
 
 DEFAULT_EXPIRES_IN = 1800

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.core.fields import storable
 from gateway.core.json import number_text
 
 MAX_LENGTH = 128
@@ -40,8 +41,3 @@ def _usable_values(metadata: Mapping[str, Any], reference: str) -> Iterator[str]
         text = value if isinstance(value, str) else number_text(value)
         if text and len(text) <= MAX_LENGTH and storable(text):
             yield text
-
-
-def storable(text: str) -> bool:
-    """Whether PostgreSQL can keep `text`: no NUL, no lone surrogate."""
-    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)

@@ -23,6 +23,8 @@ from gateway.core.errors import InvalidRequestError, NotFoundError
 from gateway.core.pagination import Page, parse_page, parse_time
 from wallets.states import TransferState
 
+# Of a bigint.
+_GREATEST: Final = 2**63 - 1
 # Nobody comes too late more often and still asks.
 _MOST_TRIES: Final = 3
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
@@ -164,6 +166,23 @@ def parse_filter(
     return wanted, parse_page(query)
 
 
+# As quick to pass over row by row.
+_FEW: Final = 20_000
+# The oldest day that an offset passes over, with all newer ones, wholly: where no older day has a key among theirs, their
+# least key is the mark, and the days know how many checkouts are before it.
+_MARK = """
+    SELECT key, passed FROM (
+        SELECT min(first_id) OVER newer AS key, sum(made) OVER newer AS passed,
+               max(last_id) OVER (ORDER BY day DESC ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS older
+        FROM (
+            SELECT day, sum(created) AS made, min(first_id) AS first_id, max(last_id) AS last_id FROM checkouts_dailytotal
+            WHERE merchant_id = %s AND mode = %s AND chain = '' GROUP BY day
+        ) days
+        WINDOW newer AS (ORDER BY day DESC)
+    ) marks
+    WHERE passed <= %s AND key IS NOT NULL AND (older IS NULL OR older < key)
+    ORDER BY passed DESC LIMIT 1
+"""
 # The inner query walks an index and skips there; only the rows shown are read whole.
 _PAGE = """
     SELECT {columns} FROM checkouts_checkout c
@@ -183,6 +202,10 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
         where += " AND id < %(before)s"
         parameters["before"] = _key_of(wanted, page.starting_after)
         offset = 0
+    elif offset >= _FEW and not wanted.by_time and wanted.status is None:
+        parameters["before"], passed = _mark_before(wanted, offset)
+        where += " AND id < %(before)s"
+        offset -= passed
     statement = _PAGE.format(columns=COLUMNS, where=where)
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters | {"limit": page.limit, "offset": offset})
@@ -192,6 +215,14 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
         checkout_payload(row, transfers.get(row.id, []), replaces=row.replaces)
         for row in rows
     ]
+
+
+def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:
+    """Return a key, and how many of a merchant's checkouts have it or a greater one: as many as the offset, or a bit less."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, [wanted.merchant_id, wanted.mode, offset])
+        key, passed = cursor.fetchone() or (_GREATEST, 0)
+        return int(key), int(passed)
 
 
 def checkout_total(wanted: CheckoutFilter) -> int:

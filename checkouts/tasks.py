@@ -10,6 +10,7 @@ from checkouts.services.inbox import apply_decisions
 from checkouts.services.reservations import release_amounts
 from checkouts.services.testmode import play_due_steps
 from checkouts.services.totals import check_yesterday
+from wallets.services.totals import check_days
 
 
 @shared_task(name="checkouts.attribute_transfers")
@@ -44,5 +45,5 @@ def apply_decisions_task() -> int:
 
 @shared_task(name="checkouts.check_totals")
 def check_totals_task() -> int:
-    """Compare the sums of the day before with its rows; a difference is an error in the log."""
-    return check_yesterday(today=day_of(timezone.now()))
+    """Compare the days' sums with the rows they are of; a difference is an error in the log."""
+    return check_yesterday(today=day_of(timezone.now())) + check_days()

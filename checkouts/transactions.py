@@ -16,9 +16,9 @@ from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.payuris import PaymentRequest
-from checkouts.references import storable
 from checkouts.selectors import reserved_amount
 from gateway.core.errors import ConflictError, InvalidRequestError, UnavailableError
+from gateway.core.fields import storable
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.base import ChainError
 from wallets.chains.paying import (

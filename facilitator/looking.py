@@ -1,52 +1,79 @@
 """What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
 
+from typing import NamedTuple
+
 from accounts.states import Mode
 from facilitator.errors import ProofUnknownError
-from facilitator.judging import Candidate, Facts
+from facilitator.judging import CONFIRMATIONS, Candidate, Facts
 from facilitator.models import X402Payment
 from wallets.chains.base import FoundTransaction, TokenTransfer
-from wallets.lookup import look_up_on
-from wallets.models import ChainCursor
+from wallets.lookup import Lookup, look_up_on
+from wallets.models import Transfer
 from wallets.networks import is_accepted
 
 
-def facts_from_chain(chain: str, tx_hash: str) -> Facts:
-    """Ask a node of the chain. `pay_to` is for the caller to fill in. Raises ProofUnknownError where none can tell."""
+class _Known(NamedTuple):
+    """What our own books have of a movement."""
+
+    transfer_id: int | None = None
+    is_used: bool = False
+
+
+_Books = dict[tuple[str, int, str], _Known]
+
+
+def facts_from_chain(chain: str, tx_hash: str, *, pay_to: str) -> Facts:
+    """Ask a node of the chain. Raises ProofUnknownError where none can tell."""
     looked = look_up_on(chain, tx_hash)
     if looked.unasked:
         raise ProofUnknownError(chain)
     if not looked.transactions:
-        return Facts(pay_to=None, is_known=False, succeeded=False, candidates=())
-    return _facts(looked.transactions[0])
+        return Facts(pay_to=pay_to, is_known=False, succeeded=False, candidates=())
+    return _facts(looked, looked.transactions[0], pay_to)
 
 
-def _facts(found: FoundTransaction) -> Facts:
+def _facts(looked: Lookup, found: FoundTransaction, pay_to: str) -> Facts:
     waits = found.succeeded and found.block_height is None
-    head = ChainCursor.objects.filter(chain=found.chain).values_list("head").first()
-    newest = head[0] if head and head[0] is not None else 0
-    used = _used(found)
+    books = _books(found)
     return Facts(
-        pay_to=None,
+        pay_to=pay_to,
         # In no block yet it may still come to nothing.
         is_known=not waits,
         succeeded=found.succeeded,
-        candidates=[
-            _candidate(one, newest, (one.tx_hash, one.position) in used)
-            for one in found.transfers
-        ],
+        candidates=[_candidate(one, looked, found, books) for one in found.transfers],
         other_movements=any(move.token is None for move in found.movements),
     )
 
 
-def _used(found: FoundTransaction) -> set[tuple[str, int]]:
+def _books(found: FoundTransaction) -> _Books:
+    """Return what is known of the movements under the names that they are kept by, whatever hash was named.
+
+    On TON a transaction moves things in others, each with a hash of its own.
+    """
     hashes = {one.tx_hash for one in found.transfers}
-    rows = X402Payment.objects.filter(
+    rows = Transfer.objects.filter(
+        chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
+    ).values_list("tx_hash", "position", "recipient", "pk", "claim")
+    books = {
+        (tx_hash, position, recipient): _Known(pk, claim is not None)
+        for tx_hash, position, recipient, pk, claim in rows
+    }
+    used = X402Payment.objects.filter(
         mode=Mode.LIVE, chain=found.chain, tx_hash__in=hashes
-    )
-    return set(rows.values_list("tx_hash", "position"))
+    ).values_list("tx_hash", "position", "pay_to")
+    for key in used:
+        books[key] = _Known(books.get(key, _Known()).transfer_id, is_used=True)
+    return books
 
 
-def _candidate(one: TokenTransfer, head: int, is_used: bool) -> Candidate:
+def _candidate(
+    one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _Books
+) -> Candidate:
+    key = (one.tx_hash, one.position, one.recipient)
+    transfer_id, is_used = books.get(key, _Known())
+    depth = 1 if looked.head is None else looked.head - one.block_height + 1
+    if found.is_final:
+        depth = max(depth, CONFIRMATIONS[one.chain])
     return Candidate(
         tx_hash=one.tx_hash,
         position=one.position,
@@ -57,7 +84,7 @@ def _candidate(one: TokenTransfer, head: int, is_used: bool) -> Candidate:
         recipient=one.recipient,
         block_height=one.block_height,
         block_time=one.block_time,
-        # A node may be ahead of what the watcher saw last.
-        confirmations=max(head - one.block_height + 1, 1),
+        confirmations=max(depth, 1),
         is_used=is_used,
+        transfer_id=transfer_id,
     )

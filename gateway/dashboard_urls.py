@@ -14,6 +14,7 @@ urlpatterns = [
             [
                 path("", include("accounts.dashboard_urls")),
                 path("", include("checkouts.dashboard_urls")),
+                path("", include("links.dashboard_urls")),
                 path("", include("reports.dashboard_urls")),
                 path("", include("wallets.dashboard_urls")),
                 path("", include("webhooks.dashboard_urls")),

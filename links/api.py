@@ -288,7 +288,7 @@ class TemplateItem(ApiView):
     )
     def delete(self, request: Request, template_id: str) -> Response:
         """Delete a template; links made from it stay."""
-        delete_template(_template(request, template_id))
+        delete_template(_template(request, template_id), now=timezone.now())
         return Response({"id": template_id, "deleted": True})
 
 

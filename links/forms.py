@@ -12,15 +12,13 @@ from checkouts.fields import (
     amount_of,
     currency_of,
     metadata_text,
-    missing,
     redirect_url_in,
-    refuse,
-    text_in,
     webhook_url_in,
 )
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.references import MAX_LENGTH, reference_in
 from gateway.core import json
+from gateway.core.fields import missing, refuse, text_in
 from gateway.core.money import format_usd
 from gateway.core.weburls import UrlPolicy
 from links.inputs import LinkFields, TemplateFields

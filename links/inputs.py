@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from accounts.models import User
 from links.models import Subscription
 from links.states import Interval, LinkType
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who changes a link by hand, and from where; keys of the API are nobody."""
+
+    user: User
+    address: str | None
 
 
 @dataclass(frozen=True, slots=True)

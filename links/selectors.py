@@ -150,10 +150,15 @@ def has_completed_checkout(link: PaymentLink) -> bool:
 
 def paid_moments(subscription: Subscription) -> list[datetime]:
     """Return when each payment of a subscription completed, in order."""
-    rows = _completed(LinkCheckout.objects.filter(subscription=subscription))
+    return paid_moments_of([subscription.pk]).get(subscription.pk, [])
+
+
+def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]]:
+    """Return when the payments of each subscription completed, in order and by one question; no key without any."""
+    rows = _completed(LinkCheckout.objects.filter(subscription__in=subscription_ids))
     paid_at = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
-    return list(
-        rows.annotate(moment=paid_at)
-        .order_by("moment", "pk")
-        .values_list("moment", flat=True)
-    )
+    moments = rows.annotate(moment=paid_at).order_by("moment", "pk")
+    found: dict[int, list[datetime]] = {}
+    for subscription_id, moment in moments.values_list("subscription", "moment"):
+        found.setdefault(subscription_id, []).append(moment)
+    return found

@@ -16,14 +16,15 @@ from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from reports import schemas
 from reports.forms import parse_format, parse_summary, parse_transactions
+from reports.listing import report_page, report_rows
 from reports.payloads import (
     CSV_HEADER,
     csv_cells,
     summary_payload,
     transaction_payload,
 )
-from reports.selectors import report_page, report_rows, report_total
 from reports.summaries import summary_of
+from reports.totals import report_total
 
 READ = Limit("reports", 30)
 
@@ -40,7 +41,7 @@ class ReportSummaryItem(ApiView):
         responses={200: schemas.ReportSummary, **schemas.errors(400, 401, 429)},
     )
     def get(self, request: Request) -> Response:
-        """Add up what was received: the last thirty days, or at most 366 that `from` and `to` name."""
+        """Add up what came, left and is held: the last thirty days, or at most 366 that `from` and `to` name."""
         principal = principal_of_request(request)
         wanted = parse_summary(
             principal.merchant_id,
@@ -67,7 +68,7 @@ class ReportTransactions(ApiView):
         },
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """List what was received, newest first, or send all of it as a CSV file, which has no pages."""
+        """List what came and left, newest first, or send all of it as a CSV file, which has no pages."""
         principal = principal_of_request(request)
         query = request.query_params
         wanted = parse_transactions(principal.merchant_id, principal.mode, query)

@@ -2,10 +2,17 @@
 
 from django.urls import path
 
-from reports.dashboard import payments, summary
+from reports.dashboard import payments, statement, summary
 
 urlpatterns = [
     path("payments/", payments.payments, name="dashboard_payments"),
     path("reports/", summary.reports, name="dashboard_reports"),
     path("reports/export/", summary.export, name="dashboard_reports_csv"),
+    path("fees/", statement.fees, name="dashboard_fees"),
+    path("fees/<str:month>/", statement.statement, name="dashboard_statement"),
+    path(
+        "fees/<str:month>/export/",
+        statement.statement_csv,
+        name="dashboard_statement_csv",
+    ),
 ]

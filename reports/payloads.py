@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_token, format_usd, from_units
 from gateway.core.times import iso, iso_or_none
 from reports.inputs import ReportFilter
-from reports.selectors import ID_PREFIX, ReportRow
+from reports.listing import ReportRow
 from reports.summaries import Summary, Sums
-from wallets.states import Direction
 
 CSV_HEADER: Final = (
     "id",
@@ -26,16 +25,15 @@ CSV_HEADER: Final = (
     "confirmed_at",
     "checkout_id",
     "order_ref",
+    "wallet_id",
 )
-# No wallet is watched yet that money could leave.
-_NO_OUTFLOW: Final = 0
 
 
 def transaction_payload(row: ReportRow) -> dict[str, Any]:
     """Return a line of `GET /reports/transactions`."""
     return {
-        "id": f"{ID_PREFIX}{row.id}",
-        "direction": Direction.IN.value,
+        "id": row.id,
+        "direction": row.direction,
         "chain": row.chain,
         "token": row.token,
         "amount": _amount(int(row.units)),
@@ -49,6 +47,7 @@ def transaction_payload(row: ReportRow) -> dict[str, Any]:
         "confirmed_at": iso_or_none(row.confirmed_at),
         "checkout_id": row.checkout,
         "order_ref": row.order_ref or None,
+        "wallet_id": row.wallet,
     }
 
 
@@ -56,8 +55,8 @@ def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
     """Return the lines of a file; amounts are numbers there."""
     for row in rows:
         yield (
-            f"{ID_PREFIX}{row.id}",
-            Direction.IN.value,
+            row.id,
+            row.direction,
             iso(row.block_time),
             row.chain,
             row.token,
@@ -70,6 +69,7 @@ def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
             iso_or_none(row.confirmed_at),
             row.checkout,
             row.order_ref,
+            row.wallet,
         )
 
 
@@ -81,31 +81,39 @@ def summary_payload(wanted: ReportFilter, summary: Summary) -> dict[str, Any]:
         "to": iso_or_none(wanted.until),
         "livemode": wanted.mode == "live",
         **_flows(total),
+        "fees": format_usd(summary.fees),
         "counts": {
-            "in": total.count,
-            "out": 0,
+            "in": total.came,
+            "out": total.left,
             "unconfirmed": total.waiting,
             "credited": total.credited,
             "uncredited": total.uncredited,
         },
+        "balances": [
+            {"chain": one.chain, "token": one.token, "amount": _amount(one.units)}
+            for one in summary.balances
+        ],
         "by_chain": [
-            {"chain": chain, "token": token} | _flows(sums) | {"count": sums.count}
+            {"chain": chain, "token": token} | _part(sums)
             for (chain, token), sums in summary.by_token.items()
         ],
         "by_day": [
-            {"day": day.isoformat()} | _flows(sums) | {"count": sums.count}
+            {"day": day.isoformat()} | _part(sums)
             for day, sums in summary.by_day.items()
         ],
-        # Only watched wallets will have tags.
-        "by_tag": [],
+        "by_tag": [{"tag": tag} | _part(sums) for tag, sums in summary.by_tag.items()],
     }
+
+
+def _part(sums: Sums) -> dict[str, Any]:
+    return _flows(sums) | {"count": sums.count}
 
 
 def _flows(sums: Sums) -> dict[str, str]:
     return {
         "inflow": _amount(sums.inflow),
-        "outflow": _amount(_NO_OUTFLOW),
-        "net": _amount(sums.inflow - _NO_OUTFLOW),
+        "outflow": _amount(sums.outflow),
+        "net": _amount(sums.net),
         "unconfirmed": _amount(sums.unconfirmed),
     }
 

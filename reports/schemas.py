@@ -24,7 +24,7 @@ SUMMARY_PARAMETERS = [
     ),
     OpenApiParameter("chain", str),
     OpenApiParameter(
-        "tag", str, description="Of a watched wallet; there are none yet."
+        "tag", str, description="Of watched wallets: what moved in and out of them."
     ),
 ]
 TRANSACTION_PARAMETERS = [
@@ -35,7 +35,8 @@ TRANSACTION_PARAMETERS = [
     OpenApiParameter(
         "wallet",
         str,
-        description="An address: what was sent to it, or to deposit addresses that pay it.",
+        description="An address: what was sent to it, or to deposit addresses that pay it, and where it is a watched "
+        "wallet's, what moved in and out of it.",
     ),
     *PAGE_PARAMETERS,
 ]
@@ -45,7 +46,7 @@ class Flows(s.Serializer[None]):
     """Sums with six decimals: final ones, and beside them what is not final yet."""
 
     inflow = s.CharField()
-    outflow = s.CharField(help_text='"0.000000" until wallets are watched.')
+    outflow = s.CharField(help_text="What left watched wallets.")
     net = s.CharField()
     unconfirmed = s.CharField()
 
@@ -66,14 +67,17 @@ class DayFlows(Flows):
 
 
 class TagFlows(Flows):
-    """The sums of the wallets with a tag."""
+    """The sums of the watched wallets with a tag, of all that moved in and out of them."""
 
     tag = s.CharField()
     count = s.IntegerField()
 
 
 class ReportCounts(s.Serializer[None]):
-    """How many transfers: final ones in and out, not final yet, and of the final ones those that paid a checkout or not."""
+    """How many transfers and movements: final ones in and out, those in that are not final yet.
+
+    Of the transfers to your own addresses that are final, `credited` paid for something and `uncredited` did not.
+    """
 
     out = s.IntegerField()
     unconfirmed = s.IntegerField()
@@ -85,12 +89,24 @@ class ReportCounts(s.Serializer[None]):
         return {"in": s.IntegerField(), **super().get_fields()}
 
 
+class Held(s.Serializer[None]):
+    """What watched wallets hold of a token, as each was last read."""
+
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+
+
 class ReportSummary(Flows):
-    """What a merchant received in a range of time: accepted tokens, each as one USD."""
+    """What came to a merchant and left its watched wallets in a range of time: accepted tokens, each as one USD."""
 
     to = s.DateTimeField()
     livemode = s.BooleanField()
+    fees = s.CharField(
+        help_text="Charged in the time, less what was taken back in it. Two decimals."
+    )
     counts = ReportCounts()
+    balances = Held(many=True)
     by_chain = ChainFlows(many=True)
     by_day = DayFlows(many=True)
     by_tag = TagFlows(many=True)
@@ -101,7 +117,7 @@ class ReportSummary(Flows):
 
 
 class ReportTransaction(s.Serializer[None]):
-    """A transfer to one of the merchant's addresses, with the checkout that it paid."""
+    """A transfer to one of the merchant's addresses, with the checkout that it paid, or a movement of a watched wallet."""
 
     id = s.CharField()
     direction = s.ChoiceField(choices=Direction.choices)
@@ -118,6 +134,7 @@ class ReportTransaction(s.Serializer[None]):
     confirmed_at = s.DateTimeField(allow_null=True)
     checkout_id = s.CharField(allow_null=True)
     order_ref = s.CharField(allow_null=True)
+    wallet_id = s.CharField(allow_null=True)
 
 
 TransactionList = paginated("ReportTransactionList", ReportTransaction)

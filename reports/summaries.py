@@ -1,95 +1,254 @@
-"""Adding up what a merchant received in some days, by network and token and by day."""
+"""Adding up what a merchant received and what moved in its watched wallets, by network and token, by day and by tag.
+
+Whole days were added up by whoever wrote their transfers; only what is left at both ends of a report is read row by row.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, date
-from typing import NamedTuple
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, Sum
+from django.db.models import Aggregate, Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
+from reports.fees import fees_of
 from reports.inputs import ReportFilter
-from reports.selectors import transfers_wanted
+from reports.selectors import all_movements, transfers_wanted, watched_wallets
+from reports.spans import span_of
+from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
-from wallets.states import TransferState
+from wallets.states import Direction, TransferState
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What some transfers add up to. `inflow` is final, `unconfirmed` is not yet; both in base units.
+    """What some transfers and movements add up to, in base units: final ones, and those that came and are not final yet.
 
-    `count` are the final ones, `credited` those of them that paid a checkout, `waiting` those that are not final.
+    `came` and `left` are the numbers of final ones, `waiting` that of unconfirmed ones. Of the transfers that came, `credited`
+    were used for something and `uncredited` were not; movements of watched wallets are neither.
     """
 
     inflow: int = 0
+    outflow: int = 0
     unconfirmed: int = 0
-    count: int = 0
-    credited: int = 0
+    came: int = 0
+    left: int = 0
     waiting: int = 0
+    credited: int = 0
+    uncredited: int = 0
 
     def __add__(self, other: "Sums") -> "Sums":
         return Sums(
             self.inflow + other.inflow,
+            self.outflow + other.outflow,
             self.unconfirmed + other.unconfirmed,
-            self.count + other.count,
-            self.credited + other.credited,
+            self.came + other.came,
+            self.left + other.left,
             self.waiting + other.waiting,
+            self.credited + other.credited,
+            self.uncredited + other.uncredited,
         )
 
     @property
-    def uncredited(self) -> int:
-        """How many final ones paid no checkout."""
-        return self.count - self.credited
+    def count(self) -> int:
+        """How many are final."""
+        return self.came + self.left
+
+    @property
+    def net(self) -> int:
+        """What came less what left."""
+        return self.inflow - self.outflow
+
+
+_NAMES: Final = tuple(field.name for field in fields(Sums))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What the watched wallets of a network hold of a token, in base units, as each was last read."""
+
+    chain: str
+    token: str
+    units: int
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All sums of a report: by network and token, and by day (UTC), newest first; days without money are left out."""
+    """All sums of a report: by network and token, by day (UTC), newest first, without days of nothing, and by tag.
+
+    A wallet's movements count for each of its tags, payments included. `fees` are in USD.
+    """
 
     total: Sums
     by_token: dict[tuple[str, str], Sums]
     by_day: dict[date, Sums]
+    by_tag: dict[str, Sums]
+    balances: list[Balance]
+    fees: Decimal
 
 
 class _Group(NamedTuple):
-    """The sums of one day, network and token."""
+    """The sums of one day, network and token; of wallets with the same tags where they are of movements.
+
+    `is_told` says that other groups have the same money.
+    """
 
     day: date
     chain: str
     token: str
     sums: Sums
+    tags: tuple[str, ...] = ()
+    is_told: bool = False
 
 
 def summary_of(wanted: ReportFilter) -> Summary:
-    """Add up the accepted tokens of a filter; each counts as one USD. What a network took back is no part of it."""
+    """Add up the accepted tokens of a filter that has both ends; each counts as one USD.
+
+    What a network took back is no part of it.
+    """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
+    by_tag: dict[str, Sums] = defaultdict(Sums)
     for group in _groups(wanted):
-        by_token[group.chain, group.token] += group.sums
-        by_day[group.day] += group.sums
+        if not group.is_told:
+            by_token[group.chain, group.token] += group.sums
+            by_day[group.day] += group.sums
+        for tag in group.tags:
+            by_tag[tag] += group.sums
     return Summary(
         total=sum(by_token.values(), Sums()),
         by_token=dict(sorted(by_token.items())),
         by_day=dict(sorted(by_day.items(), reverse=True)),
+        by_tag=dict(sorted(by_tag.items())),
+        balances=_balances(wanted),
+        fees=fees_of(wanted),
     )
 
 
 def _groups(wanted: ReportFilter) -> Iterator[_Group]:
-    standing = transfers_wanted(wanted).exclude(state=TransferState.ORPHANED)
-    grouped = (
-        standing.annotate(day=TruncDate("block_time", tzinfo=UTC))
-        .values("day", "chain", "token", "state")
-        .annotate(sum=Sum("units"), made=Count("pk"), paid=Count("payment"))
-    )
-    for row in grouped.order_by():
-        # A token that is only recorded may be worth anything.
-        if is_accepted(row["chain"], row["token"]):
-            sums = _sums(row["state"], int(row["sum"]), row["made"], row["paid"])
-            yield _Group(row["day"], row["chain"], row["token"], sums)
+    """Return what there is to add up. A token that is only recorded may be worth anything, and is left out."""
+    for found in (_transfers(wanted), _movements(wanted)):
+        for group in found:
+            # Days that everything moved away from are kept as nothing.
+            if is_accepted(group.chain, group.token) and group.sums != Sums():
+                yield group
 
 
-def _sums(state: str, units: int, made: int, paid: int) -> Sums:
-    if state == TransferState.CONFIRMED:
-        return Sums(inflow=units, count=made, credited=paid)
-    return Sums(unconfirmed=units, waiting=made)
+_FINAL: Final = Q(state=TransferState.CONFIRMED)
+_WAITING: Final = Q(state=TransferState.DETECTED)
+_IN: Final = Q(direction=Direction.IN)
+_OUT: Final = Q(direction=Direction.OUT)
+
+_Counter = Callable[[Q], Aggregate]
+
+
+def _kept_count(which: Q) -> Aggregate:
+    return Sum("count", filter=which)
+
+
+def _raw_count(which: Q) -> Aggregate:
+    return Count("pk", filter=which)
+
+
+def _of_transfers(count: _Counter, claimed: Q) -> dict[str, Aggregate]:
+    return {
+        "inflow": Sum("units", filter=_FINAL),
+        "unconfirmed": Sum("units", filter=_WAITING),
+        "came": count(_FINAL),
+        "waiting": count(_WAITING),
+        "credited": count(_FINAL & claimed),
+        "uncredited": count(_FINAL & ~claimed),
+    }
+
+
+def _of_movements(count: _Counter) -> dict[str, Aggregate]:
+    return {
+        "inflow": Sum("units", filter=_FINAL & _IN),
+        "outflow": Sum("units", filter=_FINAL & _OUT),
+        "unconfirmed": Sum("units", filter=_WAITING & _IN),
+        "came": count(_FINAL & _IN),
+        "left": count(_FINAL & _OUT),
+        "waiting": count(_WAITING & _IN),
+    }
+
+
+def _transfers(wanted: ReportFilter) -> Iterator[_Group]:
+    # Its addresses are no watched wallets: they have no tags.
+    if wanted.tag:
+        return
+    span = span_of(wanted.since, wanted.until)
+    kept = TransferDay.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    kept = kept.filter(day__gte=span.first, day__lt=span.end)
+    if wanted.chain:
+        kept = kept.filter(chain=wanted.chain)
+    parts = [
+        _grouped(
+            kept, _of_transfers(_kept_count, ~Q(claim="")), "day", "chain", "token"
+        )
+    ]
+    for since, until in span.rest:
+        raw = transfers_wanted(replace(wanted, since=since, until=until))
+        sums = _of_transfers(_raw_count, Q(claim__isnull=False))
+        parts.append(_grouped(_with_day(raw), sums, "day", "chain", "token"))
+    for part in parts:
+        for row in part:
+            yield _Group(row["day"], row["chain"], row["token"], _sums(row))
+
+
+_OF_WALLETS: Final = ("day", "chain_name", "token", "tags", "is_payment")
+
+
+def _movements(wanted: ReportFilter) -> Iterator[_Group]:
+    wallets = watched_wallets(wanted)
+    span = span_of(wanted.since, wanted.until)
+    kept = WatchedDay.objects.filter(wallet__in=wallets)
+    kept = kept.filter(day__gte=span.first, day__lt=span.end)
+    parts = [_grouped(_with_wallet(kept), _of_movements(_kept_count), *_OF_WALLETS)]
+    for since, until in span.rest:
+        raw = all_movements(replace(wanted, since=since, until=until))
+        raw = _with_wallet(_with_day(raw))
+        parts.append(_grouped(raw, _of_movements(_raw_count), *_OF_WALLETS))
+    for part in parts:
+        for row in part:
+            yield _Group(
+                row["day"],
+                row["chain_name"],
+                row["token"],
+                _sums(row),
+                tuple(row["tags"]),
+                is_told=row["is_payment"] and not wanted.tag,
+            )
+
+
+def _balances(wanted: ReportFilter) -> list[Balance]:
+    """What is held now, whatever the days of the report."""
+    watched = watched_wallets(wanted).filter(removed_at=None)
+    held = WatchedBalance.objects.filter(wallet__in=watched)
+    sums = held.values("wallet__chain", "token").annotate(held=Sum("units"))
+    return [
+        Balance(row["wallet__chain"], row["token"], int(row["held"]))
+        for row in sums.order_by("wallet__chain", "token")
+    ]
+
+
+def _grouped(
+    rows: QuerySet[Any], sums: Mapping[str, Aggregate], *keys: str
+) -> Iterator[dict[str, Any]]:
+    yield from rows.values(*keys).annotate(**sums).order_by()
+
+
+def _with_day(rows: QuerySet[Any]) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(day=TruncDate("block_time", tzinfo=UTC))
+    return found
+
+
+def _with_wallet(rows: QuerySet[Any]) -> QuerySet[Any]:
+    named = {"chain_name": F("wallet__chain"), "tags": F("wallet__tags")}
+    found: QuerySet[Any] = rows.annotate(**named)
+    return found
+
+
+def _sums(row: Mapping[str, Any]) -> Sums:
+    return Sums(**{name: int(row[name] or 0) for name in _NAMES if name in row})

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from checkouts.fields import missing, refuse, text_in
 from gateway.core import json
+from gateway.core.fields import missing, refuse, text_in
 from gateway.core.money import parse_usd
 from waitlist.inputs import Interest
 from waitlist.models import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH

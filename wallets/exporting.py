@@ -5,7 +5,13 @@ from typing import Final
 
 from accounts.models import Merchant
 from gateway.core.exports import ExportTable, table_of
-from wallets.models import ReceivingWallet, Transfer, WalletChange
+from wallets.models import (
+    ReceivingWallet,
+    Transfer,
+    WalletChange,
+    WatchedMovement,
+    WatchedWallet,
+)
 
 _CHANGE: Final = (
     "chain",
@@ -35,6 +41,36 @@ _TRANSFER: Final = (
     "confirmed_at",
     "orphaned_at",
 )
+_WATCHED: Final = (
+    "public_id",
+    "mode",
+    "chain",
+    "address",
+    "label",
+    "tags",
+    "status",
+    "created_at",
+    "removed_at",
+)
+_MOVEMENT: Final = (
+    "id",
+    "mode",
+    "wallet__public_id",
+    "direction",
+    "chain",
+    "tx_hash",
+    "position",
+    "token",
+    "units",
+    "counterparty",
+    "is_payment",
+    "state",
+    "block_height",
+    "block_time",
+    "detected_at",
+    "confirmed_at",
+    "orphaned_at",
+)
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
@@ -53,4 +89,14 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
         "transfers",
         Transfer.objects.filter(merchant=merchant),
         _TRANSFER,
+    )
+    yield table_of(
+        "watched_wallets",
+        WatchedWallet.objects.filter(merchant=merchant),
+        _WATCHED,
+    )
+    yield table_of(
+        "watched_wallet_movements",
+        WatchedMovement.objects.filter(merchant=merchant),
+        _MOVEMENT,
     )

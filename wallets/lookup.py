@@ -14,7 +14,7 @@ import structlog
 from accounts.states import Mode
 from gateway.core.ratelimit import Limit, hit
 from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.base import ChainError, FoundTransaction
+from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import CHAINS
 from wallets.hashes import UnreadableHashError, spellings
@@ -27,6 +27,7 @@ __all__ = [
     "UnreadableHashError",
     "ask_again",
     "look_up",
+    "look_up_on",
     "recorded",
     "spellings",
 ]
@@ -39,8 +40,12 @@ MOST_AT_ONCE: Final = 4
 """How many questions to one chain a process waits for at once: one whose nodes hang must not take the others' places."""
 
 # Of what a chain's nodes allow, the watchers need most. A look-up asks each of them two to five things.
-_SHARE: Final = 5
+_BUYERS_SHARE: Final = 5
+_MACHINES_SHARE: Final = 4
 _LEAST_A_MINUTE: Final = 6
+
+# Nodes close what nothing is said on for long.
+_IDLE_SECONDS: Final = 5.0
 
 _free_places: Final = {
     facts.name: threading.BoundedSemaphore(MOST_AT_ONCE) for facts in CHAINS
@@ -53,11 +58,12 @@ class Lookup:
 
     `transactions` are those that have this hash, one for each chain that knows it, sorted by the chains' priority.
     `unasked` names the chains it might be on that could not be asked: no node answered in time, or they were asked too
-    often already.
+    often already. `head` is the height of the newest block, where one chain was asked and the transaction is not final.
     """
 
     transactions: tuple[FoundTransaction, ...]
     unasked: tuple[str, ...]
+    head: int | None = None
 
 
 def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
@@ -68,7 +74,7 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     until = time.monotonic() + deadline_seconds
     named = spellings(text)
     asked = [
-        (spec.name, _ask(spec, named[spec.name]))
+        (spec.name, _ask(spec, named[spec.name], "lookup", share=_BUYERS_SHARE))
         for spec in watched_chains()
         if spec.name in named
     ]
@@ -81,6 +87,23 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     return Lookup(tuple(found), tuple(unasked))
 
 
+def look_up_on(
+    chain: str, tx_hash: str, *, deadline_seconds: float = DEADLINE_SECONDS
+) -> Lookup:
+    """Ask one chain for a transaction in its own spelling, as for a machine that paid: for these there is a share apart."""
+    until = time.monotonic() + deadline_seconds
+    specs = {spec.name: spec for spec in watched_chains()}
+    question = None
+    if chain in specs:
+        scope = "lookup.x402"
+        question = _ask(
+            specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True
+        )
+    if question is None or not question.is_answered(until=until):
+        return Lookup((), (chain,))
+    return Lookup((question.found,) if question.found else (), (), question.head)
+
+
 def recorded(found: FoundTransaction) -> list[Transfer]:
     """Return the transfers that are recorded of a transaction, of real money and whosever they are."""
     hashes = {found.tx_hash} | {one.tx_hash for one in found.transfers}
@@ -90,24 +113,28 @@ def recorded(found: FoundTransaction) -> list[Transfer]:
     return list(rows.order_by("pk"))
 
 
-def _ask(spec: ChainSpec, tx_hash: str) -> "_Question | None":
+def _ask(
+    spec: ChainSpec, tx_hash: str, scope: str, *, share: int, with_head: bool = False
+) -> "_Question | None":
     """Begin to ask a chain; None where it was asked too often, or too many wait for its answer."""
-    allowed = max(spec.requests_per_minute // _SHARE, _LEAST_A_MINUTE)
-    # Counted for all buyers of the installation together: what one of them may do is for the pages to limit.
-    if hit(Limit("lookup", allowed), spec.name, now=time.time()).exceeded:
+    allowed = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
+    # Counted for all buyers or machines of the installation together: what one of them may do is for others to limit.
+    if hit(Limit(scope, allowed), spec.name, now=time.time()).exceeded:
         return None
     if not _free_places[spec.name].acquire(blocking=False):
         return None
-    return _Question(spec, tx_hash)
+    return _Question(spec, tx_hash, with_head=with_head)
 
 
 class _Question(threading.Thread):
     """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and touches no database."""
 
-    def __init__(self, spec: ChainSpec, tx_hash: str) -> None:
+    def __init__(self, spec: ChainSpec, tx_hash: str, *, with_head: bool) -> None:
         super().__init__(daemon=True, name=f"look up {spec.name}")
         self.found: FoundTransaction | None = None
+        self.head: int | None = None
         self._spec = spec
+        self._with_head = with_head
         self._tx_hash = tx_hash
         self._is_answered = False
         self.start()
@@ -130,9 +157,48 @@ class _Question(threading.Thread):
             _free_places[self._spec.name].release()
 
     def _find(self) -> None:
-        adapter = open_adapter(self._spec, open_pool(self._spec))
+        adapter = _idle.take(self._spec)
         try:
             self.found = adapter.find(self._tx_hash)
-            self._is_answered = True
-        finally:
+            if self._with_head and self.found is not None and not self.found.is_final:
+                self.head = adapter.head().block.height
+        except BaseException:
             adapter.close()
+            raise
+        self._is_answered = True
+        _idle.put(self._spec, adapter)
+
+
+class _IdleAdapters:
+    """Connections that wait for the next question: who opens one anew asks its node first which chain it has."""
+
+    def __init__(self) -> None:
+        self._adapters: dict[str, list[tuple[ChainSpec, float, ChainAdapter]]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, spec: ChainSpec) -> ChainAdapter:
+        """Return an adapter that nobody else has."""
+        with self._lock:
+            kept = self._adapters.pop(spec.name, [])
+            usable = [one for one in kept if self._is_usable(spec, one)]
+            self._adapters[spec.name] = usable[1:]
+        for one in kept:
+            if one not in usable:
+                one[2].close()
+        return usable[0][2] if usable else open_adapter(spec, open_pool(spec))
+
+    def put(self, spec: ChainSpec, adapter: ChainAdapter) -> None:
+        """Keep an adapter for the next one. There are never more of them than questions at once."""
+        with self._lock:
+            kept = self._adapters.setdefault(spec.name, [])
+            kept.append((spec, time.monotonic(), adapter))
+
+    def _is_usable(
+        self, spec: ChainSpec, kept: tuple[ChainSpec, float, ChainAdapter]
+    ) -> bool:
+        known, since, _ = kept
+        # Another one, made from other settings, has other nodes.
+        return known is spec and time.monotonic() - since < _IDLE_SECONDS
+
+
+_idle: Final = _IdleAdapters()

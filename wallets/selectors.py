@@ -12,9 +12,15 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from wallets.addresses import evm_key
+from wallets.chains.base import Hint
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
-from wallets.models import ChainCursor, DepositAddress, ReceivingWallet
+from wallets.models import (
+    ChainCursor,
+    DepositAddress,
+    ReceivingWallet,
+    WatchedWallet,
+)
 from wallets.networks import (
     chain_spec,
     chains,
@@ -258,7 +264,7 @@ _WALLET_OWNERS = """
 
 
 def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
-    """Return which of these recipients on a chain are ours, and whose."""
+    """Return which of these addresses on a chain are ours to be paid at, and whose."""
     if not keys:
         return {}
     statement = _OWNERS
@@ -269,31 +275,75 @@ def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
         return {bytes(key): Owner(*owner) for key, *owner in cursor}
 
 
-def deposit_keys_among(keys: set[bytes]) -> set[bytes]:
-    """Return which of these addresses are deposit addresses for real money."""
+class Watch(NamedTuple):
+    """A watched wallet, and whose it is."""
+
+    wallet_id: int
+    merchant_id: int
+
+
+_WATCHES = """
+    SELECT w.key, w.id, w.merchant_id
+    FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_watchedwallet w ON w.key = wanted.key
+    WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL
+    ORDER BY w.id
+"""
+
+
+def watches_of(chain: str, keys: set[bytes]) -> dict[bytes, list[Watch]]:
+    """Return which of these addresses on a chain are watched, and by whom: several merchants may watch the same."""
+    found: dict[bytes, list[Watch]] = {}
     if not keys:
-        return set()
-    rows = DepositAddress.objects.filter(key__in=keys, mode=Mode.LIVE)
-    return {bytes(key) for key in rows.values_list("key", flat=True)}
+        return found
+    with connection.cursor() as cursor:
+        cursor.execute(_WATCHES, {"keys": list(keys), "chain": chain})
+        for key, *watch in cursor:
+            found.setdefault(bytes(key), []).append(Watch(*watch))
+    return found
 
 
-def watched_keys(chain: str) -> frozenset[bytes] | None:
-    """Return every address of ours that a chain's money can reach; None when they are too many to name.
+def watched_keys(chain: str) -> Hint | None:
+    """Return every address that a chain's money can reach or leave and that matters; None when they are too many to name.
 
-    However long ago an address was given out, somebody may still pay it.
+    However long ago an address was given out, somebody may still pay it. What was never paid has nothing to send.
     """
     spec = chain_spec(chain)
-    found: set[bytes] = set()
+    live = WatchedWallet.objects.filter(chain=chain, mode=Mode.LIVE, removed_at=None)
+    watched = _keys(live.values_list("key", flat=True).distinct())
+    deposits: set[bytes] = set()
     if spec.family is Family.EVM:
         # In the order of an index: else it may begin with all the simulated ones.
         rows = DepositAddress.objects.filter(mode=Mode.LIVE).order_by("-watched_until")
-        found |= _keys(rows.values_list("key", flat=True))
+        deposits = _keys(rows.values_list("key", flat=True))
+    recipients = watched | deposits
     if spec.exact_amount_required:
         # A wallet that was replaced may still be in somebody's address book.
         wallets = ReceivingWallet.objects.filter(chain=chain)
-        found |= _keys(wallets.values_list("key", flat=True).distinct())
-    return frozenset(found) if len(found) <= MOST_RECIPIENTS else None
+        recipients |= _keys(wallets.values_list("key", flat=True).distinct())
+    if len(recipients) > MOST_RECIPIENTS:
+        return None
+    senders = watched | _paid_deposits(chain, deposits)
+    return Hint(frozenset(recipients), frozenset(senders))
 
 
 def _keys(rows: QuerySet[Any, Any]) -> set[bytes]:
     return {bytes(key) for key in rows[: MOST_RECIPIENTS + 1]}
+
+
+# Asked of each by itself, in one step of an index, however much others were paid.
+_PAID = """
+    SELECT d.key
+    FROM wallets_depositaddress d
+    CROSS JOIN LATERAL (
+        SELECT FROM wallets_transfer t WHERE t.deposit_id = d.id AND t.chain = %(chain)s LIMIT 1) AS paid
+    WHERE d.key = ANY(%(keys)s::bytea[]) AND d.mode = 'live'
+"""
+
+
+def _paid_deposits(chain: str, keys: set[bytes]) -> set[bytes]:
+    """Return which deposit addresses ever had something on a chain. `keys` are few: MOST_RECIPIENTS."""
+    if not keys:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(_PAID, {"keys": list(keys), "chain": chain})
+        return {bytes(key) for (key,) in cursor}

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from accounts.services.wallet_waits import apply_wallet_change_hours
 from wallets.services import apply_wallet_changes
+from wallets.services.totals import fold_days
 
 
 @shared_task(name="wallets.apply_wallet_changes")
@@ -12,3 +13,9 @@ def apply_wallet_changes_task() -> int:
     """Carry out what has waited long enough: other receiving wallets, and shorter waits."""
     now = timezone.now()
     return apply_wallet_changes(now=now) + apply_wallet_change_hours(now=now)
+
+
+@shared_task(name="wallets.fold_days")
+def fold_days_task() -> int:
+    """Put what transactions added to the days together with the sums it belongs to."""
+    return fold_days()

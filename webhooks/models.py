@@ -140,7 +140,13 @@ class Event(models.Model):
                 fields=["occurrence"], name="event_once_per_occurrence"
             ),
         ]
-        indexes = [models.Index(fields=["subject_id"], name="events_of_subject")]
+        indexes = [
+            models.Index(fields=["subject_id"], name="events_of_subject"),
+            # Lists of one type: a rare one would be looked for among all events.
+            models.Index(
+                fields=["merchant", "mode", "type", "sequence"], name="events_by_type"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.type} {self.public_id}"
@@ -207,6 +213,12 @@ class Delivery(models.Model):
                 fields=["endpoint", "id"],
                 condition=Q(status__in=[DeliveryStatus.PENDING, DeliveryStatus.HELD]),
                 name="delivery_unfinished",
+            ),
+            # How many of an endpoint's were given up.
+            models.Index(
+                fields=["endpoint"],
+                condition=Q(status=DeliveryStatus.FAILED),
+                name="delivery_failed",
             ),
             # Every list of a merchant's deliveries and every range of time: one walk for each status and type.
             models.Index(

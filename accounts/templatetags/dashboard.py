@@ -1,6 +1,5 @@
-"""What templates of the dashboard need beside their view's context: addresses, the sidebar, the switches."""
+"""What templates of the dashboard need beside their view's context: addresses, and the switches."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from allauth.account.adapter import get_adapter
@@ -8,27 +7,14 @@ from django import template
 from django.contrib import messages
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.module_loading import import_string
 
 from accounts.models import Merchant
 from accounts.seats import Seat
 from accounts.selectors import merchants_of
 from accounts.states import Mode
-from gateway.core.navigation import GROUPS, Entry
 
 register = template.Library()
 _HERE = {"mer_id", "mode"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the sidebar, as this person sees it now."""
-
-    label: str
-    icon: str
-    url: str
-    is_current: bool
-    count: int
 
 
 @register.simple_tag(takes_context=True)
@@ -43,17 +29,6 @@ def may_i(context: dict[str, Any], act: str) -> bool:
     """Say whether the person may do an act of `accounts.permissions.Act`, by its value."""
     seat: Seat = context["request"].seat
     return seat.can(act)
-
-
-@register.simple_tag(takes_context=True)
-def sidebar(context: dict[str, Any]) -> list[tuple[str, list[Line]]]:
-    """Return the groups of the sidebar that have entries: heading and lines."""
-    request = context["request"]
-    return [
-        (group.heading, [_line(entry, request) for entry in group.entries])
-        for group in GROUPS
-        if group.entries
-    ]
 
 
 @register.simple_tag(takes_context=True)
@@ -93,20 +68,6 @@ def initials(name: str) -> str:
     """Return one or two letters that stand for a name."""
     words = [word for word in name.replace("@", " ").split() if word[0].isalnum()]
     return "".join(word[0] for word in words[:2]).upper() or "?"
-
-
-def _line(entry: Entry, request: HttpRequest) -> Line:
-    seat: Seat = request.seat  # type: ignore[attr-defined]
-    url = seat.url(entry.route)
-    count = import_string(entry.count)(seat) if entry.count else 0
-    return Line(entry.label, entry.icon, url, _is_at(url, request, seat), count)
-
-
-def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:
-    # Every page is below the overview's address.
-    if url == seat.url("dashboard_overview"):
-        return request.path == url
-    return request.path.startswith(url)
 
 
 def _elsewhere(request: HttpRequest, change: dict[str, Any]) -> str:

@@ -181,20 +181,17 @@ def _share(part: Decimal, best: Decimal) -> int:
 
 
 _SPEED = """
-    SELECT percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY extract(epoch FROM paid_at - seen_at)::float8)
+    SELECT percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY extract(epoch FROM c.paid_at - first.seen_at)::float8)
     FROM (
-        SELECT c.paid_at, (
-            SELECT min(t.detected_at) FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
-            WHERE p.checkout_id = c.id
-        ) AS seen_at
-        FROM (
-            SELECT id, paid_at FROM checkouts_checkout
-            WHERE merchant_id = %s AND mode = %s AND status = %s
-            ORDER BY id DESC LIMIT %s
-        ) c
-        WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC'
-    ) timed
-    WHERE seen_at <= paid_at
+        SELECT id, paid_at FROM checkouts_checkout
+        WHERE merchant_id = %s AND mode = %s AND status = %s
+        ORDER BY id DESC LIMIT %s
+    ) c
+    CROSS JOIN LATERAL (
+        SELECT min(t.detected_at) AS seen_at FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
+        WHERE p.checkout_id = c.id
+    ) first
+    WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC' AND first.seen_at <= c.paid_at
 """
 
 

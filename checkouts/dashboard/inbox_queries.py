@@ -55,7 +55,7 @@ def items_in(
     seat: Seat, tab: Tab, reason: InboxReason | None = None
 ) -> QuerySet[InboxItem]:
     """Return the items of a tab, with what a row shows of each."""
-    items = items_of(seat).select_related("transfer", "checkout")
+    items = items_of(seat).select_related("transfer__payment", "checkout")
     if reason is not None:
         items = items.filter(reason=reason)
     if tab is Tab.RESOLVED:
@@ -102,13 +102,13 @@ def alarm_count(seat: Seat) -> int:
 
 def item_of(seat: Seat, item_id: int) -> InboxItem | None:
     """Return one item with its transfer and probable checkout; None for another merchant's or the other mode's."""
-    items = items_of(seat).select_related("transfer", "checkout", "merchant")
+    items = items_of(seat).select_related("transfer__payment", "checkout", "merchant")
     return items.filter(pk=item_id).first()
 
 
 def decisions_of(item: InboxItem) -> list[InboxDecision]:
     """Return all that was ever decided about an item, newest first."""
-    decisions = item.decisions.select_related("actor", "checkout")
+    decisions = item.decisions.select_related("actor", "checkout", "undone_by")
     return list(decisions.order_by("-pk"))
 
 

@@ -80,13 +80,20 @@ def shown_units(units: int) -> str:
 
 
 def _why(item: InboxItem) -> str:
-    if item.reason == InboxReason.EXTRA:
-        # The reason itself says all of it.
-        return ""
-    if item.checkout is not None and item.explanation.startswith("arrived "):
-        late_by = item.transfer.block_time - item.checkout.expires_at
-        return f"{span(late_by)} after it expired."
+    match InboxReason(item.reason):
+        case InboxReason.EXTRA:
+            # The reason itself says all of it.
+            return ""
+        case InboxReason.LATE if item.checkout and not _came_back(item):
+            late_by = item.transfer.block_time - item.checkout.expires_at
+            return f"{span(late_by)} after it expired."
     return sentence(item.explanation)
+
+
+def _came_back(item: InboxItem) -> bool:
+    """Whether the checkout had this money before a reorganisation took it; such money may even have come in time."""
+    payment = getattr(item.transfer, "payment", None)
+    return payment is not None and payment.checkout_id == item.checkout_id
 
 
 def span(time: timedelta) -> str:
@@ -279,7 +286,7 @@ def _step(decision: InboxDecision) -> Step:
     if decision.done_at:
         came, ended_at = "It took effect.", decision.done_at
     elif decision.undone_at:
-        came, ended_at = "It was undone.", decision.undone_at
+        came, ended_at = _undone(decision), decision.undone_at
     elif decision.failed_at:
         came, ended_at = decision.failure, decision.failed_at
     return Step(
@@ -292,6 +299,11 @@ def _step(decision: InboxDecision) -> Step:
         ended_at=ended_at,
         is_bad=decision.failed_at is not None,
     )
+
+
+def _undone(decision: InboxDecision) -> str:
+    who = decision.undone_by
+    return f"It was undone by {named(who)}." if who else "It was undone."
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,9 @@ class InboxDecision(models.Model):
     decided_at = models.DateTimeField()
     due_at = models.DateTimeField()
     undone_at = models.DateTimeField(null=True)
+    undone_by = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False
+    )
     done_at = models.DateTimeField(null=True)
     # Why it could not take effect any more, in words; the item is open again.
     failed_at = models.DateTimeField(null=True)
@@ -98,6 +101,10 @@ class InboxDecision(models.Model):
             models.CheckConstraint(
                 condition=Q(done_at=None) | Q(undone_at=None, failed_at=None),
                 name="inbox_decision_ends_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(undone_by=None) | Q(undone_at__isnull=False),
+                name="inbox_decision_undone_by",
             ),
         ]
         indexes = [

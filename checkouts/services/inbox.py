@@ -95,7 +95,7 @@ def undo_decision(
     """Take a decision back. Raises ConflictError once it has taken effect, or was taken back before."""
     # The row's lock makes this wait for whoever is about to carry it out.
     undone = InboxDecision.objects.filter(_WAITING, pk=decision.pk, due_at__gt=now)
-    if not undone.update(undone_at=now):
+    if not undone.update(undone_at=now, undone_by=actor):
         raise ConflictError(_why_not_undone(decision))
     _audit(decision, "inbox.undone", now=now, actor=actor, address=address)
 

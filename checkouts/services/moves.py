@@ -26,6 +26,7 @@ from checkouts.services.counts import (
     count,
     day_of,
 )
+from checkouts.services.fees import charge_completed, follow_reversals
 from checkouts.services.receipts import promise_receipts
 from checkouts.services.reversals import Reversal, tell_of_reversals
 from checkouts.states import (
@@ -95,6 +96,7 @@ class _Movement:
         self.reversals: list[Reversal] = []
         self.counts: Counter[CountKey] = Counter()
         self.ended: list[Checkout] = []
+        self.turned: list[Checkout] = []
 
     def follow(
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
@@ -159,6 +161,8 @@ class _Movement:
         exception = _exception(checkout, sums, is_reversed=bool(lost))
         if exception == checkout.exception:
             return
+        if CheckoutException.REVERSED in (exception, checkout.exception):
+            self.turned.append(checkout)
         checkout.exception = exception
         self.changed[checkout.pk] = checkout
 
@@ -178,6 +182,9 @@ class _Movement:
             _update(list(self.changed.values()))
             count(self.counts)
             add_to_days(_days(self.ended, transfers))
+        # One can complete and be reversed at once: another transfer of it was called final and went before.
+        charge_completed(self._completed(), transfers, now=now)
+        follow_reversals(self.turned, now=now)
         tell_of_reversals(self.reversals, now=now)
         promise_receipts(self._completed(), now=now)
         publish(events, now=now)

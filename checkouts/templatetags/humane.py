@@ -18,6 +18,12 @@ def money(amount: Decimal) -> str:
 
 
 @register.filter
+def signed_money(amount: Decimal) -> str:
+    """Write dollars that may be less than nothing."""
+    return money(amount).replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
 def whole(count: int) -> str:
     """Write a count with thousands marks."""
     return f"{count:,}"

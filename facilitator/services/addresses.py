@@ -1,10 +1,12 @@
 """Where a merchant's machines pay: forwarders of their own, and on the other chains a wallet of their own."""
 
 import secrets
+import time
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts.states import Mode
 from facilitator.models import Forwarder
@@ -12,12 +14,20 @@ from wallets.addresses import evm_key
 from wallets.chains.specs import Family
 from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.forwarder import checksum, deposit_key
-from wallets.models import EPOCH, DepositAddress, ReceivingWallet
+from wallets.models import EPOCH, ChainCursor, DepositAddress, ReceivingWallet
 from wallets.networks import chain_spec, chains, watched_chains
 from wallets.selectors import TEST_DESTINATION, TEST_WALLETS, receiving_wallets
 from wallets.states import ClaimKind
 
-_ONE_MORE_DAY: Final = timedelta(days=1)
+_DAY: Final = timedelta(days=1)
+
+LATELY: Final = timedelta(hours=2)
+"""For so long after a wallet was replaced it may be paid still: a machine was told of it, and pays within the hour."""
+
+_AGAIN_AFTER_SECONDS: Final = 60.0
+_MOST_REMEMBERED: Final = 10_000
+# When each merchant's machines were last said to be expected, by this process's clock.
+_told: dict[int, float] = {}
 
 
 def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
@@ -33,6 +43,28 @@ def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
         return present.values_list("address", flat=True).first()
     wallet = receiving_wallets(merchant_id).get(chain)
     return None if wallet is None else _forwarder(merchant_id, evm_key(wallet))
+
+
+def is_paid_at(
+    merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime
+) -> bool:
+    """Whether a merchant's machines pay at an address in canonical form, or did until a moment ago."""
+    if address == pay_to(merchant_id, mode, chain):
+        return True
+    return mode == Mode.LIVE and _was_paid_at(merchant_id, chain, address, now=now)
+
+
+def _was_paid_at(merchant_id: int, chain: str, address: str, *, now: datetime) -> bool:
+    retired = ReceivingWallet.objects.filter(
+        merchant=merchant_id, chain=chain, retired_at__gt=now - LATELY
+    )
+    if chain_spec(chain).family is not Family.EVM:
+        return retired.of_machines().filter(address=address).exists()
+    forwarders = Forwarder.objects.filter(
+        merchant=merchant_id, deposit__key=evm_key(address)
+    )
+    destinations = forwarders.values("destination")
+    return retired.of_checkouts().filter(key__in=destinations).exists()
 
 
 def _test_pay_to(chain: str) -> str:
@@ -73,19 +105,60 @@ def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
 
 
 def expect_machines(merchant_id: int, *, now: datetime) -> None:
-    """Have the chains read at full pace for a day on which a merchant's machines may pay."""
-    until = now + _ONE_MORE_DAY
+    """Have the chains read at full pace for a day on which a merchant's machines may pay.
+
+    Cheap to say often: a process says it once a minute for each merchant, and rows change once a day.
+    """
+    clock = time.monotonic()
+    if clock - _told.get(merchant_id, -_AGAIN_AFTER_SECONDS) < _AGAIN_AFTER_SECONDS:
+        return
+    if len(_told) > _MOST_REMEMBERED:
+        _told.clear()
+    _told[merchant_id] = clock
+    _expect_at_forwarders(merchant_id, now)
+    _expect_at_wallets(merchant_id, now)
+
+
+def _expect_at_forwarders(merchant_id: int, now: datetime) -> None:
     deposits = DepositAddress.objects.filter(
         pk__in=Forwarder.objects.filter(merchant=merchant_id).values("deposit"),
-        watched_until__lt=until + WATCH_AFTER_EXPIRY,
+        watched_until__lt=now + _DAY + WATCH_AFTER_EXPIRY,
     )
-    deposits.update(watched_until=until + _ONE_MORE_DAY + WATCH_AFTER_EXPIRY)
-    wallets = ReceivingWallet.objects.of_machines().filter(merchant=merchant_id)
-    wallets.update(expected_until=until + _ONE_MORE_DAY)
+    deposits.update(watched_until=now + 2 * _DAY + WATCH_AFTER_EXPIRY)
+
+
+def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
+    """Where the amount tells checkouts apart the chain's pace is the wallets' affair: on Ethereum the checkouts' one's."""
+    exact = [
+        name
+        for name, spec in chains().items()
+        if spec.family is Family.EVM and spec.exact_amount_required
+    ]
+    wallets = ReceivingWallet.objects.filter(
+        Q(expected_until=None) | Q(expected_until__lt=now + _DAY),
+        Q(purpose=ClaimKind.X402) | Q(chain__in=exact),
+        merchant=merchant_id,
+        retired_at=None,
+    )
+    wallets.update(expected_until=now + 2 * _DAY)
 
 
 def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
-    """Return where a merchant's machines pay, by chain; chains where they cannot, or that have no node, are left out."""
-    known = chains() if mode == Mode.TEST else [spec.name for spec in watched_chains()]
+    """Return where a merchant's machines pay, by chain.
+
+    Left out are chains without a node or where no address is set, and chains on which forwarders could not be flushed.
+    """
+    known = list(chains()) if mode == Mode.TEST else _live_chains()
     found = {name: pay_to(merchant_id, mode, name) for name in known}
     return {name: address for name, address in found.items() if address is not None}
+
+
+def _live_chains() -> list[str]:
+    """The chains that are read; those of forwarders only where the factory is."""
+    rows = ChainCursor.objects.filter(factory_ok=True)
+    with_factory = set(rows.values_list("chain", flat=True))
+    return [
+        spec.name
+        for spec in watched_chains()
+        if spec.family is not Family.EVM or spec.name in with_factory
+    ]

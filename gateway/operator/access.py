@@ -4,10 +4,7 @@ from typing import Final, cast
 from urllib.parse import urlencode
 
 from allauth.account.adapter import get_adapter
-from allauth.account.authentication import get_authentication_records
 from allauth.core.exceptions import ReauthenticationRequired
-from allauth.mfa.models import Authenticator
-from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponseRedirect
@@ -16,14 +13,9 @@ from django.utils import timezone
 
 from accounts.freshness import needs_proof
 from accounts.models import User
+from accounts.operators import has_factor, is_operator, proved_by_factor
 
-_FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 _NEEDS_FACTOR: Final = "The operator's pages need a second factor: set up an authenticator app or a passkey, then come back."
-
-
-def is_operator(request: HttpRequest) -> bool:
-    """Say whether the person may open the operator's pages at all, however long ago they proved who they are."""
-    return request.user.is_active and request.user.is_staff
 
 
 def operator_of(request: HttpRequest) -> User:
@@ -40,20 +32,14 @@ def refuse(request: HttpRequest) -> HttpResponseRedirect | None:
         return _first(settings.LOGIN_URL, request)
     if not is_operator(request):
         raise Http404
-    if not is_mfa_enabled(request.user, types=_FACTORS):
+    if not has_factor(operator_of(request)):
         messages.warning(request, _NEEDS_FACTOR)
         return HttpResponseRedirect(reverse("account_security"))
-    if not _proved_by_factor(request):
+    if not proved_by_factor(request):
         return _first(_factor_page(request), request)
     if needs_proof(request, now=timezone.now()):
         raise ReauthenticationRequired
     return None
-
-
-def _proved_by_factor(request: HttpRequest) -> bool:
-    """Whether this login had a second factor; one that began before it was set up had not."""
-    proofs = get_authentication_records(request, request.user)
-    return any(proof["method"] == "mfa" for proof in proofs)
 
 
 def _factor_page(request: HttpRequest) -> str:

@@ -1,10 +1,12 @@
-"""Merchants: the operator sets their plan, and nothing else."""
+"""Merchants: the operator sets their plan, and looks at their pages; nothing else."""
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib.admin.utils import unquote
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 
 from accounts.models import Merchant
@@ -12,6 +14,7 @@ from accounts.services.plans import set_plan
 from accounts.states import TIER_RATES, FeeTier
 from gateway.core.clientaddr import address_or_none
 from gateway.operator.access import operator_of
+from gateway.operator.looking import look_page
 from gateway.operator.reading import ReadOnlyAdmin
 
 if TYPE_CHECKING:  # generic for the type checker alone
@@ -52,6 +55,19 @@ class MerchantAdmin(ReadOnlyAdmin):
     ordering = ["-pk"]
     fields = ["name", "public_id", "created_at", "fee_tier", "fee_rate"]
     readonly_fields = ["name", "public_id", "created_at"]
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the routes, the entrance to the merchant's pages among them."""
+        entrance = self.admin_site.admin_view(self.look)
+        look = path("<path:object_id>/look/", entrance, name="look_at_merchant")
+        return [look, *super().get_urls()]
+
+    def look(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Let the operator look at the merchant's pages. Raises Http404."""
+        merchant = self.get_object(request, unquote(object_id))
+        if not isinstance(merchant, Merchant):
+            raise Http404
+        return look_page(request, merchant, self.admin_site.each_context(request))
 
     def has_change_permission(
         self, request: HttpRequest, obj: Model | None = None

@@ -9,8 +9,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from gateway.operator.access import is_operator, refuse
+from accounts.operators import is_operator
+from gateway.operator.access import refuse
 from gateway.operator.health_page import health_page
+from gateway.operator.looking import stop_looking
 
 View = Callable[..., HttpResponseBase]
 
@@ -37,9 +39,13 @@ class OperatorSite(AdminSite):
         return update_wrapper(guarded, view)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return the routes, the health page among them."""
-        health = path("health/", self.admin_view(self.health), name="health")
-        return [health, *super().get_urls()]
+        """Return the routes, those of our own pages among them."""
+        return [
+            path("health/", self.admin_view(self.health), name="health"),
+            # Outside of the door: whoever looks may stop, however long ago they proved who they are.
+            path("stop-looking/", stop_looking, name="stop_looking"),
+            *super().get_urls(),
+        ]
 
     def health(self, request: HttpRequest) -> HttpResponse:
         """Show how the installation is."""

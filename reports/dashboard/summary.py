@@ -1,8 +1,8 @@
-"""The page of reports: what came in some days, by network and token and by day, and all of it as a file."""
+"""The page of reports: what came and left in some days, by network and token, by day and by tag, and all of it as a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 from decimal import Decimal
 from typing import Final
 from urllib.parse import urlencode
@@ -18,9 +18,10 @@ from gateway.core.csvfiles import csv_response
 from gateway.core.money import from_units
 from reports.forms import LONGEST_SPAN
 from reports.inputs import ReportFilter
+from reports.listing import report_rows
 from reports.payloads import CSV_HEADER, csv_cells
-from reports.selectors import report_rows
-from reports.summaries import Summary, Sums, summary_of
+from reports.spans import midnight
+from reports.summaries import Balance, Summary, Sums, summary_of
 from wallets.networks import chain_spec
 
 RANGES: Final = (7, 30, 90)
@@ -51,24 +52,39 @@ class Line:
     name: str
     chain: str
     received: Decimal
+    sent: Decimal
     unconfirmed: Decimal
     count: int
     credited: int
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What watched wallets hold of a token on a network, in whole tokens."""
+
+    name: str
+    chain: str
+    amount: Decimal
+
+
 @seated(get=Act.SEE)
 def reports(request: SeatedRequest) -> HttpResponse:
-    """Show what the merchant received."""
+    """Show what the merchant received, and what moved in the wallets it watches."""
     days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
     summary = summary_of(_filter(request.seat, days))
     context = {
         "ranges": RANGES,
         "days": days,
         "total": _line("", summary.total),
+        "came": summary.total.came,
+        "left": summary.total.left,
         "waiting": summary.total.waiting,
         "uncredited": summary.total.uncredited,
         "tokens": _token_lines(summary),
         "by_day": [(day, _line("", sums)) for day, sums in summary.by_day.items()],
+        "by_tag": [_line(tag, sums) for tag, sums in summary.by_tag.items()],
+        "balances": [_held(balance) for balance in summary.balances],
+        "fees": summary.fees,
     }
     return render(request, "dashboard/reports/summary.html", context)
 
@@ -113,21 +129,20 @@ def _filter(seat: Seat, days: Days) -> ReportFilter:
     return ReportFilter(
         seat.merchant.pk,
         seat.mode,
-        since=_midnight(days.since),
-        until=_midnight(days.until + _DAY),
+        since=midnight(days.since),
+        until=midnight(days.until + _DAY),
     )
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _token_lines(summary: Summary) -> list[Line]:
     ranked = sorted(summary.by_token.items(), key=lambda item: -item[1].inflow)
     return [
-        _line(f"{token} on {chain_spec(chain).title}", sums, chain)
-        for (chain, token), sums in ranked
+        _line(_token_name(chain, token), sums, chain) for (chain, token), sums in ranked
     ]
+
+
+def _token_name(chain: str, token: str) -> str:
+    return f"{token} on {chain_spec(chain).title}"
 
 
 def _line(name: str, sums: Sums, chain: str = "") -> Line:
@@ -135,7 +150,16 @@ def _line(name: str, sums: Sums, chain: str = "") -> Line:
         name=name,
         chain=chain,
         received=from_units(sums.inflow),
+        sent=from_units(sums.outflow),
         unconfirmed=from_units(sums.unconfirmed),
         count=sums.count,
         credited=sums.credited,
+    )
+
+
+def _held(balance: Balance) -> Held:
+    return Held(
+        name=_token_name(balance.chain, balance.token),
+        chain=balance.chain,
+        amount=from_units(balance.units),
     )

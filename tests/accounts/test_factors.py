@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from allauth.account.adapter import get_adapter
 from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from cryptography.fernet import Fernet
 from django.core.cache import cache
 from django.test import Client
@@ -62,6 +64,40 @@ def test_the_key_is_drawn_on_the_page_and_rests_encrypted(
     assert key not in stored
     assert "authenticator app" in last_mail(person.email).text
     assert AuditEntry.objects.filter(action="mfa.totp_activated").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "totp/activate/",
+        "totp/deactivate/",
+        "recovery-codes/generate/",
+        "webauthn/keys/1000000/remove/",
+    ],
+)
+def test_a_change_without_its_audit_entry_is_no_change(
+    path: str, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = log_in(person, raise_request_exception=False)
+    form = {}
+    if path.startswith("totp/activate"):
+        form = {"code": totp_code(str(client.get(ACTIVATE).context["form"].secret))}
+    else:
+        TOTP.activate(person, generate_totp_secret())
+        RecoveryCodes.activate(person)
+        Authenticator.objects.create(pk=1000000, user=person, type="webauthn", data={})
+    before = list(Authenticator.objects.order_by("pk").values())
+    monkeypatch.setattr("accounts.adapter.record", died)
+    assert client.post(f"/account/second-factor/{path}", form).status_code == 500
+    assert list(Authenticator.objects.order_by("pk").values()) == before
+    monkeypatch.undo()
+    assert client.post(f"/account/second-factor/{path}", form).status_code == 302
+    assert list(Authenticator.objects.order_by("pk").values()) != before
+    assert AuditEntry.objects.filter(action__startswith="mfa.").count() == 1
+
+
+def died(*arguments: Any, **more: Any) -> None:
+    raise RuntimeError("the process died here")
 
 
 def test_with_an_app_the_password_alone_does_not_log_in(person: User, key: str) -> None:

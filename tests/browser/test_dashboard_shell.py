@@ -74,9 +74,12 @@ def test_removing_somebody_asks_first(
     expect(page.get_by_role("status")).to_contain_text("not in the team any more")
 
 
-@pytest.mark.parametrize("name", ["dashboard_team"])
-def test_pages_are_accessible_and_fit_the_screen(
-    name: str, desk: Desk, open_desk: Callable[..., Page]
+@pytest.mark.parametrize("role", [Role.OWNER, Role.VIEWER])
+def test_pages_and_refusals_are_accessible_and_fit_the_screen(
+    role: Role, desk: Desk, open_desk: Callable[..., Page], complaints: list[str]
 ) -> None:
-    page = open_desk(desk, name, device_scale_factor=2)
-    assert look(page, name) == []
+    name = "dashboard_team" if role == Role.OWNER else "dashboard_new_checkout"
+    page = open_desk(make_desk(desk.merchant, role), name, device_scale_factor=2)
+    assert look(page, f"{name}-{role}") == []
+    # What the viewer reads is a refusal.
+    complaints[:] = [one for one in complaints if "403" not in one]

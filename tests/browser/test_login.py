@@ -14,6 +14,7 @@ from tests.accounts.logins import code_in, last_mail, link_in, totp_code
 from tests.browser.dashboard import log_in_browser, look
 from tests.dashboard.people import PASSWORD, make_desk, make_member
 from tests.factories import make_merchant, make_user
+from tests.operator.people import make_operator
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -215,7 +216,16 @@ def test_an_invited_viewer_joins_and_can_change_nothing(
 
 @pytest.mark.parametrize(
     "path",
-    ["login/", "signup/", "password/reset/", "logout/", "invitation/x/"],
+    [
+        "login/",
+        "signup/",
+        "password/reset/",
+        "password/reset/done/",
+        "password/reset/key/x-y/",
+        "inactive/",
+        "logout/",
+        "invitation/x/",
+    ],
 )
 def test_pages_before_the_dashboard_are_accessible_and_fit_the_screen(
     path: str, page: Page, site: str, complaints: list[str]
@@ -243,4 +253,14 @@ def test_pages_of_a_person_are_accessible_and_fit_the_screen(
 ) -> None:
     log_in_browser(page.context, site, make_member(make_merchant()))
     page.goto(f"{site}/account/{path}")
+    assert look(page, "account-" + path.strip("/").replace("/", "-")) == []
+
+
+@pytest.mark.parametrize("path", ["totp/deactivate/", "recovery-codes/generate/"])
+def test_pages_of_a_second_factor_are_accessible_and_fit_the_screen(
+    path: str, page: Page, site: str
+) -> None:
+    log_in_browser(page.context, site, make_operator())
+    page.goto(f"{site}/account/second-factor/{path}")
+    assert page.url.endswith(path)
     assert look(page, "account-" + path.strip("/").replace("/", "-")) == []

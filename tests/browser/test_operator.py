@@ -91,6 +91,28 @@ def test_a_plan_is_set_and_a_person_put_out(
     assert list(actions) == ["merchant.plan_set", "person.deactivated"]
 
 
+def test_an_operator_looks_at_a_merchants_pages_and_stops(
+    desk: Callable[[User], Page], complaints: list[str]
+) -> None:
+    merchant = make_merchant("Halden Roasters")
+    page = desk(make_operator())
+    page.goto(f"{PAGES['merchants']}{merchant.pk}/change/")
+    page.get_by_role("link", name="Look at this merchant's pages").click()
+    assert complaints == []
+    assert look(page, "operator-look") == []
+    # axe's own, as above.
+    complaints.clear()
+    page.get_by_label("Reason").fill("They asked why an order is late")
+    page.get_by_role("button", name="Look").click()
+    banner = page.get_by_role("complementary", name="Operator")
+    expect(banner).to_contain_text("looking at Halden Roasters as an operator")
+    assert look(page, "dashboard-looked-at") == []
+    banner.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped looking")).to_be_visible()
+    actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["operator.looked", "operator.stopped"]
+
+
 def test_an_operator_comes_in_by_the_only_login_with_password_and_code(
     open_context: Callable[..., BrowserContext], live_server: Any
 ) -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from checkouts.references import MAX_LENGTH, camel_case, reference_in, storable
+from checkouts.references import MAX_LENGTH, camel_case, reference_in
 from gateway.core import json
+from gateway.core.fields import storable
 
 
 @pytest.mark.parametrize(

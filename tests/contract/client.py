@@ -72,11 +72,14 @@ def check(response: Any) -> Answer:
     )
     assert 0 <= remaining <= limit
     assert reset % 60 == 0
+    raw = response.getvalue()
+    if response.status_code == 204:
+        assert raw == b""
+        return Answer(204, None, headers, raw)
     assert headers["Content-Type"].startswith("application/json") or (
         response.status_code == 200
     )
     is_json = "json" in headers["Content-Type"]
-    raw = response.getvalue()
     body = json.loads(raw) if raw and is_json else None
     if response.status_code >= 400 and body is not None:
         check_envelope(response.status_code, body, headers)

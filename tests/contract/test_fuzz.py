@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.contract.client import Answer, ApiClient
 from tests.contract.routes import operations, path_of
+from tests.factories import WALLET
 
 pytestmark = [pytest.mark.slow, pytest.mark.unmeasured, pytest.mark.django_db]
 
@@ -51,6 +52,7 @@ LINK_FIELDS = [
     "template",
     "status",
 ]
+WALLET_FIELDS = ["chain", "address", "label", "tags"]
 WAITLIST_FIELDS = ["email", "company", "country", "monthly_volume"]
 PARAMETERS = [
     "status",
@@ -72,6 +74,7 @@ PARAMETERS = [
     "direction",
     "wallet",
 ]
+NEW_WALLET = {"chain": "base", "address": WALLET}
 KNOWN = {200, 201, 400, 401, 404, 405, 409, 413, 415}
 
 
@@ -106,6 +109,7 @@ def send(tester: ApiClient, settings: Any) -> Send:
         "checkout_id": tester.created()["id"],
         "link_id": tester.post("/links", {"title": "Tea", "amount": "5"}).body["id"],
         "template_id": tester.post("/link_templates", {"title": "Tea"}).body["id"],
+        "wallet_id": tester.post("/wallets", NEW_WALLET).body["id"],
     }
 
     def fill(method: str, route: str, body: bytes = b"", **extra: Any) -> Answer:
@@ -134,7 +138,9 @@ def test_random_bytes_are_refused_politely(
 @fuzzed(40)
 @given(
     body=st.dictionaries(
-        st.sampled_from([*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, "chain", "token"])
+        st.sampled_from(
+            [*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, *WALLET_FIELDS, "token"]
+        )
         | texts,
         json_values,
     )
@@ -192,6 +198,20 @@ def test_any_value_in_any_field_of_the_waitlist_is_taken_or_named(
 ) -> None:
     body = {"email": "ines@halden.example"} | {field: value}
     answer = send("POST", "waitlist/fiat", json.dumps(body).encode())
+    if answer.status >= 400:
+        assert answer.error["param"] == field
+
+
+@pytest.mark.parametrize("field", WALLET_FIELDS)
+@fuzzed(40)
+@given(value=json_values)
+@example(value="\x00")
+@example(value="\ud800")
+@example(value=["\ud800", "\x00"])
+def test_any_value_in_any_field_of_a_wallet_is_taken_or_named(
+    send: Send, field: str, value: Any
+) -> None:
+    answer = send("POST", "wallets", json.dumps(NEW_WALLET | {field: value}).encode())
     if answer.status >= 400:
         assert answer.error["param"] == field
 

@@ -10,13 +10,23 @@ from jsonschema import Draft202012Validator, FormatChecker
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
+from tests.contract.provoking import (
+    Case,
+    Send,
+    big,
+    body_refusals,
+    limited,
+    nobody,
+    plain,
+    refusals,
+)
 from tests.contract.routes import api_views, operations
+from tests.contract.watching import WALLETS
 from tests.links.factories import make_paid_invoice
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
 Document = dict[str, Any]
-Case = tuple[str, str, int]
 ITEM = "/checkouts/{checkout_id}"
 OPTIONS = "/checkouts/{checkout_id}/options"
 CHOICE = {"chain": "base", "token": "USDC"}
@@ -57,15 +67,6 @@ def test_it_says_which_routes_need_a_key(document: Document) -> None:
             assert operation.get("security", []) == [{name: []}] * needed, path
 
 
-def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]:
-    def send(client: ApiClient) -> Answer:
-        for _ in range(times):
-            client.send(method, path, b"")
-        return client.send(method, path, b"")
-
-    return send
-
-
 def choose(client: ApiClient, **extra: Any) -> Answer:
     path = f"/checkouts/{client.created()['id']}/options"
     return client.send("POST", path, extra.pop("body", CHOICE), **extra)
@@ -100,22 +101,9 @@ def repeat(client: ApiClient) -> Answer:
     return client.create(order_ref="o")
 
 
-def nobody(method: str, path: str) -> Callable[[ApiClient], Answer]:
-    return lambda client: ApiClient().send(method, path, b"{}")
-
-
-def big(path: str) -> Callable[[ApiClient], Answer]:
-    return lambda client: client.post(path, b" " * (256 * 1024 + 1))
-
-
-def plain(path: str) -> Callable[[ApiClient], Answer]:
-    return lambda client: client.send("POST", path, b"x", content_type="text/plain")
-
-
 LINK = "/links/{link_id}"
 TEMPLATE = "/link_templates/{template_id}"
 NEW_LINK = {"title": "Tea", "amount": "25.00"}
-Send = Callable[[ApiClient], Answer]
 
 
 def make_link(client: ApiClient) -> str:
@@ -149,33 +137,6 @@ def reprice_a_paid_invoice(client: ApiClient) -> Answer:
     assert client.merchant is not None
     link = make_paid_invoice(client.merchant, mode=Mode.LIVE)
     return client.send("PATCH", f"/links/{link.public_id}", {"amount": "26.00"})
-
-
-def refusals(method: str, path: str, route: str, limit: int) -> dict[Case, Send]:
-    """What every route does with a request it does not take, for a body that is no link's."""
-    case = method.lower(), route
-    found: dict[Case, Send] = {
-        (*case, 401): nobody(method, path),
-        (*case, 429): limited(method, path, limit),
-    }
-    if "{" in route:
-        found[*case, 404] = lambda client: client.send(method, path, b"{}")
-    return found
-
-
-def body_refusals(
-    method: str, route: str, make: Callable[[ApiClient], str]
-) -> dict[Case, Send]:
-    case = method.lower(), route
-    return {
-        (*case, 400): lambda client: client.send(method, make(client), {"title": 1}),
-        (*case, 413): lambda client: client.send(
-            method, make(client), b" " * (256 * 1024 + 1)
-        ),
-        (*case, 415): lambda client: client.send(
-            method, make(client), b"x", content_type="text/plain"
-        ),
-    }
 
 
 LINKS: dict[Case, Send] = {
@@ -301,6 +262,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **LINKS,
     **WAITLISTS,
     **REPORTS,
+    **WALLETS,
 }
 
 
@@ -322,6 +284,9 @@ def test_what_comes_back_is_what_the_document_says(
     answer = PROVOKED[case](seller)
     assert answer.status == status
     operation = document["paths"]["/api/v1" + path][method]
+    if status == 204:
+        assert "content" not in operation["responses"]["204"]
+        return
     content = operation["responses"][str(status)]["content"]
     media_type = answer.headers["Content-Type"]
     if media_type == "application/json":

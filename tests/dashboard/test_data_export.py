@@ -11,8 +11,11 @@ from accounts.models import AuditEntry, Merchant
 from accounts.services import record
 from accounts.states import Mode, Role
 from gateway.core import exports
+from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout, make_key, make_transfer, make_wallet
+from tests.wallets.days import make_movement
+from tests.wallets.watched import watch
 
 pytestmark = pytest.mark.django_db
 
@@ -20,14 +23,18 @@ FILES = {
     "merchant",
     "team",
     "api_keys",
+    "fees",
     "audit_log",
     "receiving_wallets",
     "receiving_wallet_changes",
     "transfers",
+    "watched_wallets",
+    "watched_wallet_movements",
     "checkouts",
     "payments",
     "inbox",
     "inbox_decisions",
+    "buyer_reports",
     "payment_links",
     "link_templates",
     "subscriptions",
@@ -56,8 +63,10 @@ def test_an_owner_takes_everything_of_both_modes_along(
     merchant: Merchant, owner: Desk
 ) -> None:
     make_wallet(merchant)
+    make_movement(watch(merchant, tags=["eu"]))
     live, test = make_checkout(merchant), make_checkout(merchant, mode=Mode.TEST)
     make_transfer(live)
+    report = make_report(live)
     files = taken(owner)
     assert set(files) == FILES
     assert [row[0] for row in files["checkouts"][1:]] == [
@@ -65,6 +74,9 @@ def test_an_owner_takes_everything_of_both_modes_along(
         test.public_id,
     ]
     assert len(files["transfers"]) == len(files["receiving_wallets"]) == 2
+    assert files["buyer_reports"][1][3] == report.tx_hash
+    assert files["watched_wallets"][1][5] == '["eu"]'
+    assert len(files["watched_wallet_movements"]) == 2
     assert files["team"][1][0] == owner.user.email
     entry = AuditEntry.objects.get(action="merchant.data_exported")
     assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
@@ -73,8 +85,11 @@ def test_an_owner_takes_everything_of_both_modes_along(
 def test_another_merchants_rows_are_not_in_it(owner: Desk) -> None:
     other = make_desk()
     make_wallet(other.merchant)
+    make_movement(watch(other.merchant))
     make_key(other.merchant)
-    make_transfer(make_checkout(other.merchant))
+    checkout = make_checkout(other.merchant)
+    make_transfer(checkout)
+    make_report(checkout)
     rows = {name: len(found) - 1 for name, found in taken(owner).items()}
     kept = {name: count for name, count in rows.items() if count}
     assert kept == {"merchant": 1, "team": 1, "audit_log": 1}

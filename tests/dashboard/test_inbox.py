@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import AuditEntry
@@ -15,15 +16,16 @@ from checkouts.dashboard.inbox_queries import (
     near_checkouts,
     open_count,
 )
-from checkouts.models import InboxItem
+from checkouts.models import Checkout, InboxItem
+from checkouts.services.moves import expire
 from checkouts.states import (
     CheckoutStatus,
     InboxAct,
     InboxReason,
 )
 from gateway.core.keyset import PAGE_ROWS
-from tests.checkouts.inboxes import REFUND, extra_item, late_item
-from tests.checkouts.watcher import DOLLAR
+from tests.checkouts.inboxes import LATER, REFUND, extra_item, late_item
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute
 from tests.dashboard.inboxes import (
     DECIDE,
     ITEM,
@@ -104,6 +106,25 @@ def test_reversed_payments_are_alarms_above_everything(
     assert page.index(link) < page.index(other)
     assert "alarms" not in owner.get("dashboard_inbox", "?reason=extra").text
     assert link in owner.get("dashboard_inbox", "?reason=reversed").text
+
+
+def test_late_money_says_how_late_and_returned_money_that_it_returned(
+    owner: Desk,
+) -> None:
+    late = late_item(merchant=owner.merchant)
+    assert "31 min after it expired." in owner.get(ITEM, item_id=late.pk).text
+    checkout, watcher = make_checkout(owner.merchant), Watcher(height=900)
+    transfer = watcher.sees(checkout)
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=LATER)
+    watcher.finds_again(transfer)
+    attribute()
+    page = owner.get("dashboard_inbox").text
+    assert "A reorganisation took this transfer, and it returned after" in page
+    assert "31 min after it expired." in page
 
 
 def test_a_reason_narrows_the_list_and_nonsense_does_not(

@@ -172,7 +172,7 @@ def test_the_last_day_of_a_range_is_in_it(owner: Desk) -> None:
 
 def test_a_viewer_saves_the_file_too(viewer: Desk) -> None:
     transfer = earn(viewer.merchant, order_ref="=1+1", **now_and())
-    assert ",'=1+1\r\n" in _file(viewer)
+    assert ",'=1+1,\r\n" in _file(viewer)
     assert transfer.payment.checkout.public_id in _file(viewer)
 
 

@@ -16,7 +16,7 @@ from tests.operator.people import log_in_by_factor, make_operator
 
 pytestmark = pytest.mark.django_db
 # They only lead elsewhere.
-OPEN = {"login", "logout", "password_change", "password_change_done"}
+OPEN = {"login", "logout", "password_change", "password_change_done", "stop_looking"}
 
 
 def addresses() -> list[str]:

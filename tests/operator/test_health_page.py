@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gateway.operator import health_page
 from mails.models import OutgoingMail
 from tests.factories import LOCAL_NODES, NOON, make_merchant
-from webhooks.models import Endpoint
+from tests.webhooks.factories import make_deliveries, make_endpoint
+from webhooks.models import Delivery, Endpoint
+from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +61,17 @@ def test_endpoints_that_fail_are_shown_the_worst_first(client: Client) -> None:
         )
     endpoints = client.get("/operator/health/").context["endpoints"]
     assert [row.consecutive_failures for row in endpoints] == [9, 5]
+
+
+def test_failed_deliveries_are_counted_as_far_as_anybody_needs_to_know(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_page, "_MOST_FAILED", 2)
+    for count in (0, 1, 3):
+        endpoint = make_endpoint(make_merchant(), consecutive_failures=9 - count)
+        deliveries = make_deliveries(endpoint, count + 1)
+        failed = [row.pk for row in deliveries[1:]]
+        Delivery.objects.filter(pk__in=failed).update(status=DeliveryStatus.FAILED)
+    answer = client.get("/operator/health/")
+    assert [row.failed for row in answer.context["endpoints"]] == [0, 1, 2]
+    assert "2 or more" in " ".join(answer.text.split())

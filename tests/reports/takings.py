@@ -8,8 +8,8 @@ from django.db import connection
 from accounts.models import Merchant
 from checkouts.models import Payment
 from tests.factories import NOON, make_checkout, make_transfer
-from wallets.models import Transfer
-from wallets.states import TransferState
+from wallets.models import Transfer, TransferClaim
+from wallets.states import ClaimKind, TransferState
 
 
 def receive(
@@ -37,6 +37,9 @@ def earn(merchant: Merchant | None, units: int = 25_000_000, **facts: Any) -> Tr
     assert transfer.deposit is not None
     checkout = transfer.merchant.checkouts.get(
         deposit_nonce=bytes(transfer.deposit.nonce)
+    )
+    TransferClaim.objects.create(
+        transfer=transfer, kind=ClaimKind.CHECKOUT, claimed_at=NOON
     )
     Payment.objects.create(
         checkout=checkout, transfer=transfer, reason="its address", credited_at=NOON

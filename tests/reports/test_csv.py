@@ -11,10 +11,10 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.csvfiles import csv_pieces
-from reports import selectors
+from reports import listing
 from reports.inputs import ReportFilter
+from reports.listing import report_rows
 from reports.payloads import CSV_HEADER, csv_cells
-from reports.selectors import report_rows
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_checkout, make_merchant, make_transfer
 from tests.reports.takings import copy, days_later, earn, receive
@@ -35,7 +35,7 @@ def test_the_file_has_the_lines_of_the_list(
     shop: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that the file is made of several chunks, one of which ends within a block.
-    monkeypatch.setattr(selectors, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(listing, "CHUNK_ROWS", 2)
     assert shop.merchant is not None
     checkout = make_checkout(shop.merchant)
     for _ in range(4):

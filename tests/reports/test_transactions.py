@@ -48,6 +48,7 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
         "confirmed_at": "2026-11-20T12:00:00.000000Z",
         "checkout_id": transfer.payment.checkout.public_id,
         "order_ref": "HR-1",
+        "wallet_id": None,
     }
 
 

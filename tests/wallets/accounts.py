@@ -10,7 +10,7 @@ from tests.factories import make_merchant
 from tests.wallets.ledger import BEGAN, Ledger
 from wallets.chains.base import TokenTransfer
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.models import AccountCursor, ReceivingWallet
+from wallets.models import AccountCursor, ReceivingWallet, WatchedWallet
 from wallets.watching.accounts import AccountWatcher
 from wallets.watching.passes import Outcome
 
@@ -58,10 +58,17 @@ class Watched:
         for _ in range(int(seconds / poll)):
             self.tick(after=poll)
 
-    def pay(self, wallet: ReceivingWallet, units: int = 25) -> TokenTransfer:
-        return self.ledger.pay(bytes(wallet.key), wallet.address, units)
+    def pay(
+        self,
+        wallet: ReceivingWallet | WatchedWallet,
+        units: int = 25,
+        *,
+        by: ReceivingWallet | WatchedWallet | None = None,
+    ) -> TokenTransfer:
+        sender = {"sender_key": bytes(by.key), "sender": by.address} if by else {}
+        return self.ledger.pay(bytes(wallet.key), wallet.address, units, **sender)
 
-    def asked(self, wallet: ReceivingWallet) -> int:
+    def asked(self, wallet: ReceivingWallet | WatchedWallet) -> int:
         """How often this wallet was read."""
         return sum(one.key == bytes(wallet.key) for one in self.ledger.asked)
 
@@ -96,7 +103,7 @@ def make_accounts(count: int, **values: datetime) -> list[ReceivingWallet]:
     return ReceivingWallet.objects.bulk_create(wallets)
 
 
-def cursor_of(wallet: ReceivingWallet) -> AccountCursor:
+def cursor_of(wallet: ReceivingWallet | WatchedWallet) -> AccountCursor:
     """How far a wallet was read."""
     return AccountCursor.objects.get(chain=wallet.chain, key=wallet.key)
 

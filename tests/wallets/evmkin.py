@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from tests.nodes.tokens import token_address
 from tests.wallets.factories import TOKENS
 from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.base import TokenTransfer
+from wallets.chains.base import Hint, TokenTransfer
 from wallets.chains.evm import EvmAdapter
 from wallets.chains.registry import ChainSpec, load_chains
 
@@ -37,6 +37,10 @@ def read_whole(adapter: EvmAdapter, keys: Collection[bytes]) -> list[TokenTransf
     """Everything that arrived in these addresses since the first block."""
     head = adapter.head()
     reading = adapter.read(
-        0, head.block.height, head=head, hint=keys, ours=lambda found: found & {*keys}
+        0,
+        head.block.height,
+        head=head,
+        hint=Hint(frozenset(keys)),
+        ours=lambda found: found & {*keys},
     )
     return list(reading.transfers)

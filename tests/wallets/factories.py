@@ -22,16 +22,18 @@ from wallets.watching.passes import ChainWatcher, Outcome
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-def make_deposit(merchant: Merchant | None = None, **overrides: Any) -> DepositAddress:
+def make_deposit(
+    merchant: Merchant | None = None, *, destination: str = WALLET, **overrides: Any
+) -> DepositAddress:
     """A live deposit address, watched for a long time."""
-    destination, nonce = bytes.fromhex(WALLET[2:]), secrets.token_bytes(32)
+    recipient, nonce = bytes.fromhex(destination[2:]), secrets.token_bytes(32)
     values: dict[str, Any] = {
-        "key": deposit_key(destination, nonce),
+        "key": deposit_key(recipient, nonce),
         "mode": Mode.LIVE,
         "watched_until": FAR_FUTURE,
     }
     return DepositAddress.objects.create(
-        destination=destination,
+        destination=recipient,
         nonce=nonce,
         merchant=merchant or make_merchant(),
         **(values | overrides),

@@ -52,7 +52,15 @@ class Ledger:
     def accounts_at_once(self) -> int:
         return self.at_once
 
-    def pay(self, key: bytes, address: str, units: int) -> TokenTransfer:
+    def pay(
+        self,
+        key: bytes,
+        address: str,
+        units: int,
+        *,
+        sender_key: bytes = b"",
+        sender: str = "payer",
+    ) -> TokenTransfer:
         """Put a transfer into a new block."""
         self.height += 1
         transfer = TokenTransfer(
@@ -62,7 +70,8 @@ class Ledger:
             token=self.token,
             token_address="token",
             units=units,
-            sender="payer",
+            sender=sender,
+            sender_key=sender_key,
             recipient_key=key,
             recipient=address,
             block_height=self.height,
@@ -159,7 +168,7 @@ class Ledger:
         return [
             one
             for one in self.transfers
-            if one.recipient_key == account.key
+            if account.key in (one.recipient_key, one.sender_key)
             and account.height - OVERLAP < one.block_height <= head.block.height
         ]
 

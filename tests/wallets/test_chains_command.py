@@ -16,8 +16,10 @@ from tests.nodes.proxy import RpcProxy
 from tests.nodes.tokens import token_address
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher
 from tests.wallets.accountchains import read_all as read_accounts
+from tests.wallets.directions import pay, shop, spend
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
+from tests.wallets.watching import moved, watch
 from wallets import chainreport
 from wallets.models import (
     AccountCursor,
@@ -26,6 +28,7 @@ from wallets.models import (
     ReceivingWallet,
     SourceDifference,
     Transfer,
+    WatchedMovement,
 )
 from wallets.states import TransferState
 from wallets.watching.blocks import Watcher
@@ -261,3 +264,15 @@ def test_accounts_are_read_again_from_a_height_on(
     [node] = told["nodes"]
     assert (node["is_ours"], node["error"]) == (True, "")
     watcher.close()
+
+
+def test_a_range_is_read_again_in_both_directions(
+    base_node: Anvil, base: Watcher
+) -> None:
+    buyer = watch(shop(base_node).address)
+    received, sent = pay(base_node, buyer.address), spend(base_node, 5)
+    base_node.mine(10)
+    read_all(base)
+    WatchedMovement.objects.all().delete()
+    assert "0 transfers in blocks" in run("--rescan", "base", "--from", "0")
+    assert moved(buyer) == [("in", 25, received), ("out", 5, sent)]

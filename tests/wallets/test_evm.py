@@ -92,6 +92,12 @@ LIES: dict[str, faults.Fault] = {
     "sender is too long": with_topics(
         lambda topics: [topics[0], "0x" + "ff" * 32, topics[2]]
     ),
+    "sender is not hex": with_topics(
+        lambda topics: [topics[0], "0xzz" + topics[1][4:], topics[2]]
+    ),
+    "sender is short": with_topics(
+        lambda topics: [topics[0], topics[1][:-2], topics[2]]
+    ),
     "failed transaction": receipts_with(status="0x0"),
     "receipt of another block": receipts_with(blockHash="0x" + "cd" * 32),
     "another receipt": receipts_with(transactionHash="0x" + "cd" * 32),

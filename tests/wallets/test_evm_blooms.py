@@ -25,7 +25,7 @@ from tests.nodes.proxy import (
 )
 from tests.nodes.tokens import token_address, transfer
 from tests.wallets.evmkin import opened, spec_of
-from wallets.chains.base import BlockRef, MalformedAnswerError
+from wallets.chains.base import BlockRef, Hint, MalformedAnswerError
 from wallets.chains.evm import EvmAdapter
 from wallets.chains.evm_blooms import SILENT, bits_of, is_telling, may_hold, read_bloom
 from wallets.chains.evm_decode import PADDING, TRANSFER
@@ -116,7 +116,7 @@ def read(
         since.height + 1,
         head.block.height,
         head=head,
-        hint=hint,
+        hint=None if hint is None else Hint(frozenset(hint)),
         ours=lambda found: found & ours,
     )
     return [one.units for one in reading.transfers]
@@ -142,6 +142,47 @@ def test_without_another_node_nothing_is_read_rather_than_too_little(
         read(adapter, since, hint=[OURS])
     wrong.fault = honest
     assert read(adapter, since, hint=[OURS]) == [25]
+
+
+def test_what_leaves_an_address_is_not_left_out_either(
+    base_node: Anvil, adapter: EvmAdapter
+) -> None:
+    buyer = bytes.fromhex(payer(base_node).address[2:])
+    head = adapter.head()
+    pay(base_node)
+    with pytest.raises(MalformedAnswerError, match="leaves out"):
+        adapter.read(
+            head.block.height + 1,
+            head.block.height + 1,
+            head=adapter.head(),
+            hint=Hint(frozenset([OURS]), frozenset([buyer])),
+            ours=lambda found: found,
+        )
+
+
+def test_who_was_told_of_on_one_side_is_no_sign_of_a_log_on_the_other(
+    base_node: Anvil, wrong: RpcProxy, adapter: EvmAdapter
+) -> None:
+    methods: list[str] = []
+
+    def noting(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        methods.extend(methods_of(request))
+        return honest(proxy, request, ask)
+
+    wrong.fault = noting
+    since, both = adapter.head().block, frozenset([OURS])
+    pay(base_node)
+    head = adapter.head()
+    reading = adapter.read(
+        since.height + 1,
+        head.block.height,
+        head=head,
+        hint=Hint(both, both),
+        ours=lambda found: found & both,
+    )
+    assert [one.units for one in reading.transfers] == [25]
+    assert methods.count("eth_getLogs") == 2
+    assert "eth_getBlockReceipts" not in methods
 
 
 @pytest.mark.parametrize("receipts", [None, "logs", [5], [{}], [{"logs": [{}]}]])

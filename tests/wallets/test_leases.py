@@ -14,9 +14,10 @@ from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer
+from wallets.chains.base import BlockAdapter
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watching import leases
+from wallets.watching import blocks, leases, readings
 from wallets.watching.blocks import Watcher
 from wallets.watching.leases import LeaseLostError, release_lease, take_lease
 from wallets.watching.passes import Outcome
@@ -42,14 +43,15 @@ class PausedWatcher:
     def __init__(self, node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
         self.watcher = make_watcher(node.url, owner="paused")
         self.while_paused: Callable[[], Any] = lambda: None
-        read = self.watcher._adapter.read
+        read = readings.read_window
 
-        def read_and_pause(*args: Any, **options: Any) -> Any:
-            reading = read(*args, **options)
-            self.while_paused()
+        def read_and_pause(adapter: BlockAdapter, *args: Any, **options: Any) -> Any:
+            reading = read(adapter, *args, **options)
+            if adapter is self.watcher._adapter:
+                self.while_paused()
             return reading
 
-        monkeypatch.setattr(self.watcher._adapter, "read", read_and_pause)
+        monkeypatch.setattr(blocks, "read_window", read_and_pause)
 
 
 @pytest.fixture

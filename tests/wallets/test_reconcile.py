@@ -23,12 +23,14 @@ from tests.wallets.books import (
     differences,
     without,
 )
+from tests.wallets.directions import pay, shop, spend
 from tests.wallets.factories import (
     address_of,
     make_deposit,
     read_all,
 )
 from tests.wallets.paying import transfer
+from tests.wallets.watching import moved, watch
 from wallets import selectors
 from wallets.models import ChainCursor, ReceivingWallet, SourceDifference, Transfer
 
@@ -174,3 +176,22 @@ def test_what_reached_a_wallet_before_we_were_told_of_it_is_not_missed(
     ReceivingWallet.objects.filter(pk=wallet.pk).update(created_at=earlier)
     books.compare()
     assert Transfer.objects.get().wallet_id == wallet.pk
+
+
+def test_payments_are_compared_and_bring_along_what_they_are_to_watched_wallets(
+    books: Books,
+) -> None:
+    buyer = watch(shop(books.node).address)
+    received, sent = pay(books.node, buyer.address, 50), spend(books.node, 5)
+    deposit = make_deposit()
+    read_all(books.watcher)
+    books.first.fault = LEAVES_OUT
+    missed = spend(books.node, 25, to=address_of(deposit))
+    read_all(books.watcher)
+    books.node.mine(6)
+    read_all(books.watcher)
+    before = [("in", 50, received), ("out", 5, sent)]
+    assert moved(buyer) == before
+    books.compare()
+    assert differences() == [("missed", missed, books.second.url)]
+    assert moved(buyer) == [*before, ("out", 25, missed)]

@@ -185,15 +185,6 @@ def test_nothing_and_what_an_owner_sends_to_himself_are_no_payments(
     assert (units_of(reading), reading.through) == ([], head.block)
 
 
-def test_what_leaves_a_wallet_is_no_payment_to_it(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
-    owner = ton_node.create_wallet(units=10)
-    account = account_at(owner.address, adapter.head())
-    ton_node.pay(ton_node.payer.address, 4, payer=owner)
-    assert units_of(read_on(adapter, account)) == []
-
-
 def test_reading_on_tells_of_what_is_new(
     ton_node: TonNode, adapter: TonAdapter, account: Account
 ) -> None:

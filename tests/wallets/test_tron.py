@@ -12,9 +12,9 @@ from tests.nodes.tron.addresses import to_hex
 from tests.nodes.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
 from wallets.addresses import address_key
-from wallets.chains.base import ChainUnavailableError, RangeTooLargeError
+from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm import EvmAdapter
-from wallets.chains.evm_decode import PADDING, by_recipient, transfer_logs
+from wallets.chains.evm_decode import PADDING, sided_logs, transfer_logs
 from wallets.chains.evm_questions import LogsQuestion
 from wallets.chains.specs import Family
 from wallets.chains.tron import TRON, contract, write_address
@@ -137,7 +137,9 @@ def test_no_more_blocks_are_asked_for_than_java_tron_gives(
     head = adapter.head()
     before = tron_node.requests
     with pytest.raises(RangeTooLargeError, match="5000 blocks"):
-        adapter.read(0, 5_000, head=head, hint={KEY}, ours=lambda found: found)
+        adapter.read(
+            0, 5_000, head=head, hint=Hint(frozenset({KEY})), ours=lambda found: found
+        )
     assert tron_node.requests == before
 
 
@@ -152,8 +154,8 @@ def test_no_more_recipients_are_named_than_java_tron_takes(
 
 
 def test_a_recipient_is_named_with_and_without_trons_prefix_byte() -> None:
-    question = LogsQuestion(["0xa6"], {KEY}, dialect=TRON)
-    _, [asked] = question.by_range(0, 1)
+    question = LogsQuestion(["0xa6"], Hint(frozenset({KEY})), dialect=TRON)
+    [(_, [asked])] = question.by_range(0, 1)
     assert asked["topics"][2] == [
         f"{PADDING}{KEY.hex()}",
         f"{PADDING[:-2]}41{KEY.hex()}",
@@ -177,9 +179,10 @@ def test_a_topic_with_trons_prefix_byte_names_the_same_recipient() -> None:
         "logIndex": "0x0",
         "removed": False,
     }
-    by_key = by_recipient([log])
-    [read] = transfer_logs(by_key, tokens={usdt: None}, paddings=TRON.paddings)
-    assert (read.recipient, read.sender) == (KEY, b"\x11" * 20)
+    [sided] = sided_logs([log])
+    [read] = transfer_logs([sided.told], tokens={usdt: None}, paddings=TRON.paddings)
+    sides = b"\x11" * 20, KEY
+    assert (read.sender, read.recipient) == (sided.sender, sided.recipient) == sides
 
 
 def test_the_key_goes_to_the_provider_and_into_no_error(tron_node: TronNode) -> None:

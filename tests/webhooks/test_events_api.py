@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -13,6 +15,12 @@ from webhooks.models import Event
 from webhooks.services import publish
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.webhooks.routes")]
+
+_MANY_EVENTS = """
+    INSERT INTO webhooks_event
+        (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, created_at)
+    SELECT 'evt_' || n, %s, 'live', 'checkout.completed', '', n, n, '', now() FROM generate_series(2, 20000) n
+"""
 
 
 @pytest.fixture
@@ -49,6 +57,39 @@ def test_after_lists_forward_from_a_sequence(merchant: Merchant) -> None:
     assert response.json()["total"] == 3
     assert sequences(get(merchant, "?after=4")) == [5]
     assert sequences(get(merchant, "?after=5")) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "listed"),
+    [
+        ("?offset=3", [2, 1]),
+        ("?offset=5", []),
+        ("?offset=2147483647", []),
+        ("?after=1&offset=2", [4, 5]),
+        ("?after=9223372036854775807&offset=2147483647", []),
+    ],
+)
+def test_an_offset_counts_from_where_the_list_begins(
+    merchant: Merchant, query: str, listed: list[int]
+) -> None:
+    publish([new_event(merchant) for _ in range(5)], now=NOON)
+    publish([new_event(make_merchant())], now=NOON)
+    assert sequences(get(merchant, query)) == listed
+
+
+def test_a_rare_type_is_found_without_reading_the_others(merchant: Merchant) -> None:
+    publish([new_event(merchant, type="payment.reversed")], now=NOON)
+    with connection.cursor() as cursor:
+        cursor.execute(_MANY_EVENTS, [merchant.pk])
+        cursor.execute("ANALYZE webhooks_event")
+    with CaptureQueriesContext(connection) as queries:
+        assert sequences(get(merchant, "?type=payment.reversed")) == [1]
+    asked = [one["sql"] for one in queries if '"webhooks_event"."type"' in one["sql"]]
+    assert len(asked) == 2
+    with connection.cursor() as cursor:
+        for statement in asked:
+            cursor.execute(f"EXPLAIN {statement}")
+            assert "events_by_type" in str(cursor.fetchall())
 
 
 def test_an_element_is_byte_for_byte_what_was_sent(merchant: Merchant) -> None:

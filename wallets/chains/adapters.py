@@ -5,14 +5,20 @@ from itertools import zip_longest
 from typing import Final
 
 from wallets.chains import ton_pacing
+from wallets.chains.account_times import AccountTimes, SolanaTimes, TonTimes
 from wallets.chains.base import AccountAdapter, BlockAdapter
 from wallets.chains.evm import EvmAdapter
+from wallets.chains.evm_balances import EvmHoldings
+from wallets.chains.evm_dialect import ETHEREUM
+from wallets.chains.holdings import HoldingsReader
 from wallets.chains.pool import RpcPool, has_chain_id
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
 from wallets.chains.solana import SolanaAdapter, has_genesis
+from wallets.chains.solana_balances import SolanaHoldings
 from wallets.chains.specs import Family
 from wallets.chains.ton import TonAdapter, has_network
+from wallets.chains.ton_balances import TonHoldings
 from wallets.chains.tron import KEY_HEADER, TRON
 
 # What the chain's providers read an API key from. Others want it in the address.
@@ -41,6 +47,24 @@ def open_adapter(spec: ChainSpec, pool: RpcPool) -> BlockAdapter | AccountAdapte
             return EvmAdapter(spec, pool, dialect=TRON)
         case _:
             return EvmAdapter(spec, pool)
+
+
+def open_holdings(spec: ChainSpec, pool: RpcPool) -> HoldingsReader:
+    """Return what asks for the balances of accounts on the chain."""
+    match spec.family:
+        case Family.SOLANA:
+            return SolanaHoldings(spec, pool)
+        case Family.TON:
+            return TonHoldings(spec, pool)
+        case Family.TRON:
+            return EvmHoldings(spec, pool, TRON)
+        case _:
+            return EvmHoldings(spec, pool, ETHEREUM)
+
+
+def open_times(spec: ChainSpec, pool: RpcPool) -> AccountTimes:
+    """Return what finds blocks by time, on a chain that is read account by account."""
+    return TonTimes(pool) if spec.family is Family.TON else SolanaTimes(spec, pool)
 
 
 def _identify(spec: ChainSpec) -> Callable[[Node], None] | None:

@@ -44,6 +44,8 @@ class TokenTransfer:
 
     `units` are base units. `position` is its ordinal among its transaction's own transfer logs. `recipient_key` is
     the recipient in the form in which addresses are joined, `recipient` and the others in the chain's canonical form.
+    `sender_key` is the sender in that form, empty where there is none (a mint). Where several sent one recipient what it
+    got (Solana), each side is told by itself, without the other's key.
     `labels` are what the payer's wallet wrote beside it (Solana Pay references, a TON comment): at most MOST_LABELS, none
     longer than LABEL_LENGTH, without NUL characters.
     """
@@ -61,6 +63,15 @@ class TokenTransfer:
     block_hash: str
     block_time: datetime
     labels: tuple[str, ...] = ()
+    sender_key: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Every address that can matter on a chain, where they are few enough to name: by what they receive, and send."""
+
+    recipients: frozenset[bytes]
+    senders: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,7 @@ class FoundTransaction:
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]
-"""Tells which of some recipient keys are ours."""
+"""Tells which of some recipients' and senders' keys are ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +169,10 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class AccountReading:
-    """What arrived in an account up to and including the block `through`. A transfer may come again in a later reading."""
+    """What arrived in an account and what left it, up to and including the block `through`.
+
+    A transfer may come again in a later reading.
+    """
 
     key: bytes
     through: BlockRef
@@ -206,12 +220,13 @@ class BlockAdapter(ChainAdapter, Protocol):
         last: int,
         *,
         head: Head,
-        hint: Collection[bytes] | None,
+        hint: Hint | None,
         ours: OursAsker,
     ) -> Reading:
-        """Read a window whole, its ends included.
+        """Read a window whole, its ends included: what our addresses received, and what they sent.
 
-        `hint` names every address that can matter, where they are few; `ours` is asked about what was found.
+        `hint` names every address that can matter, where they are few; `ours` is asked about the recipients and the
+        senders that were found, and what has one of ours on either side is read.
         """
 
 

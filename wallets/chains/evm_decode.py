@@ -1,7 +1,6 @@
 """Reading what EVM nodes answer. Everything is checked; what fails a check raises and is never half used."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,7 +31,7 @@ _LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells non
 
 
 class TransferLog(NamedTuple):
-    """A Transfer log of an allow-listed token to one of our addresses. `token` is the emitter in lower case."""
+    """A Transfer log, read. `token` is the emitter in lower case."""
 
     tx_hash: str
     log_index: int
@@ -102,16 +101,27 @@ def block_ref(answer: Any, *, height: int | None = None) -> Header:
     )
 
 
-def by_recipient(
-    logs: Any, *, block_hash: str | None = None
-) -> dict[bytes, list[dict[str, Any]]]:
-    """Sort Transfer logs by recipient (20 bytes), checking just what that needs: most are not for us.
+class SidedLog(NamedTuple):
+    """A Transfer log as it was told, and who is on its two sides (20 bytes each)."""
+
+    sender: bytes
+    recipient: bytes
+    told: Mapping[str, Any]
+
+    @property
+    def sides(self) -> tuple[bytes, bytes]:
+        """Sender and recipient."""
+        return self.sender, self.recipient
+
+
+def sided_logs(logs: Any, *, block_hash: str | None = None) -> list[SidedLog]:
+    """Tell who is on the two sides of Transfer logs, checking just what that needs: most are none of ours.
 
     `block_hash` is the block they must be of. Raises MalformedAnswerError, ReorgDuringReadError.
     """
     if not isinstance(logs, list):
         _refuse("logs are not a list")
-    found: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
+    found = []
     try:
         for log in logs:
             topics = log["topics"]
@@ -121,31 +131,28 @@ def by_recipient(
                 _refuse("logs of another event came than were asked for")
             if len(topics) != _TRANSFER_TOPICS:
                 continue
-            recipient = topics[2]
-            if len(recipient) != 66:
+            _, sender, recipient = topics
+            if len(sender) != 66 or len(recipient) != 66:
                 _refuse("a topic is not 32 bytes")
-            found[bytes.fromhex(recipient[26:])].append(log)
+            sides = bytes.fromhex(sender[26:]), bytes.fromhex(recipient[26:])
+            found.append(SidedLog(*sides, log))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         _refuse("a log is malformed")
     return found
 
 
 def transfer_logs(
-    by_key: Mapping[bytes, Iterable[Mapping[str, Any]]],
+    logs: Iterable[Mapping[str, Any]],
     *,
     tokens: Mapping[str, object],
     paddings: tuple[str, ...] = (PADDING,),
 ) -> list[TransferLog]:
-    """Read the logs that are for us, leaving out other emitters, zero amounts and transfers to oneself.
+    """Read logs of ours, leaving out other emitters, zero amounts and transfers to oneself.
 
-    `by_key` holds them by recipient; `tokens` are the allow-listed contracts in lower case; one of `paddings` stands
-    before each address. Raises MalformedAnswerError, ReorgDuringReadError.
+    `tokens` are the allow-listed contracts in lower case; one of `paddings` stands before each address. Raises
+    MalformedAnswerError, ReorgDuringReadError.
     """
-    read = (
-        transfer_log(log, key, paddings=paddings)
-        for key, logs in by_key.items()
-        for log in logs
-    )
+    read = (transfer_log(log, paddings=paddings) for log in logs)
     return [
         log
         for log in read
@@ -154,21 +161,19 @@ def transfer_logs(
 
 
 def transfer_log(
-    log: Mapping[str, Any], recipient: bytes, *, paddings: tuple[str, ...] = (PADDING,)
+    log: Mapping[str, Any], *, paddings: tuple[str, ...] = (PADDING,)
 ) -> TransferLog:
     """Read one Transfer log of three topics, whoever emitted it. Raises MalformedAnswerError, ReorgDuringReadError."""
     if log.get("removed") not in (None, False):
         raise ReorgDuringReadError("a log was removed while it was read")
-    _, sender_topic, recipient_topic = log["topics"]
-    if not recipient_topic.startswith(paddings):
-        _refuse("a topic is longer than an address")
+    _, sender, recipient = log["topics"]
     return TransferLog(
         tx_hash=word(log.get("transactionHash")),
         log_index=quantity(log.get("logIndex")),
         token=address(log.get("address")),
         units=int(word(log.get("data")), 16),
-        sender=_address_topic(sender_topic, paddings),
-        recipient=recipient,
+        sender=_address_topic(sender, paddings),
+        recipient=_address_topic(recipient, paddings),
         height=quantity(log.get("blockNumber")),
         block_hash=word(log.get("blockHash")),
     )

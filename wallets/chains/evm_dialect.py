@@ -26,6 +26,8 @@ class Dialect:
     most_blocks: int | None = None
     # Whether the finality tag alone makes final, and a node without it may be believed by depth.
     tag_suffices: bool = False
+    # Whether contracts can be asked about a block by its height, and not only about the newest one.
+    keeps_states: bool = True
     # How many blocks are above a final one at least, whatever a node says.
     least_tag_lag: int = 0
 

@@ -133,8 +133,7 @@ class Finder:
             yield position, log
 
     def _log(self, entry: Mapping[str, Any]) -> TransferLog:
-        recipient = bytes.fromhex(decode.word(entry["topics"][2])[26:])
-        return decode.transfer_log(entry, recipient, paddings=self.dialect.paddings)
+        return decode.transfer_log(entry, paddings=self.dialect.paddings)
 
     def _is_large(self, transfers: list[TokenTransfer]) -> bool:
         large = self.spec.large_units

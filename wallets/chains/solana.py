@@ -23,7 +23,6 @@ from wallets.chains.base import (
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
-from wallets.chains.solana_decode import from_base58
 from wallets.chains.solana_find import Finder
 from wallets.chains.solana_listing import Listing
 from wallets.chains.solana_memory import TransactionMemory
@@ -41,6 +40,7 @@ from wallets.chains.solana_questions import (
     token_account,
     whole,
 )
+from wallets.chains.solana_telling import Teller
 from wallets.chains.solana_transactions import (
     Credit,
     ReadTransaction,
@@ -97,6 +97,7 @@ class SolanaAdapter:
         self._clock = clock
         self._tokens = {token.address: token for token in spec.tokens.values()}
         self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
+        self._teller = Teller(spec)
         self._programs: dict[str, str] = {}
         self._memory = TransactionMemory()
         self._genesis = ""
@@ -173,7 +174,7 @@ class SolanaAdapter:
         finder = Finder(
             self._spec,
             self._tokens,
-            write=self._transfer,
+            write=self._teller.arrived,
             final_through=self._final_through,
         )
         return self._pool.first_known(whole(lambda node: finder.find(node, tx_hash)))
@@ -320,31 +321,10 @@ class SolanaAdapter:
             for entry in listing.succeeded_until(slot)
         )
         return [
-            self._transfer(name, found[name], credit)
+            transfer
             for name in names
-            for credit in found[name].credits
-            if credit.owner == account.address
+            for transfer in self._teller.both_ways(name, found[name], account.address)
         ]
-
-    def _transfer(
-        self, signature: str, read: ReadTransaction, credit: Credit
-    ) -> TokenTransfer:
-        token = self._tokens[credit.mint]
-        return TokenTransfer(
-            chain=self._spec.name,
-            tx_hash=signature,
-            position=credit.account_index,
-            token=token.symbol,
-            token_address=token.address,
-            units=credit.units,
-            sender=credit.sender,
-            recipient_key=from_base58(credit.owner),
-            recipient=credit.owner,
-            block_height=read.slot,
-            block_hash=slot_name(read.slot),
-            block_time=read.time,
-            labels=read.labels,
-        )
 
     def _final_through(self, node: Node, is_large: bool) -> int:
         if is_large:

@@ -55,6 +55,9 @@ _MOST_ACCOUNTS: Final = 256  # an account's place in its transaction is one byte
 # Base58 letters; a whole transaction has 1,232 bytes. A program may hand 10 kB to another one, which is slow to decode.
 _LONGEST_MEMO: Final = 2_048
 
+NOWHERE: Final = _MOST_ACCOUNTS
+"""What is added to an account's place to tell of what left it and reached nobody: no account of anybody's has that place."""
+
 Holding = tuple[str, str]
 """An owner and a mint."""
 
@@ -75,8 +78,24 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
+class Debit:
+    """`units` of what an owner's balance of a token fell by, and who got them: the parts of one fall add up to it.
+
+    `account_index` is that of the recipient's Credit, so that both sides name the same movement alike. Where nobody got
+    them (they were burned, or kept back as a fee) `recipient` is empty, and it is NOWHERE and the place of the first token
+    account that fell.
+    """
+
+    owner: str
+    mint: str
+    units: int
+    account_index: int
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadTransaction:
-    """A transaction, as far as watched tokens go. `accounts` are all that it names; a failed one has no credits."""
+    """A transaction, as far as watched tokens go. `accounts` are all that it names; a failed one moved nothing."""
 
     slot: int
     time: datetime
@@ -84,6 +103,7 @@ class ReadTransaction:
     credits: tuple[Credit, ...]
     labels: tuple[str, ...]
     succeeded: bool = True
+    debits: tuple[Debit, ...] = ()
 
 
 def read_transaction(
@@ -116,6 +136,7 @@ def read_transaction(
         credits=credits_,
         labels=_labels(accounts, message, meta) if credits_ else (),
         succeeded=not failed,
+        debits=tuple(_debits(balances, credits_)),
     )
 
 
@@ -246,6 +267,35 @@ def _credits(
             # Somebody else's program may have minted it, or brought it from where no balance is told.
             sender=sender if fall < 0 else fee_payer,
         )
+
+
+def _debits(
+    balances: Mapping[Holding, Mapping[int, int]], credits_: Sequence[Credit]
+) -> Iterator[Debit]:
+    """Divide what rose among what fell, the largest fall first, so that a lone payer paid all of it."""
+    falls = sorted(
+        (total, holding)
+        for holding, places in balances.items()
+        if (total := sum(places.values())) < 0
+    )
+    risen = sorted(credits_, key=lambda credit: credit.account_index)
+    left = {credit.account_index: credit.units for credit in risen}
+    for fall, (owner, mint) in falls:
+        unpaid = -fall
+        for credit in risen:
+            units = min(unpaid, left[credit.account_index])
+            if credit.mint != mint or not units:
+                continue
+            left[credit.account_index] -= units
+            unpaid -= units
+            yield Debit(owner, mint, units, credit.account_index, credit.owner)
+        if unpaid:
+            place = NOWHERE + _first_fallen(balances[owner, mint])
+            yield Debit(owner, mint, unpaid, place, "")
+
+
+def _first_fallen(places: Mapping[int, int]) -> int:
+    return min(place for place, change in places.items() if change < 0)
 
 
 def _first_risen(places: Mapping[int, int]) -> int:

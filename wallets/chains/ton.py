@@ -3,10 +3,13 @@
 A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, ours, and the owner of ours. An index lists
 it by the second of them. What counts is the third, which took it or did not. Whether the fourth was told of it
 (`transfer_notification`) does not matter: wallets attach one nanoton to that, which does not pay for running anything.
+
+A transfer has the third contract's transaction as its hash and 0 as its position, whichever side of it is read
+(wallets.chains.ton_leaving). What is burned is no transfer to the index, so nothing tells of it, nor of what is minted.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from wallets.addresses import address_key
@@ -28,6 +31,7 @@ from wallets.chains.rpc import Node
 from wallets.chains.specs import Family, Network
 from wallets.chains.ton_decode import Listed, Place, Receipt
 from wallets.chains.ton_find import Finder
+from wallets.chains.ton_leaving import first_of, taken
 from wallets.chains.ton_matching import by_hour, identity, matched, read_message
 from wallets.chains.ton_memory import TonMemory
 from wallets.chains.ton_progress import (
@@ -35,7 +39,7 @@ from wallets.chains.ton_progress import (
     held_since,
     late_since,
     listed_since,
-    received,
+    moved,
     through,
 )
 from wallets.chains.ton_questions import (
@@ -46,6 +50,7 @@ from wallets.chains.ton_questions import (
     ask_head,
     ask_height,
     ask_network,
+    ask_steps,
     ask_wallets,
     list_receipts,
     list_transfers,
@@ -175,9 +180,9 @@ class TonAdapter:
         known = self._memory.recall(node.label, listed)
         wanted = [row for row in listed if row.tx_hash not in known]
         if wanted:
-            receipts, other_cut = self._receipts(node, wanted)
+            keys = {account.key for account in accounts}
+            settled, other_cut = self._settle(node, keys, listed, wanted)
             cut = earliest(cut, other_cut)
-            settled = self._settled(listed, receipts)
             self._memory.keep(node.label, settled)
             known |= settled
         end = head if cut is None else _end(node, accounts, cut)
@@ -194,7 +199,7 @@ class TonAdapter:
                     head=head,
                     late=late.get(account.key),
                 ),
-                transfers=received(account, listed, known, head=head),
+                transfers=moved(account, listed, known, head=head),
             )
             for account in accounts
         ]
@@ -214,8 +219,38 @@ class TonAdapter:
             found |= {row.tx_hash: row for row in rows}
         newest = seconds(head.time)
         return [
-            row for row in found.values() if since[row.recipient] <= row.time <= newest
+            row for row in found.values() if _since(row, since) <= row.time <= newest
         ], cut
+
+    def _settle(
+        self,
+        node: Node,
+        keys: Collection[bytes],
+        listed: Sequence[Listed],
+        wanted: Sequence[Listed],
+    ) -> tuple[dict[str, TokenTransfer | None], int | None]:
+        """Return what became of the wanted ones among listed transfers; and the time from which on some is missing."""
+        arriving = [row for row in wanted if row.recipient in keys]
+        leaving = [row for row in wanted if row.recipient not in keys]
+        settled, cut = {}, None
+        if arriving:
+            receipts, cut = self._receipts(node, arriving)
+            settled = self._settled(matched(listed, receipts))
+        if leaving:
+            some, other_cut = first_of(leaving)
+            cut = earliest(cut, other_cut)
+            settled |= self._settled(taken(listed, self._taken(node, some)))
+        return settled, cut
+
+    def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[Receipt | None]:
+        """Return what strangers' jetton wallets were sent of these transfers, which must come from their owners' own."""
+        wallets = self._wallets(node, {(row.sender, row.master) for row in leaving})
+        names = [
+            row.tx_hash
+            for row in leaving
+            if wallets.get((row.sender, row.master)) == row.wallet
+        ]
+        return [step.receipt for step in ask_steps(node, names)]
 
     def _receipts(
         self, node: Node, listed: Sequence[Listed]
@@ -248,14 +283,12 @@ class TonAdapter:
         return known
 
     def _settled(
-        self,
-        listed: Sequence[Listed],
-        receipts: Mapping[Place, Sequence[Receipt]],
+        self, pairs: Iterable[tuple[Place, Listed, Receipt]]
     ) -> dict[str, TokenTransfer | None]:
         """Return by listed hash what a receipt in a masterchain block decided; None for what is no payment."""
         return {
             row.tx_hash: self._transfer(place, receipt)
-            for place, row, receipt in matched(listed, receipts)
+            for place, row, receipt in pairs
             if receipt.height is not None
         }
 
@@ -283,6 +316,7 @@ class TonAdapter:
             block_hash=decode.block_name(height),
             block_time=decode.moment(receipt.time),
             labels=(message.comment,) if message.comment else (),
+            sender_key=message.sender or b"",
         )
 
     def _written(self, key: bytes) -> str:
@@ -343,6 +377,11 @@ def has_network(network: Network) -> Callable[[Node], None] | None:
             raise ChainMismatchError(f"{node.label} is not of TON's {network}")
 
     return identify
+
+
+def _since(row: Listed, since: Mapping[bytes, int]) -> int:
+    """Return from when on a transfer is new to one of its two sides."""
+    return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
 
 
 def _end(node: Node, accounts: Sequence[Account], cut: int) -> BlockRef:

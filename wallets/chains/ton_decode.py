@@ -32,9 +32,13 @@ Place = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A jetton transfer as indexed: what the SENDER's jetton wallet did, whatever became of it elsewhere."""
+    """A jetton transfer as indexed: what the SENDER's jetton wallet did, whatever became of it elsewhere.
+
+    `sender` owns that `wallet`; it is empty where the index names nobody.
+    """
 
     tx_hash: str
+    sender: bytes
     recipient: bytes
     wallet: bytes
     master: bytes
@@ -113,8 +117,10 @@ def listed(row: Any) -> Listed | None:
     fields = mapping(row)
     if fields.get("transaction_aborted"):
         return None
+    source = fields.get("source")
     return Listed(
         tx_hash=hash_of(fields.get("transaction_hash")),
+        sender=key(source) if source is not None else b"",
         recipient=key(fields.get("destination")),
         wallet=key(fields.get("source_wallet")),
         master=key(fields.get("jetton_master")),

@@ -1,7 +1,7 @@
 """Which receipt belongs to which transfer, and what it says."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from wallets.addresses import address_key
@@ -17,25 +17,35 @@ _MOST_MESSAGES: Final = 255
 _HOUR: Final = 3_600
 
 
-def matched(
-    listed: Sequence[Listed], receipts: Mapping[Place, Sequence[Receipt]]
-) -> Iterator[tuple[Place, Listed, Receipt]]:
-    """Pair each receipt with the transfer that caused it.
+class Causes:
+    """Finds the transfer that caused a receipt.
 
     A contract numbers its messages from its transaction's logical time on, and begins its next transaction above them.
     """
-    by_wallet: dict[bytes, list[Listed]] = {}
-    for row in sorted(listed, key=lambda row: row.lt):
-        by_wallet.setdefault(row.wallet, []).append(row)
+
+    def __init__(self, listed: Iterable[Listed]) -> None:
+        self._by_wallet: dict[bytes, list[Listed]] = {}
+        for row in sorted(listed, key=lambda row: row.lt):
+            self._by_wallet.setdefault(row.wallet, []).append(row)
+
+    def of(self, receipt: Receipt) -> Listed | None:
+        """Return the transfer, None where it is not among those that are listed."""
+        rows = self._by_wallet.get(receipt.source, [])
+        before = bisect_left(rows, receipt.sent_lt, key=lambda row: row.lt)
+        if not before or receipt.sent_lt - rows[before - 1].lt > _MOST_MESSAGES:
+            return None
+        return rows[before - 1]
+
+
+def matched(
+    listed: Sequence[Listed], receipts: Mapping[Place, Sequence[Receipt]]
+) -> Iterator[tuple[Place, Listed, Receipt]]:
+    """Pair each receipt with the transfer that caused it."""
+    causes = Causes(listed)
     for place, some in receipts.items():
         for receipt in some:
-            rows = by_wallet.get(receipt.source, [])
-            before = bisect_left(rows, receipt.sent_lt, key=lambda row: row.lt)
-            if not before:
-                continue
-            row = rows[before - 1]
-            is_near = receipt.sent_lt - row.lt <= _MOST_MESSAGES
-            if is_near and place == (row.recipient, row.master):
+            row = causes.of(receipt)
+            if row is not None and place == (row.recipient, row.master):
                 yield place, row, receipt
 
 

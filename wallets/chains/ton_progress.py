@@ -1,6 +1,6 @@
 """How far a reading of accounts goes, and what it holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -42,30 +42,46 @@ def held_since(
 ) -> dict[bytes, int]:
     """Return by owner the time of the oldest transfer up to `end` whose receipt is still waited for."""
     oldest, newest = seconds(head.time) - PENDING_SECONDS, seconds(end.time)
-    held: dict[bytes, int] = {}
-    for row in listed:
-        if row.tx_hash not in known and oldest < row.time <= newest:
-            held[row.recipient] = min(row.time, held.get(row.recipient, row.time))
-    return held
+    return _oldest(
+        row
+        for row in listed
+        if row.tx_hash not in known and oldest < row.time <= newest
+    )
 
 
 def late_since(
     listed: Sequence[Listed], known: Known, *, head: BlockRef
 ) -> dict[bytes, int]:
     """Return by owner the time of the oldest transfer without a receipt that is still looked for."""
+    since = seconds(head.time) - LATE_SECONDS
+    return _oldest(
+        row for row in listed if row.tx_hash not in known and row.time > since
+    )
+
+
+def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
+    """Return by owner, whoever of the two it is, the time of the oldest transfer."""
     oldest: dict[bytes, int] = {}
     for row in listed:
-        if row.tx_hash not in known and row.time > seconds(head.time) - LATE_SECONDS:
-            oldest[row.recipient] = min(row.time, oldest.get(row.recipient, row.time))
+        for owner in (row.sender, row.recipient):
+            oldest[owner] = min(row.time, oldest.get(owner, row.time))
     return oldest
 
 
-def received(
+def moved(
     account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef
 ) -> list[TokenTransfer]:
-    """Return what an account received up to the head; what is remembered may be of blocks that were undone since."""
-    own = [known.get(row.tx_hash) for row in listed if row.recipient == account.key]
-    found = {each.tx_hash: each for each in own if each is not None}
+    """Return what an account received and sent up to the head; what is remembered may be of blocks that were undone since."""
+    own = [
+        known.get(row.tx_hash)
+        for row in listed
+        if account.key in (row.sender, row.recipient)
+    ]
+    found = {
+        each.tx_hash: each
+        for each in own
+        if each is not None and account.key in (each.sender_key, each.recipient_key)
+    }
     return [each for each in found.values() if each.block_height <= head.height]
 
 

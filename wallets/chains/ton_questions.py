@@ -15,7 +15,7 @@ from wallets.chains.pool import SURVEY_SECONDS
 from wallets.chains.rpc import TOTAL_SECONDS, Node
 from wallets.chains.specs import Family
 from wallets.chains.ton_decode import Listed, Place, Receipt
-from wallets.chains.ton_traces import Trace, lone_transactions, traces
+from wallets.chains.ton_traces import Trace, TraceStep, lone_transactions, traces
 
 PAGE: Final = 1_000
 """The most rows that toncenter gives at once."""
@@ -28,6 +28,9 @@ AT_ONCE: Final = 100
 
 The interface takes a thousand; the proxies in front of it take lines of 8 kB, which hold a hundred.
 """
+
+# A transfer's trace has half a dozen transactions of a few kB.
+_TRACES_AT_ONCE: Final = 20
 
 Row = TypeVar("Row")
 Parameters = list[tuple[str, str]]
@@ -55,6 +58,15 @@ def ask_block_before(node: Node, time: int) -> BlockRef | None:
     answer = node.get("blocks", [*query, ("sort", "desc"), ("limit", "1")])
     found = decode.blocks(answer)
     if len(found) > 1 or any(seconds(block.time) >= time for block in found):
+        raise MalformedAnswerError(f"{node.label} tells another block than asked for")
+    return found[0] if found else None
+
+
+def ask_block_at(node: Node, height: int) -> BlockRef | None:
+    """Return a masterchain block by its number; None where the index does not have it."""
+    query = [("workchain", "-1"), ("seqno", str(height)), ("limit", "1")]
+    found = decode.blocks(node.get("blocks", query))
+    if len(found) > 1 or any(block.height != height for block in found):
         raise MalformedAnswerError(f"{node.label} tells another block than asked for")
     return found[0] if found else None
 
@@ -111,21 +123,42 @@ def ask_trace(node: Node, tx_hash: str) -> Trace | None:
     return None
 
 
+def ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
+    """Return all that followed from the messages that led to these transactions, as far as an index tells of it.
+
+    What is too much for one answer is asked for in parts, and what is too much alone is not told.
+    """
+    found: list[TraceStep] = []
+    for start in range(0, len(names), _TRACES_AT_ONCE):
+        found += _ask_steps(node, names[start : start + _TRACES_AT_ONCE])
+    return found
+
+
+def _ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
+    query = [("tx_hash", name) for name in names]
+    try:
+        answer = node.get("traces", [*query, ("limit", str(len(names)))])
+    except RangeTooLargeError:
+        half = len(names) // 2
+        parts = (names[:half], names[half:]) if half else ()
+        return [step for part in parts for step in _ask_steps(node, part)]
+    return [step for trace in traces(answer) for step in trace.steps]
+
+
 def list_transfers(
     node: Node, owners: Collection[bytes], *, master: bytes, since: int, page: int
 ) -> tuple[list[Listed], int | None]:
-    """Return transfers to these owners, none older than `since`; and the time from which on some are missing."""
+    """Return transfers to and from these owners, none older than `since`; and the time from which on some are missing."""
 
     def ask(some: Sequence[bytes]) -> Parameters:
         query = [("owner_address", written_address(owner)) for owner in some]
-        return [*query, ("direction", "in"), ("jetton_master", written_address(master))]
+        return [*query, ("jetton_master", written_address(master))]
 
     pages = _Pages(node, "jetton/transfers", "jetton_transfers", page=page)
     found, cut = pages.read(owners, ask, since, decode.listed_time)
     rows = [each for row in found if (each := decode.listed(row)) is not None]
-    return [row for row in rows if row.master == master and row.recipient in owners], (
-        cut
-    )
+    own = [row for row in rows if row.recipient in owners or row.sender in owners]
+    return [row for row in own if row.master == master], cut
 
 
 def list_receipts(

@@ -40,5 +40,7 @@ TRON: Final = Dialect(
     # `finalized` is the solidified block: nineteen of the 27 who make blocks made it or one above it.
     tag_suffices=True,
     least_tag_lag=18,
+    # java-tron's eth_call takes no block but `latest`.
+    keeps_states=False,
 )
 """java-tron 4.7 and later; `pending` and `safe` are refused there and never asked for."""

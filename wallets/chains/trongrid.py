@@ -144,6 +144,7 @@ class TronGridSource:
             block_height=block.height,
             block_hash=block.hash,
             block_time=block.time,
+            sender_key=log.sender if any(log.sender) else b"",
         )
 
 

@@ -141,7 +141,7 @@ class TransferDay(models.Model):
     """Part of what a merchant's transfers add up to in a day (UTC, by block time): the rows of a day are to be added up.
 
     Triggers add a row to it for what a statement changed, in its transaction, and never touch one that is there: nobody
-    waits for anybody, in whatever order they write. A sweep puts rows together (`is_sum`). `claim` is what the transfers
+    waits for anybody, in whatever order they write. A task puts rows together (`is_sum`). `claim` is what the transfers
     were used for (`ClaimKind`), empty for nothing.
     """
 
@@ -170,8 +170,10 @@ class TransferDay(models.Model):
         ]
         indexes = [
             # Reports.
-            models.Index(fields=["merchant", "mode", "day"], name="transfer_day_report"),
-            # The sweep.
+            models.Index(
+                fields=["merchant", "mode", "day"], name="transfer_day_report"
+            ),
+            # Putting rows together.
             models.Index(
                 fields=["id"], condition=Q(is_sum=False), name="transfer_day_change"
             ),

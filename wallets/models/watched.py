@@ -182,7 +182,7 @@ class WatchedDay(models.Model):
         indexes = [
             # Reports.
             models.Index(fields=["wallet", "day"], name="watched_day_report"),
-            # The sweep.
+            # Putting rows together.
             models.Index(
                 fields=["id"], condition=Q(is_sum=False), name="watched_day_change"
             ),

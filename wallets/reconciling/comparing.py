@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.states import Mode
 from wallets.addresses import address_key
-from wallets.chains.base import Account, BlockRef, ChainAdapter, TokenTransfer
+from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
 from wallets.chains.registry import ChainSpec
 from wallets.models import (
     AccountCursor,
@@ -25,10 +25,15 @@ from wallets.models import (
 from wallets.reconciling.differences import close_known, key_of, note_differences
 from wallets.reconciling.sources import AccountNode, BlockNode, Ledger
 from wallets.selectors import watched_keys
-from wallets.services import NewTransfer, record_transfers
+from wallets.services import (
+    NewMovement,
+    NewTransfer,
+    record_movements,
+    record_transfers,
+)
 from wallets.states import DifferenceKind, TransferState
-from wallets.watching.ingest import Owners
 from wallets.watching.leases import LeaseLostError, is_held
+from wallets.watching.owners import Owners
 from wallets.watching.reorgs import stored_hash
 
 SPAN: Final = timedelta(hours=1)
@@ -116,7 +121,9 @@ def compare_node(
     if end is None:
         return Compared(), read_through
     first = _first_height(spec, cursor, end)
-    hint = watched_keys(spec.name)
+    watched = watched_keys(spec.name)
+    # Payments alone are compared.
+    hint = watched and Hint(watched.recipients)
     if hint is None and read_through is not None:
         first = max(first, read_through + 1)
     told = node.transfers(first, end, head=head, hint=hint, ours=Owners(spec.name).ours)
@@ -224,8 +231,7 @@ def settle(
     """
     owners = Owners(spec.name)
     theirs = [transfer for transfer in told if scope.holds(transfer)]
-    ours = owners.ours({transfer.recipient_key for transfer in theirs})
-    owned = owners.payments(one for one in theirs if one.recipient_key in ours)
+    owned = owners.payments(theirs)
     known = {key_of(transfer): transfer for transfer in since_given(owned)}
     with transaction.atomic():
         if not is_held(spec.name, owner):
@@ -240,10 +246,21 @@ def settle(
             if key not in known or known[key].units != one.units
         ]
         record_transfers(missed, now=now)
+        if scope.end:
+            # Where accounts are read, each side of a movement has a name of its own.
+            record_movements(_moved(owners, theirs, missed), now=now)
         for kind, ones in _by_kind(missed, unknown):
             note_differences(ones, kind=kind, source=source, now=now)
         close_known(spec.name, known, source=source, now=now)
     return Compared(len(missed), len(unknown))
+
+
+def _moved(
+    owners: Owners, told: Sequence[TokenTransfer], missed: Sequence[NewTransfer]
+) -> list[NewMovement]:
+    """What the missed payments are to those who watch one of their sides."""
+    names = {(one.tx_hash, one.position) for one in missed}
+    return owners.movements(one for one in told if (one.tx_hash, one.position) in names)
 
 
 def _by_kind(

@@ -1,6 +1,7 @@
 """A second look at one chain, beside its watcher and never in its way.
 
-At large amounts, at what other sources tell, and at what somebody named whom no watcher saw pay.
+At large amounts, at what other sources tell, and at what somebody named whom no watcher saw pay; and at what watched wallets
+hold, and did before they were watched.
 """
 
 import threading
@@ -15,6 +16,7 @@ from django.utils import timezone
 from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainSpec
 from wallets.reconciling.passes import Reconciler
+from wallets.watched.passes import WatchedWallets
 from wallets.watching.confirming import LargeAmounts
 from wallets.watching.leases import LeaseLostError
 from wallets.watching.missed import MissedTransfers
@@ -30,11 +32,12 @@ def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
     every = settings.RECONCILE_SECONDS
     reconciler = Reconciler(spec, owner=owner, every=every)
     missed = MissedTransfers(spec, owner=owner)
+    watched = WatchedWallets(spec, owner=owner)
     try:
         while not stop.wait(BEAT_SECONDS):
-            _beat(spec, large.tick, reconciler.tick, missed.tick)
+            _beat(spec, large.tick, reconciler.tick, missed.tick, watched.tick)
     finally:
-        for looker in (large, reconciler, missed):
+        for looker in (large, reconciler, missed, watched):
             looker.close()
         connection.close()
 

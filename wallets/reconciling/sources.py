@@ -11,6 +11,7 @@ from wallets.chains.base import (
     BlockRef,
     ChainAdapter,
     Head,
+    Hint,
     OursAsker,
     RangeTooLargeError,
     ReorgDuringReadError,
@@ -57,7 +58,7 @@ class BlockNode:
         last: BlockRef,
         *,
         head: Head,
-        hint: Collection[bytes] | None,
+        hint: Hint | None,
         ours: OursAsker,
     ) -> list[TokenTransfer]:
         """Read blocks whole, up to one that the caller knows by its hash. Raises ChainError.

@@ -5,6 +5,16 @@ from wallets.services.changes import (
     cancel_change,
     request_wallet,
 )
+from wallets.services.movements import (
+    NewMovement,
+    NewOutflow,
+    confirm_movements,
+    detach_movements,
+    orphan_lost_movements,
+    orphan_movements,
+    record_movements,
+    record_outflows,
+)
 from wallets.services.receiving import (
     expect_payments,
     set_receiving_wallet,
@@ -22,15 +32,23 @@ from wallets.services.transfers import (
 )
 
 __all__ = [
+    "NewMovement",
+    "NewOutflow",
     "NewTransfer",
     "apply_wallet_changes",
     "cancel_change",
+    "confirm_movements",
     "confirm_through",
     "confirm_transfers",
+    "detach_movements",
     "expect_payments",
     "orphan_above",
     "orphan_lost",
+    "orphan_lost_movements",
+    "orphan_movements",
     "orphan_transfers",
+    "record_movements",
+    "record_outflows",
     "record_transfers",
     "request_wallet",
     "revive_transfers",

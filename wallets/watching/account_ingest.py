@@ -10,10 +10,17 @@ from django.db.models.functions import Coalesce
 from wallets.chains.base import AccountReading, Head
 from wallets.chains.registry import ChainSpec
 from wallets.expectation import idle_seconds
-from wallets.models import EPOCH, ChainCursor, Transfer
-from wallets.services import confirm_through, orphan_lost, record_transfers
+from wallets.models import EPOCH, ChainCursor
+from wallets.services import (
+    NewMovement,
+    confirm_movements,
+    confirm_through,
+    orphan_lost,
+    orphan_lost_movements,
+)
+from wallets.states import Direction
+from wallets.watching.account_forks import Missing
 from wallets.watching.ingest import (
-    Owners,
     Pulse,
     known_through,
     lower_accounts,
@@ -21,35 +28,55 @@ from wallets.watching.ingest import (
     write_pulse,
 )
 from wallets.watching.leases import Lease, fenced
+from wallets.watching.owners import Facts, Owners, record_facts
 
-_LACKING: Final = """
-    FROM wallets_receivingwallet w
-    WHERE w.chain = %(chain)s
-      AND NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key)
+_LACKS_RECEIVING: Final = """
+    SELECT EXISTS (
+        SELECT FROM wallets_receivingwallet w
+        WHERE w.chain = %(chain)s
+          AND NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key))
 """
-_OPEN: Final = f"""
+_LACKS_WATCHED: Final = """
+    SELECT EXISTS (
+        SELECT FROM wallets_watchedwallet w
+        WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL
+          AND NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key))
+"""
+_OPEN: Final = """
     INSERT INTO wallets_accountcursor (chain, key, address, height, height_time, last_error)
-    SELECT DISTINCT ON (w.key) w.chain, w.key, w.address, %(height)s, %(time)s, ''
-    {_LACKING}
+    SELECT DISTINCT ON (w.key) w.chain, w.key, w.address, %(height)s::bigint, %(time)s::timestamptz, ''
+    FROM (
+        SELECT chain, key, address FROM wallets_receivingwallet WHERE chain = %(chain)s
+        UNION ALL
+        SELECT chain, key, address FROM wallets_watchedwallet
+        WHERE chain = %(chain)s AND mode = 'live' AND removed_at IS NULL) AS w
+    WHERE NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key)
 """
 
 
 def lacks_accounts(chain: str) -> bool:
     """Whether a merchant's wallet on the chain is not read yet."""
+    return _is_lacking(_LACKS_RECEIVING, chain)
+
+
+def lacks_watched(chain: str) -> bool:
+    """Whether a wallet that somebody has watched is not read yet. There may be ten thousand to look through."""
+    return _is_lacking(_LACKS_WATCHED, chain)
+
+
+def _is_lacking(statement: str, chain: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS (SELECT {_LACKING})", {"chain": chain})
+        cursor.execute(statement, {"chain": chain})
         [answer] = cursor.fetchone()
     return bool(answer)
 
 
 def open_accounts(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
-    """Begin to read the wallets that are not read yet, those that were replaced included.
+    """Begin to read the wallets that are not read yet, those that were replaced included and those that are only watched.
 
     What reached them before is none of ours: they are read from the head on. Only with a chain never read before, its
     settings may say where to begin.
     """
-    if not lacks_accounts(spec.name):
-        return
     height, time = pulse.head.block.height, pulse.head.block.time
     if lease.height is None and spec.start_block is not None:
         height, time = spec.start_block - 1, EPOCH
@@ -63,37 +90,72 @@ def commit_accounts(
     *,
     readings: Sequence[AccountReading],
     broken: Mapping[bytes, str],
-    lost: Sequence[Transfer],
+    missing: Missing,
     final_height: int,
     accounts_read_at: datetime,
     pulse: Pulse,
 ) -> int:
-    """Write what a pass read; return how many transfers were new. Raises LeaseLostError.
+    """Write what a pass read; return how many payments were new. Raises LeaseLostError.
 
-    `broken` are accounts that could not be read when others could, and why: their cursors stay. `accounts_read_at` is
-    up to when every expected account is read.
+    `broken` are accounts that could not be read when others could, and why: their cursors stay. `final_height` is up to
+    where everything is final but for what is `missing`. `accounts_read_at` is up to when every expected account is read.
     """
     now, head = pulse.now, pulse.head
-    owners = Owners(spec.name)
-    ours = owners.ours({reading.key for reading in readings})
-    transfers = [
-        owners.owned(transfer)
-        for reading in readings
-        if reading.key in ours
-        for transfer in reading.transfers
-        if transfer.recipient_key == reading.key
-    ]
+    facts = account_facts(spec.name, readings)
     with fenced(lease):
-        new = len(record_transfers(transfers, now=now))
+        new = len(record_facts(facts, now=now))
         _advance(spec, readings, pulse)
         note_turns(spec.name, broken, now=now)
-        _take_back(spec.name, lost, now=now)
-        confirm_through(spec.name, final_height, now=now)
+        _take_back(spec.name, missing, now=now)
+        confirm_through(spec.name, missing.final_height(final_height), now=now)
+        confirm_movements(spec.name, missing.final_moved_height(final_height), now=now)
+        _drop_unwanted(spec.name)
         write_pulse(lease, pulse)
         _cursor(lease, spec, head, accounts_read_at)
-        if accounts_read_at == now and not lost:
+        if accounts_read_at == now and not (missing.lost or missing.lost_moved):
             vouch(lease, spec, pulse)
     return new
+
+
+def account_facts(chain: str, readings: Sequence[AccountReading]) -> Facts:
+    """Return what the readings say of their own accounts; the other side of it is told by its own reading, if it has one.
+
+    A movement is recorded together with the payment that it is, for one says of the other whether reports have it.
+    """
+    told = {(one.key, told): None for one in readings for told in one.transfers}
+    owners = Owners(chain)
+    return Facts(
+        payments=owners.payments(one for key, one in told if one.recipient_key == key),
+        movements=[
+            one
+            for one in owners.movements(dict.fromkeys(one for _, one in told))
+            if (_own_key(one), one.told) in told
+        ],
+    )
+
+
+def _own_key(movement: NewMovement) -> bytes:
+    is_in = movement.direction is Direction.IN
+    return movement.told.recipient_key if is_in else movement.told.sender_key
+
+
+# Those whose turn was longest ago: what nobody wants is not read, so it comes to the front.
+_DROP: Final = """
+    DELETE FROM wallets_accountcursor a
+    WHERE a.id IN (
+        SELECT id FROM wallets_accountcursor WHERE chain = %(chain)s ORDER BY read_at LIMIT %(most)s)
+      AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+      AND NOT EXISTS (
+        SELECT FROM wallets_watchedwallet o
+        WHERE o.chain = a.chain AND o.key = a.key AND o.mode = 'live' AND o.removed_at IS NULL)
+"""
+_MOST_LOOKED_AT: Final = 500
+
+
+def _drop_unwanted(chain: str) -> None:
+    """Forget how far accounts were read that nobody receives at and nobody has watched any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DROP, {"chain": chain, "most": _MOST_LOOKED_AT})
 
 
 _ADVANCE = """
@@ -154,12 +216,12 @@ def note_turns(chain: str, errors: Mapping[bytes, str], *, now: datetime) -> Non
         cursor.execute(_TURNS, parameters)
 
 
-def _take_back(chain: str, lost: Sequence[Transfer], *, now: datetime) -> None:
+def _take_back(chain: str, missing: Missing, *, now: datetime) -> None:
     """Orphan what a fork took, and have those accounts read again from below it: something else may be there now."""
-    orphan_lost([one.pk for one in lost], now=now)
-    for one in lost:
-        if one.wallet is not None:
-            lower_accounts(chain, one.block_height - 1, keys=[bytes(one.wallet.key)])
+    orphan_lost([one.fact.pk for one in missing.lost], now=now)
+    orphan_lost_movements([one.fact.pk for one in missing.lost_moved], now=now)
+    for one in (*missing.lost, *missing.lost_moved):
+        lower_accounts(chain, one.fact.block_height - 1, keys=[one.key])
 
 
 def _cursor(

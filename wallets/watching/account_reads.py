@@ -22,8 +22,10 @@ from wallets.watching.budget import Budget
 
 log = structlog.get_logger(__name__)
 
-# Where the budget does not suffice for all, every fourth group is of accounts that nobody is expected to pay to.
+# Where the budget does not suffice for all, every fourth group is of accounts that nobody is expected to pay to. Every
+# fourth of those is of accounts that are only watched; the others of them are read with what is left over.
 _EVERY: Final = 4
+_ROUND: Final = _EVERY**2
 # Finding the one bad account among fifty takes fewer failures in a row; a node that fails takes them all.
 _MOST_FAILURES_IN_A_ROW: Final = 6
 # Well within the longest lease: a pass that outlasts it is for nothing.
@@ -42,10 +44,17 @@ class AccountReads:
     broken: dict[bytes, str] = field(default_factory=dict)
     error: ChainError | None = None
     groups: int = 0
+    # How many requests that took.
+    spent: int = 0
     # What the next pass should be able to spend before it begins.
     wanted: float = 0.0
     is_complete: bool = True
     has_given_up: bool = False
+
+    @property
+    def group_cost(self) -> float:
+        """How many requests a group took."""
+        return self.spent / self.groups if self.groups else 0.0
 
     @property
     def is_failure(self) -> bool:
@@ -75,29 +84,49 @@ class AccountReader:
         return self._adapter.accounts_at_once * (int(self._budget.capacity) + 1)
 
     def read(
-        self, expected: Sequence[Account], others: Sequence[Account], *, head: Head
+        self,
+        expected: Sequence[Account],
+        others: Sequence[Account],
+        watched: Sequence[Account] = (),
+        *,
+        head: Head,
     ) -> AccountReads:
-        """Read as many as the budget and some seconds allow, one group at least: the expected ones first."""
+        """Read as many as the budget and some seconds allow, one group at least: the expected ones first.
+
+        `watched` are accounts that nobody pays us at: what they take, others might have.
+        """
         reads, before = AccountReads(), self._adapter.requests
-        waiting = deque(self._groups(expected, others))
+        waiting, spare = self._groups(expected, others, watched)
         failures, until = 0, self._clock() + _LONGEST_PASS_SECONDS
-        while waiting:
-            is_over = self._budget.level() <= 0 or self._clock() >= until
+        while queue := waiting or spare:
+            saved = self._saved(expected, reads) if queue is spare else 0.0
+            is_over = self._budget.level() <= saved or self._clock() >= until
             if reads.groups and is_over:
                 break
-            failures = 0 if self._read_group(waiting, reads, head) else failures + 1
+            failures = 0 if self._read_group(queue, reads, head) else failures + 1
+            reads.spent = self._adapter.requests - before
             if failures >= _MOST_FAILURES_IN_A_ROW or _asks_to_wait(reads.error):
                 reads.has_given_up = True
                 break
         if reads.is_failure:
             reads.broken = dict.fromkeys(reads.broken, "")
-        reads.is_complete = not waiting
-        if waiting:
-            spent = self._adapter.requests - before
-            reads.wanted = self._wanted(len(expected), spent / reads.groups)
-        self._turn = (self._turn + reads.groups) % _EVERY
+        # What is read with what is left over waits for no sooner pass while somebody is expected.
+        reads.is_complete = not waiting and not (spare and not expected)
+        if not reads.is_complete:
+            reads.wanted = self._wanted(len(expected), reads.group_cost)
+        self._turn = (self._turn + reads.groups) % _ROUND
         self._learn(reads)
         return reads
+
+    def _saved(self, expected: Sequence[Account], reads: AccountReads) -> float:
+        """Return what must be left so that watched accounts delay nobody: the next pass's needs and this group's, or more.
+
+        Half of what can be saved is for those that are read once a minute, all of them at the same time.
+        """
+        if not expected:
+            return 0.0
+        groups = ceil(len(expected) / self._at_once) + 1
+        return max(1 + groups * reads.group_cost, self._budget.capacity / 2)
 
     def _wanted(self, expected: int, group_cost: float) -> float:
         """Return what the expected accounts cost and the share of the others with them.
@@ -141,14 +170,28 @@ class AccountReader:
         return readings
 
     def _groups(
-        self, expected: Sequence[Account], others: Sequence[Account]
-    ) -> Iterator[Sequence[Account]]:
-        first, second = deque(self._cut(expected)), deque(self._cut(others))
+        self,
+        expected: Sequence[Account],
+        others: Sequence[Account],
+        watched: Sequence[Account],
+    ) -> tuple[deque[Sequence[Account]], deque[Sequence[Account]]]:
+        """Return the groups to be read in this pass, and those to be read with what is left over."""
+        found: deque[Sequence[Account]] = deque()
+        first, second, spare = (
+            deque(self._cut(accounts)) for accounts in (expected, others, watched)
+        )
         turn = self._turn
         while first or second:
             turn += 1
-            is_others_turn = not first or (turn % _EVERY == 0 and second)
-            yield (second if is_others_turn else first).popleft()
+            of_others = turn // _EVERY if first else turn
+            if first and turn % _EVERY:
+                queue = first
+            elif spare and of_others % _EVERY == 0:
+                queue = spare
+            else:
+                queue = second or first
+            found.append(queue.popleft())
+        return found, spare
 
     def _cut(self, accounts: Sequence[Account]) -> Iterator[Sequence[Account]]:
         for start in range(0, len(accounts), self._at_once):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, Final
 
 from django.db import connection
@@ -14,17 +15,25 @@ MOST_EXPECTED: Final = 5_000
 """More accounts than this are not looked at in one pass; they take turns."""
 
 
+class Turn(Enum):
+    """Among whom an account takes turns, in the order of how much hangs on it."""
+
+    EXPECTED = "somebody may be paying to it"
+    RECEIVING = "a merchant's wallet that nobody is expected to pay to"
+    WATCHED = "somebody wants to know what moves in it"
+
+
 @dataclass(frozen=True, slots=True)
 class DueAccount:
     """An account whose turn it is. `known_through` is up to when what it was paid is known."""
 
     account: Account
-    is_expected: bool
+    turn: Turn
     known_through: datetime | None
 
 
 # An account that could not be read when others could waits among those that nobody is expected to pay to. One that was read
-# far ahead of now was read by a clock that went wrong.
+# far ahead of now was read by a clock that went wrong. What is only watched may be ten thousand, and is taken off an index.
 _DUE = """
     WITH expected AS (
         SELECT w.key FROM wallets_receivingwallet w
@@ -32,24 +41,37 @@ _DUE = """
         UNION
         SELECT w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
         WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live')
-    (SELECT a.key, a.address, a.height, a.height_time, true, a.read_through_at
+    (SELECT 'EXPECTED', a.key, a.address, a.height, a.height_time, a.read_through_at
      FROM wallets_accountcursor a JOIN expected USING (key)
      WHERE a.chain = %(chain)s AND a.last_error = ''
      ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_expected)s)
     UNION ALL
-    (SELECT a.key, a.address, a.height, a.height_time, false, a.read_through_at
+    (SELECT 'RECEIVING', a.key, a.address, a.height, a.height_time, a.read_through_at
      FROM wallets_accountcursor a
      WHERE a.chain = %(chain)s AND (
          a.read_at IS NULL OR a.read_at <= %(idle_since)s OR a.read_at > %(idle_until)s)
        AND (a.last_error <> '' OR NOT EXISTS (SELECT FROM expected e WHERE e.key = a.key))
+       AND EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
      ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND (a.read_at IS NULL OR a.read_at > %(idle_until)s)
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND a.read_at <= %(idle_since)s
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
 """
 
 
 def due_accounts(
     spec: ChainSpec, *, now: datetime, most_others: int
 ) -> list[DueAccount]:
-    """Return the expected accounts, then at most so many of the others that were not read for a while; oldest first."""
+    """Return the expected accounts, then of both other kinds at most so many that were not read for a while; oldest first."""
     idle = timedelta(seconds=idle_seconds(spec))
     parameters: dict[str, Any] = {
         "chain": spec.name,
@@ -63,8 +85,8 @@ def due_accounts(
         cursor.execute(_DUE, parameters)
         rows = cursor.fetchall()
     return [
-        DueAccount(Account(bytes(key), address, height, time), is_expected, through)
-        for key, address, height, time, is_expected, through in rows
+        DueAccount(Account(bytes(key), address, height, time), Turn[turn], through)
+        for turn, key, address, height, time, through in rows
     ]
 
 

@@ -1,4 +1,7 @@
-"""Reading a chain that can only be asked account by account: the accounts somebody pays to first, within a budget."""
+"""Reading a chain that can only be asked account by account, both ways and within a budget.
+
+The accounts somebody pays to come first, then those somebody may pay to all the same, then those that are only watched.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,11 +17,12 @@ from wallets.watching.account_forks import AccountForks
 from wallets.watching.account_ingest import (
     commit_accounts,
     lacks_accounts,
+    lacks_watched,
     note_turns,
     open_accounts,
 )
 from wallets.watching.account_reads import AccountReader, AccountReads
-from wallets.watching.account_turns import DueAccount, due_accounts
+from wallets.watching.account_turns import DueAccount, Turn, due_accounts
 from wallets.watching.budget import Budget
 from wallets.watching.ingest import Pulse
 from wallets.watching.leases import Lease, fenced
@@ -28,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 # A local chain that began anew is soon as long as the old one.
 _LOCAL_IDENTITY_SECONDS: Final = 5.0
+_WATCHED_SECONDS: Final = 5.0
 
 
 class AccountWatcher(ChainWatcher):
@@ -52,12 +57,21 @@ class AccountWatcher(ChainWatcher):
         self._wanted = 0.0
         self._expected_since: dict[bytes, datetime] = {}
         self._identity_due = 0.0
+        self._watched_due = 0.0
+        self._has_new_watched = False
 
     def _may_rest(self, lease: Lease, now: datetime) -> bool:
         level = self._budget.level()
         if level < self._wanted and not (level >= 0 and self._has_come(now)):
             return True
-        return super()._may_rest(lease, now) and not lacks_accounts(self.spec.name)
+        return super()._may_rest(lease, now) and not self._has_new_accounts()
+
+    def _has_new_accounts(self) -> bool:
+        """Whether a wallet is not read yet; one that is only watched is found within seconds."""
+        if self._clock() >= self._watched_due:
+            self._watched_due = self._clock() + _WATCHED_SECONDS
+            self._has_new_watched = lacks_watched(self.spec.name)
+        return self._has_new_watched or lacks_accounts(self.spec.name)
 
     def _has_come(self, now: datetime) -> bool:
         """Whether somebody is expected now, and nobody was in the last pass: then the others must not be saved for."""
@@ -70,7 +84,9 @@ class AccountWatcher(ChainWatcher):
             return Outcome.AHEAD
         if lease.height is not None and head.block.height < lease.height:
             return self._fell_behind(lease, now)
-        open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
+        if self._has_new_accounts():
+            open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
+            self._has_new_watched = False
         due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
         reads = self._read(due, head)
         if reads.readings or not due:
@@ -84,6 +100,7 @@ class AccountWatcher(ChainWatcher):
     def _began_anew(self) -> None:
         self._forks.forget()
         self._expected_since.clear()
+        self._watched_due = 0.0
 
     def _doubt_local_chain(self) -> None:
         if self.spec.is_local and self._clock() >= self._identity_due:
@@ -99,15 +116,11 @@ class AccountWatcher(ChainWatcher):
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
         # What another node told before may be ahead of this one.
         ready = [one for one in due if one.account.height <= head.block.height]
-        expected, others = (
-            [
-                self._forks.from_where(one.account)
-                for one in ready
-                if one.is_expected is wanted
-            ]
-            for wanted in (True, False)
-        )
-        return self._reader.read(expected, others, head=head)
+        turns = [
+            [self._forks.from_where(one.account) for one in ready if one.turn is turn]
+            for turn in Turn
+        ]
+        return self._reader.read(*turns, head=head)
 
     def _commit(
         self,
@@ -124,9 +137,9 @@ class AccountWatcher(ChainWatcher):
             self.spec,
             readings=reads.readings,
             broken=reads.broken,
-            lost=missing.lost,
-            final_height=missing.final_height(
-                self._adapter.final_height(head, read_height=head.block.height)
+            missing=missing,
+            final_height=self._adapter.final_height(
+                head, read_height=head.block.height
             ),
             accounts_read_at=self._read_through(due, reads, now),
             pulse=pulse,
@@ -135,9 +148,8 @@ class AccountWatcher(ChainWatcher):
         for key, error in reads.broken.items():
             told = {"chain": self.spec.name, "key": key.hex(), "error": error}
             log.error("account not read", **told)
-        if missing.lost:
-            count = len(missing.lost)
-            log.warning("reorganisation", chain=self.spec.name, transfers=count)
+        if lost := (*missing.lost, *missing.lost_moved):
+            log.warning("reorganisation", chain=self.spec.name, transfers=len(lost))
         if new:
             log.info("transfers found", chain=self.spec.name, count=new)
 
@@ -159,7 +171,7 @@ class AccountWatcher(ChainWatcher):
         """Return up to when every expected account is read; one that was not expected before counts from now on."""
         done = {reading.key for reading in reads.readings}
         done |= {key for key, reason in reads.broken.items() if reason}
-        expected = [one for one in due if one.is_expected]
+        expected = [one for one in due if one.turn is Turn.EXPECTED]
         since = {
             one.account.key: self._expected_since.get(one.account.key, now)
             for one in expected

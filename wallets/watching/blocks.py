@@ -22,9 +22,10 @@ from wallets.factory import FactoryError, Rpc, check_factory
 from wallets.models import Block
 from wallets.selectors import watched_keys
 from wallets.watching import ingest
-from wallets.watching.ingest import Owners
 from wallets.watching.leases import Lease
+from wallets.watching.owners import Owners
 from wallets.watching.passes import ChainWatcher, Outcome
+from wallets.watching.readings import read_window
 from wallets.watching.reorgs import find_fork, reaches_down_to, stored_hash
 from wallets.watching.windows import WindowSize, window_end
 
@@ -110,13 +111,14 @@ class Watcher(ChainWatcher):
         last = window_end(first, lease.window, head_height=head.block.height)
         owners = Owners(self.spec.name)
         try:
-            reading = self._adapter.read(
+            reading = read_window(
+                self._adapter,
                 first,
                 last,
                 head=head,
                 # Asked after the head: an address given out later cannot have been paid in these blocks.
                 hint=watched_keys(self.spec.name),
-                ours=owners.ours,
+                owners=owners,
             )
         except RangeTooLargeError:
             if lease.window == 1:
@@ -135,12 +137,12 @@ class Watcher(ChainWatcher):
         pulse = self._pulse(
             head, now=now, pause=pause_seconds(self.spec, now=now) if is_last else 0.0
         )
-        transfers = owners.payments(reading.transfers)
+        facts = owners.facts(reading.transfers)
         new = ingest.commit_reading(
             lease,
             self.spec,
             reading=reading,
-            transfers=transfers,
+            facts=facts,
             final_height=self._adapter.final_height(head, read_height=reading.last),
             window=self._sizes.after_success(
                 lease.window, read=reading.last - reading.first + 1
@@ -148,8 +150,8 @@ class Watcher(ChainWatcher):
             pulse=pulse,
         )
         self._meter.wrote(pulse.usage)
-        if len(transfers) != new:
-            known = len(transfers) - new
+        if len(facts.payments) != new:
+            known = len(facts.payments) - new
             log.info("transfers seen again", chain=self.spec.name, count=known)
 
     def _commit_idle(

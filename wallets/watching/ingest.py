@@ -1,6 +1,6 @@
 """Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -10,22 +10,21 @@ from django.db.models import DateTimeField, F, QuerySet, Value
 from django.db.models.functions import Greatest
 
 from accounts.states import Mode
-from wallets.addresses import evm_key
-from wallets.chains.base import BlockRef, Head, Reading, TokenTransfer
+from wallets.chains.base import BlockRef, Head, Reading
 from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
 from wallets.models import AccountCursor, Block, ChainCursor, Transfer
-from wallets.networks import chain_spec, chains
-from wallets.selectors import Owner, deposit_keys_among, owners_of
+from wallets.networks import chains
 from wallets.services import (
-    NewTransfer,
+    confirm_movements,
     confirm_through,
+    detach_movements,
     orphan_above,
-    record_transfers,
+    orphan_movements,
 )
 from wallets.states import TransferState
 from wallets.watching.budget import Usage
 from wallets.watching.leases import Lease, fenced
+from wallets.watching.owners import Facts, record_facts
 
 LEAST_KEPT_BLOCKS = 256
 """Hashes are kept this far below the head: deeper than any reorganisation we follow."""
@@ -51,59 +50,6 @@ class Pulse:
     reads: int = 1
 
 
-class Owners:
-    """Remembers which recipients were ours, so that what was asked while reading is not asked again to write."""
-
-    def __init__(self, chain: str) -> None:
-        self._chain = chain
-        self._known: dict[bytes, Owner] = {}
-
-    def ours(self, keys: set[bytes]) -> frozenset[bytes]:
-        """Return those of the addresses that are somebody's of us."""
-        found = owners_of(self._chain, keys)
-        self._known |= found
-        return frozenset(found)
-
-    def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
-        """Return transfers with their owners, without what our deposit addresses pass on to merchants' own wallets.
-
-        That was paid to the deposit address, and recorded there. Raises KeyError as `owned` does.
-        """
-        owned = [self.owned(transfer) for transfer in transfers]
-        if chain_spec(self._chain).family is not Family.EVM:
-            return owned
-        senders = {evm_key(one.sender) for one in owned if one.wallet_id is not None}
-        ours = deposit_keys_among(senders)
-        return [
-            one
-            for one in owned
-            if one.wallet_id is None or evm_key(one.sender) not in ours
-        ]
-
-    def owned(self, transfer: TokenTransfer) -> NewTransfer:
-        """Return the transfer with its owner. Raises KeyError for an address that `ours` did not name."""
-        owner = self._known[transfer.recipient_key]
-        return NewTransfer(
-            chain=transfer.chain,
-            tx_hash=transfer.tx_hash,
-            position=transfer.position,
-            token=transfer.token,
-            token_address=transfer.token_address,
-            units=transfer.units,
-            sender=transfer.sender,
-            recipient=transfer.recipient,
-            deposit_id=owner.deposit_id,
-            wallet_id=owner.wallet_id,
-            labels=transfer.labels,
-            merchant_id=owner.merchant_id,
-            purpose=owner.purpose,
-            mode=Mode.LIVE,
-            block_height=transfer.block_height,
-            block_hash=transfer.block_hash,
-            block_time=transfer.block_time,
-        )
-
-
 def begin(lease: Lease, block: BlockRef) -> None:
     """Start reading a chain after `block`."""
     with fenced(lease):
@@ -124,19 +70,19 @@ def commit_reading(
     spec: ChainSpec,
     *,
     reading: Reading,
-    transfers: Sequence[NewTransfer],
+    facts: Facts,
     final_height: int,
     window: int,
     pulse: Pulse,
 ) -> int:
-    """Write a window whole and advance the cursor; return how many transfers were new. Raises LeaseLostError."""
+    """Write a window whole and advance the cursor; return how many payments were new. Raises LeaseLostError."""
     head, now = pulse.head, pulse.now
     lowest = head.block.height - kept_blocks(spec)
     with fenced(lease):
-        new = len(record_transfers(transfers, now=now))
+        new = len(record_facts(facts, now=now))
         _keep_blocks(spec.name, [b for b in reading.blocks if b.height > lowest])
         Block.objects.filter(chain=spec.name, height__lte=lowest).delete()
-        confirm_through(spec.name, final_height, now=now)
+        confirm(spec.name, final_height, now=now)
         _cursor(lease).update(
             height=reading.last, block_hash=reading.blocks[-1].hash, window=window
         )
@@ -151,9 +97,15 @@ def commit_idle(
 ) -> None:
     """Write that the chain was read to its head and had nothing new. Raises LeaseLostError."""
     with fenced(lease):
-        confirm_through(lease.chain, final_height, now=pulse.now)
+        confirm(lease.chain, final_height, now=pulse.now)
         write_pulse(lease, pulse)
         vouch(lease, spec, pulse)
+
+
+def confirm(chain: str, height: int, *, now: datetime) -> None:
+    """Make everything of a chain up to `height` final, but for large transfers."""
+    confirm_through(chain, height, now=now)
+    confirm_movements(chain, height, now=now)
 
 
 def commit_window(lease: Lease, window: int) -> None:
@@ -166,6 +118,7 @@ def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
     """Go back to a block that is still in the chain; return how many transfers were lost above it."""
     with fenced(lease):
         lost = orphan_above(lease.chain, fork.height, now=now)
+        orphan_movements(lease.chain, fork.height, now=now)
         Block.objects.filter(chain=lease.chain, height__gt=fork.height).delete()
         # What is mined again instead may hold payments in time: nothing is vouched for until it was read.
         _cursor(lease).update(
@@ -182,7 +135,10 @@ def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
     where forks and other sources would be asked for it.
     """
     with fenced(lease):
-        lost = orphan_above(lease.chain, -1, now=now, states=[TransferState.DETECTED])
+        unsure = [TransferState.DETECTED]
+        lost = orphan_above(lease.chain, -1, now=now, states=unsure)
+        orphan_movements(lease.chain, -1, now=now, states=unsure)
+        detach_movements(lease.chain, BEFORE_GENESIS)
         Transfer.objects.filter(
             chain=lease.chain, mode=Mode.LIVE, state=TransferState.CONFIRMED
         ).update(block_height=BEFORE_GENESIS)
@@ -231,6 +187,7 @@ def resume(chain: str, *, height: int, now: datetime) -> int:
         if not cursor.rowcount:
             raise ChainCursor.DoesNotExist(chain)
         lower_accounts(chain, height)
+    orphan_movements(chain, height, now=now)
     return orphan_above(chain, height, now=now)
 
 

@@ -22,8 +22,8 @@ from wallets.reconciling.comparing import check_identity, since_given
 from wallets.reconciling.differences import key_of, note_differences
 from wallets.services import NewTransfer, record_transfers
 from wallets.states import DifferenceKind
-from wallets.watching.ingest import Owners
 from wallets.watching.leases import LeaseLostError, is_held
+from wallets.watching.owners import Owners
 from wallets.watching.reorgs import stored_hash
 
 log = structlog.get_logger(__name__)

@@ -1,25 +1,52 @@
-"""Recorded transfers, put back into the words in which nodes are asked about them."""
+"""Recorded facts, put back into the words in which nodes are asked about them."""
 
 from wallets.addresses import address_key
 from wallets.chains.base import TokenTransfer
 from wallets.chains.specs import Family
-from wallets.models import Transfer
+from wallets.models import Transfer, WatchedMovement
+from wallets.states import Direction
 
 
 def as_told(transfer: Transfer, family: Family) -> TokenTransfer:
     """Return a recorded transfer as its chain told it."""
-    return TokenTransfer(
-        chain=transfer.chain,
-        tx_hash=transfer.tx_hash,
-        position=transfer.position,
-        token=transfer.token,
-        token_address=transfer.token_address,
-        units=int(transfer.units),
+    return _told(
+        transfer,
+        family,
         sender=transfer.sender,
-        recipient_key=address_key(transfer.recipient, family=family),
         recipient=transfer.recipient,
-        block_height=transfer.block_height,
-        block_hash=transfer.block_hash,
-        block_time=transfer.block_time,
         labels=tuple(transfer.labels),
+    )
+
+
+def movement_as_told(movement: WatchedMovement, family: Family) -> TokenTransfer:
+    """Return a recorded movement as its chain told it, without what was written beside it."""
+    own, other = movement.wallet.address, movement.counterparty
+    is_in = movement.direction == Direction.IN
+    sender, recipient = (other, own) if is_in else (own, other)
+    return _told(movement, family, sender=sender, recipient=recipient)
+
+
+def _told(
+    fact: Transfer | WatchedMovement,
+    family: Family,
+    *,
+    sender: str,
+    recipient: str,
+    labels: tuple[str, ...] = (),
+) -> TokenTransfer:
+    return TokenTransfer(
+        chain=fact.chain,
+        tx_hash=fact.tx_hash,
+        position=fact.position,
+        token=fact.token,
+        token_address=fact.token_address,
+        units=int(fact.units),
+        sender=sender,
+        # What was burned went to nobody.
+        recipient_key=address_key(recipient, family=family) if recipient else b"",
+        recipient=recipient,
+        block_height=fact.block_height,
+        block_hash=fact.block_hash,
+        block_time=fact.block_time,
+        labels=labels,
     )

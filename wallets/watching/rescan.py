@@ -11,19 +11,21 @@ from typing import Final
 from wallets.chains.base import (
     Account,
     AccountAdapter,
+    AccountReading,
     BlockAdapter,
     ChainAdapter,
     ChainError,
     Head,
     RangeTooLargeError,
-    TokenTransfer,
 )
 from wallets.chains.registry import ChainSpec
 from wallets.models import EPOCH, AccountCursor, ChainCursor
 from wallets.reconciling.comparing import since_given
 from wallets.selectors import watched_keys
 from wallets.services import NewTransfer, record_transfers
-from wallets.watching.ingest import Owners
+from wallets.watching.account_ingest import account_facts
+from wallets.watching.owners import Facts, Owners, record_facts
+from wallets.watching.readings import read_window
 from wallets.watching.windows import LARGEST_WINDOW, WindowSize, window_end
 
 Say = Callable[[str], None]
@@ -65,15 +67,18 @@ def rescan_blocks(
     while at <= end:
         until = min(window_end(at, window, head_height=head.block.height), end)
         try:
-            reading = adapter.read(at, until, head=head, hint=hint, ours=owners.ours)
+            reading = read_window(
+                adapter, at, until, head=head, hint=hint, owners=owners
+            )
         except RangeTooLargeError:
             if window == 1:
                 raise
             window = sizes.after_refusal(window)
             continue
         window = sizes.after_success(window, read=until - at + 1)
-        seen += len(reading.transfers)
-        new += _record(owners, reading.transfers, now=now)
+        facts = owners.facts(reading.transfers)
+        seen += len(facts.payments)
+        new += _record(facts, now=now)
         at = until + 1
         say(f"{spec.name}: read up to {until} of {end}, {len(new)} new")
     return Rescanned(end, seen, new)
@@ -99,7 +104,7 @@ def rescan_accounts(
     if first > end:
         raise RescanError(f"Nothing from {first} on is final; {end} is.")
     cursors = list(AccountCursor.objects.filter(chain=spec.name).order_by("pk"))
-    owners, step = Owners(spec.name), adapter.accounts_at_once
+    step = adapter.accounts_at_once
     seen, new, failures = 0, [], []
     for start in range(0, len(cursors), step):
         group = cursors[start : start + step]
@@ -110,14 +115,12 @@ def rescan_accounts(
             failures.append(f"{', '.join(one.address for one in group)}: {error}")
             continue
         known = {bytes(one.key): one.height or 0 for one in group}
-        ready = [
-            one
-            for one in found
-            if first <= one.block_height <= min(end, known[one.recipient_key])
-        ]
-        seen += len(ready)
-        owners.ours(set(known))
-        new += _record(owners, ready, now=now)
+        facts = account_facts(
+            spec.name,
+            [_between(one, first, min(end, known[one.key])) for one in found],
+        )
+        seen += len(facts.payments)
+        new += _record(facts, now=now)
         say(f"{spec.name}: read {start + len(group)} of {len(cursors)} accounts")
     return Rescanned(end, seen, new, failures)
 
@@ -139,23 +142,24 @@ def _reread(
     *,
     first: int,
     head: Head,
-) -> list[TokenTransfer]:
+) -> list[AccountReading]:
     """Read accounts to the head, or as far as they are told; what is very much is told in parts."""
     accounts = [_from_height(spec, cursor, first) for cursor in group]
-    keys = {account.key for account in accounts}
-    found: dict[tuple[str, int, bytes, str], TokenTransfer] = {}
+    found: list[AccountReading] = []
     while accounts:
         readings = adapter.read_accounts(accounts, head=head)
-        for transfer in (one for reading in readings for one in reading.transfers):
-            if transfer.recipient_key in keys:
-                name = (transfer.tx_hash, transfer.position)
-                found[*name, transfer.recipient_key, transfer.token] = transfer
+        found += readings
         accounts = [
             replace(account, height=through.height, time=through.time)
             for account, reading in zip(accounts, readings, strict=True)
             if account.height < (through := reading.through).height < head.block.height
         ]
-    return list(found.values())
+    return found
+
+
+def _between(reading: AccountReading, first: int, last: int) -> AccountReading:
+    told = [one for one in reading.transfers if first <= one.block_height <= last]
+    return replace(reading, transfers=told)
 
 
 def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
@@ -168,9 +172,9 @@ def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
     return Account(bytes(cursor.key), cursor.address, first - 1, time)
 
 
-def _record(
-    owners: Owners, transfers: Sequence[TokenTransfer], *, now: datetime
-) -> list[NewTransfer]:
-    """Record, and return those that were not known. What a fork once took is found in a final block: it is back."""
-    owned = since_given(owners.payments(transfers))
-    return [one for one in owned if record_transfers([one], now=now)]
+def _record(facts: Facts, *, now: datetime) -> list[NewTransfer]:
+    """Record, and return payments that were not known. What a fork once took is found in a final block: it is back."""
+    owned = since_given(facts.payments)
+    new = [one for one in owned if record_transfers([one], now=now)]
+    record_facts(replace(facts, payments=()), now=now)
+    return new

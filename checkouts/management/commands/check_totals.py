@@ -1,4 +1,4 @@
-"""`manage.py check_totals`: whether the days' kept sums are what their checkouts add up to."""
+"""`manage.py check_totals`: whether the days' kept sums are what checkouts, transfers and watched movements add up to."""
 
 from argparse import ArgumentParser
 from datetime import date, timedelta
@@ -8,14 +8,18 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from checkouts.services.counts import day_of
-from checkouts.services.totals import differences, rebuild
+from checkouts.services.totals import Difference, differences, rebuild
+from wallets.services.totals import day_differences, rebuild_days
+
+_DAY = timedelta(days=1)
 
 
 class Command(BaseCommand):
     """For a person who wants to know, or was told by the nightly check."""
 
     help = (
-        "Sum days up anew and report every difference from what is kept, to the cent. Without dates: yesterday. "
+        "Sum days up anew and report every difference from what is kept, to the cent and the base unit. Without dates, "
+        "what the nightly check compares: yesterday's checkouts, and transfers and watched movements of all days. "
         "--repair writes the new sums, and should be needed only after rows were changed by hand."
     )
 
@@ -34,17 +38,24 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         """Compare, and repair if asked to. Raises CommandError where something differs and is left so."""
-        yesterday = day_of(timezone.now()) - timedelta(days=1)
-        first = since or yesterday
-        end = (until or max(first, yesterday)) + timedelta(days=1)
-        found = differences(since=first, until=end)
-        for one in found:
-            self.stdout.write(
-                f"{one.day} merchant {one.merchant_id} {one.mode} {one.chain or '-'} {one.token or '-'}: kept less raw "
-                f"created {one.created:+d} completed {one.completed:+d} expired {one.expired:+d} volume {one.volume:+}"
-            )
+        yesterday = day_of(timezone.now()) - _DAY
+        first = since or until or yesterday
+        days = {"since": first, "until": (until or max(first, yesterday)) + _DAY}
+        moved = days if since or until else {}
+        found = [_words(one) for one in differences(**days)]
+        found += [str(one) for one in day_differences(**moved)]
+        for words in found:
+            self.stdout.write(words)
         if found and not repair:
             raise CommandError(f"{len(found)} sums are not what they should be.")
         if found:
-            rebuild(since=first, until=end)
+            rebuild(**days)
+            rebuild_days(**moved)
         self.stdout.write("Repaired." if found else "All sums agree.")
+
+
+def _words(one: Difference) -> str:
+    return (
+        f"{one.day} merchant {one.merchant_id} {one.mode} {one.chain or '-'} {one.token or '-'}: kept less raw "
+        f"created {one.created:+d} completed {one.completed:+d} expired {one.expired:+d} volume {one.volume:+}"
+    )

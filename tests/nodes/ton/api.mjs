@@ -145,14 +145,19 @@ function transactionsByMessage(chain, query) {
 // All that followed from one message. As the indexer has it, what is in no masterchain block yet makes it pending.
 function traces(chain, query) {
   const told = chain.transactions.filter(record => !record[unlisted]);
-  const [traceId, txHash, msgHash] = ['trace_id', 'tx_hash', 'msg_hash'].map(name => query.text(name) && hashOf(query.text(name)));
+  const all = name => query.parameters.getAll(name).flatMap(text => text.split(',')).map(hashOf);
+  const [traceIds, txHashes, msgHashes] = ['trace_id', 'tx_hash', 'msg_hash'].map(all);
   const isNamed = record =>
-    (!traceId || record.trace_id === traceId) &&
-    (!txHash || record.hash === txHash) &&
-    (!msgHash || [record.in_msg, ...record.out_msgs].some(message => [message?.hash, message?.hash_norm].includes(msgHash)));
+    (!traceIds.length || traceIds.includes(record.trace_id)) &&
+    (!txHashes.length || txHashes.includes(record.hash)) &&
+    (!msgHashes.length || [record.in_msg, ...record.out_msgs].some(message => isHashOf(message, msgHashes)));
   const ids = [...new Set(told.filter(isNamed).map(record => record.trace_id))];
   const found = ids.map(id => traceRecord(id, told.filter(record => record.trace_id === id)));
   return {traces: query.page(found, {time: 'end_utime', lt: 'end_lt'}), address_book: {}, metadata: {}};
+}
+
+function isHashOf(message, hashes) {
+  return [message?.hash, message?.hash_norm].some(hash => hashes.includes(hash));
 }
 
 function traceRecord(id, records) {

@@ -15,6 +15,7 @@ from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
     BlockRef,
+    Hint,
     TokenTransfer,
 )
 from wallets.chains.registry import ChainSpec
@@ -149,7 +150,11 @@ class BlockLab(Lab):
         for first in range(since.height + 1, head.block.height + 1, page):
             last = min(first + page - 1, head.block.height)
             reading = adapter.read(
-                first, last, head=head, hint=keys, ours=lambda asked: asked & keys
+                first,
+                last,
+                head=head,
+                hint=Hint(frozenset(keys)),
+                ours=lambda asked: asked & keys,
             )
             assert (reading.first, reading.last) == (first, last)
             found += reading.transfers

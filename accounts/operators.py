@@ -1,0 +1,28 @@
+"""Operators: staff who have a second factor, and whose login had it."""
+
+from typing import Final
+
+from allauth.account.authentication import get_authentication_records
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from django.http import HttpRequest
+
+from accounts.models import User
+
+_FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+
+def is_operator(request: HttpRequest) -> bool:
+    """Say whether the person may open the operator's pages at all, however they logged in."""
+    return request.user.is_active and request.user.is_staff
+
+
+def has_factor(user: User) -> bool:
+    """Say whether the person has a second factor."""
+    return bool(is_mfa_enabled(user, types=_FACTORS))
+
+
+def proved_by_factor(request: HttpRequest) -> bool:
+    """Say whether this login had a second factor; one that began before it was set up had not."""
+    proofs = get_authentication_records(request, request.user)
+    return any(proof["method"] == "mfa" for proof in proofs)

@@ -1,0 +1,84 @@
+"""What each payment costs its merchant: charged once when it completes, and taken back where a network takes the payment.
+
+Nothing is taken from what the buyer pays; these are the books that statements are made of.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from accounts.models import FeeEntry
+from accounts.states import FeeKind
+
+# The rate is read by the statement that writes it down: a plan changes wholly before or wholly after each payment, and
+# nobody's plan is locked while money is credited. Numerics multiply exactly, and half a cent is rounded away from zero.
+_CHARGE: Final = """
+    INSERT INTO accounts_feeentry
+        (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
+    SELECT m.id, paid.kind, paid.subject_id, paid.chain, paid.token, paid.received, m.fee_rate,
+           round(paid.received * m.fee_rate, 2), %(now)s::timestamptz
+    FROM unnest(%(merchants)s::bigint[], %(kinds)s::text[], %(subjects)s::text[], %(chains)s::text[],
+                %(tokens)s::text[], %(received)s::numeric[])
+         AS paid (merchant_id, kind, subject_id, chain, token, received)
+    JOIN accounts_merchant m ON m.id = paid.merchant_id
+    ON CONFLICT (kind, subject_id) DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedPayment:
+    """A payment of real money that completed. `subject_id` is the public id of what was paid, `received` is in USD.
+
+    `chain` and `token` are those of the transfer that completed it.
+    """
+
+    merchant_id: int
+    kind: FeeKind
+    subject_id: str
+    chain: str
+    token: str
+    received: Decimal
+
+
+def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
+    """Write the fee of each payment at its merchant's present rate, in one statement of the caller's transaction.
+
+    What was charged already keeps its rate and its amount.
+    """
+    if not payments:
+        return
+    parameters: dict[str, Any] = {
+        "now": now,
+        "merchants": [payment.merchant_id for payment in payments],
+        "kinds": [str(payment.kind) for payment in payments],
+        "subjects": [payment.subject_id for payment in payments],
+        "chains": [payment.chain for payment in payments],
+        "tokens": [payment.token for payment in payments],
+        "received": [payment.received for payment in payments],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CHARGE, parameters)
+
+
+def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
+    """Take back the fees of payments that a reorganisation took; those taken back before stay so since then.
+
+    The caller holds the locks of what was paid.
+    """
+    if ids := list(subject_ids):
+        _fees(kind, ids).filter(voided_at=None).update(voided_at=now)
+
+
+def unvoid(kind: FeeKind, subject_ids: Iterable[str]) -> None:
+    """Charge again, as it was charged first, what the network brought back. The caller holds the locks as for `void`."""
+    if ids := list(subject_ids):
+        _fees(kind, ids).exclude(voided_at=None).update(voided_at=None)
+
+
+def _fees(kind: FeeKind, subject_ids: Sequence[str]) -> QuerySet[FeeEntry]:
+    return FeeEntry.objects.filter(kind=kind, subject_id__in=subject_ids)

@@ -1,0 +1,63 @@
+"""What stands in the dashboard's sidebar, put together from all apps. A page is listed here once it exists.
+
+Templates know this module as the library `navigation`.
+"""
+
+from typing import Any, Final
+
+from django import template
+
+from accounts.sidebar import Entry, Group, Line, line_of
+from checkouts.dashboard.inbox_queries import open_count
+from webhooks.dashboard.queries import failing_count
+
+register = template.Library()
+
+# Only pages that exist: a route nobody knows breaks every page of the dashboard.
+GROUPS: Final = (
+    Group(
+        "",
+        (
+            Entry("dashboard_overview", "Overview", "home"),
+            Entry("dashboard_checkouts", "Checkouts", "card"),
+            Entry("dashboard_links", "Payment links", "link"),
+            Entry("dashboard_payments", "Payments", "arrows"),
+            Entry("dashboard_inbox", "Inbox", "inbox", count=open_count),
+        ),
+    ),
+    Group(
+        "Money",
+        (
+            Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
+            Entry("dashboard_reports", "Reports", "chart"),
+        ),
+    ),
+    Group(
+        "Build",
+        (
+            Entry("dashboard_webhooks", "Webhooks", "hook", count=failing_count),
+            Entry("dashboard_keys", "API keys", "key"),
+        ),
+    ),
+    Group(
+        "Business",
+        (
+            Entry("dashboard_branding", "Branding", "palette"),
+            Entry("dashboard_receiving_wallets", "Receiving wallets", "wallet"),
+            Entry("dashboard_fees", "Fees", "chart"),
+            Entry("dashboard_audit_log", "Audit log", "log"),
+            Entry("dashboard_data_export", "Data export", "download"),
+            Entry("dashboard_team", "Team", "people"),
+        ),
+    ),
+)
+
+
+@register.simple_tag(takes_context=True)
+def sidebar(context: dict[str, Any]) -> list[tuple[str, list[Line]]]:
+    """Return the groups of the sidebar: heading and lines."""
+    request = context["request"]
+    return [
+        (group.heading, [line_of(entry, request) for entry in group.entries])
+        for group in GROUPS
+    ]

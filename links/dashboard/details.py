@@ -1,0 +1,100 @@
+"""Everything the page of one link shows, as plain data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from checkouts.dashboard.listing import ListedCheckout, listed
+from checkouts.models import Checkout
+from gateway.core.money import format_usd
+from gateway.core.prettyjson import indented
+from links.dashboard.words import (
+    KINDS,
+    Kind,
+    collected_words,
+    interval_of,
+    link_badge,
+    price_of,
+    range_of,
+)
+from links.models import LinkCheckout, PaymentLink
+from links.pages import LinkStage, stage_of
+from links.payloads import NOTHING, link_url, share_text
+from links.selectors import takings_of
+from links.states import LinkType
+from webhooks.dashboard.words import Badge
+
+LATEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A link for its merchant. Amounts are as people write them."""
+
+    link: PaymentLink
+    kind: Kind
+    badge: Badge
+    stage: LinkStage
+    price: str
+    interval: str
+    limits: str
+    url: str
+    share_text: str
+    count: int
+    collected: str
+    facts: tuple[tuple[str, str], ...]
+    metadata: str
+    checkouts: Sequence[ListedCheckout]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more checkouts than are shown."""
+        return len(self.checkouts) == LATEST
+
+
+def detail_of(link: PaymentLink) -> Detail:
+    """Read what the page of a link shows; its merchant and template are loaded."""
+    takings = takings_of([link]).get(link.pk, NOTHING)
+    return Detail(
+        link=link,
+        kind=KINDS[LinkType(link.type)],
+        badge=link_badge(link, takings),
+        stage=stage_of(link),
+        price=price_of(link),
+        interval=interval_of(link),
+        limits=range_of(link),
+        url=link_url(link.code),
+        share_text=share_text(link),
+        count=takings.count,
+        collected=collected_words(takings.amount),
+        facts=_facts(link),
+        metadata="" if link.metadata == "{}" else indented(link.metadata),
+        checkouts=_latest(link),
+    )
+
+
+def _latest(link: PaymentLink) -> list[ListedCheckout]:
+    keys = LinkCheckout.objects.filter(link=link).order_by("-pk")
+    made = Checkout.objects.filter(
+        pk__in=list(keys.values_list("checkout", flat=True)[:LATEST])
+    )
+    # What is said of each is the link's title, which the page is about.
+    return [replace(row, subtitle="") for row in listed(made.order_by("-pk"))]
+
+
+def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
+    is_donation = link.type == LinkType.DONATION
+    begins_with = format_usd(link.amount) if is_donation and link.amount else ""
+    named = (
+        ("Payer may give", range_of(link)),
+        ("Suggested", ", ".join(link.suggested_amounts)),
+        ("Filled in at first", begins_with),
+        ("customer_ref", link.customer_ref),
+        ("product_ref", link.product_ref),
+        ("Returns to", link.redirect_url),
+        ("Webhooks to", link.webhook_url),
+        ("Template", link.template.title if link.template else ""),
+        ("Created", f"{link.created_at:%-d %b %Y, %H:%M} UTC"),
+        ("Changed", f"{link.updated_at:%-d %b %Y, %H:%M} UTC"),
+    )
+    return tuple((name, value) for name, value in named if value)

@@ -1,0 +1,106 @@
+"""What the merchant's pages call types, statuses and sums of links."""
+
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from checkouts.pages import plain_amount
+from links.models import LinkTemplate, PaymentLink
+from links.payloads import Takings
+from links.states import Interval, LinkStatus, LinkType
+from webhooks.dashboard.words import Badge
+
+# Tabs by the word in their address. Archived links are out of the way unless somebody asks for them.
+ALL: Final = "all"
+TABS: Final = (
+    ("", "Active"),
+    (LinkStatus.PAUSED, "Paused"),
+    (LinkStatus.ARCHIVED, "Archived"),
+    (ALL, "All"),
+)
+_STATUSES: Final = MappingProxyType(
+    {
+        LinkStatus.ACTIVE: Badge("Active", "ok"),
+        LinkStatus.PAUSED: Badge("Paused", "warn"),
+        LinkStatus.ARCHIVED: Badge("Archived", ""),
+    }
+)
+_INTERVALS: Final = MappingProxyType(
+    {Interval.WEEK: "a week", Interval.MONTH: "a month", Interval.YEAR: "a year"}
+)
+
+
+class Kind(NamedTuple):
+    """A type of links in people's words: its name, what it is for, and a symbol of images/dashboard-icons.svg."""
+
+    type: LinkType
+    label: str
+    words: str
+    icon: str
+
+
+KINDS: Final = MappingProxyType(
+    {
+        LinkType.CUSTOM: Kind(
+            LinkType.CUSTOM,
+            "Fixed price",
+            "One price. Anybody may pay it, any number of times.",
+            "card",
+        ),
+        LinkType.INVOICE: Kind(
+            LinkType.INVOICE,
+            "Invoice",
+            "One price, paid once. The page then says that it is paid.",
+            "log",
+        ),
+        LinkType.DONATION: Kind(
+            LinkType.DONATION,
+            "Donation",
+            "The payer chooses the amount, within limits if you set some.",
+            "heart",
+        ),
+        LinkType.SUBSCRIPTION: Kind(
+            LinkType.SUBSCRIPTION,
+            "Subscription",
+            "One price a week, month or year. Nothing is charged by itself: the payer pays each period.",
+            "repeat",
+        ),
+    }
+)
+
+
+def link_badge(link: PaymentLink, takings: Takings) -> Badge:
+    """Return the word for where a link stands: an invoice that is paid closed itself, whatever its status."""
+    is_done = link.type == LinkType.INVOICE and takings.count > 0
+    if is_done and link.status != LinkStatus.ARCHIVED:
+        return Badge("Paid", "ok")
+    return _STATUSES[LinkStatus(link.status)]
+
+
+def price_of(source: PaymentLink | LinkTemplate) -> str:
+    """Return what is asked for in USD; empty where the payer chooses."""
+    if source.type == LinkType.DONATION or source.amount is None:
+        return ""
+    return f"{source.amount:,.2f}"
+
+
+def interval_of(link: PaymentLink) -> str:
+    """Return how often a subscription is paid; empty for other links."""
+    return _INTERVALS[Interval(link.interval)] if link.interval else ""
+
+
+def range_of(link: PaymentLink) -> str:
+    """Return between which sums a payer may choose; empty where no limits were set."""
+    low, high = (
+        "" if amount is None else f"{amount:,.2f}"
+        for amount in (link.min_amount, link.max_amount)
+    )
+    if low and high:
+        return f"{low} to {high}"
+    return f"from {low}" if low else f"up to {high}" if high else ""
+
+
+def collected_words(amount: Decimal) -> str:
+    """Write a sum of tokens with thousands marks, and as many decimals as it has."""
+    whole, _, fraction = plain_amount(amount).partition(".")
+    return f"{int(whole):,}.{fraction}"

@@ -1,0 +1,192 @@
+"""The pages of fees: the plan and the months, each month's statement, and its entries as a file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.permissions import Act
+from accounts.seats import Seat, SeatedRequest, seated
+from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
+from gateway.core.csvfiles import csv_response
+from gateway.core.money import EXACT
+from gateway.core.times import iso
+from reports.statements import (
+    Booking,
+    Line,
+    Month,
+    bookings,
+    month_of,
+    month_totals,
+    parse_month,
+    statement_of,
+)
+from wallets.networks import chain_spec
+
+MONTHS_SHOWN: Final = 12
+KINDS: Final = {FeeKind.CHECKOUT: "Checkouts", FeeKind.X402: "Machine payments"}
+CSV_HEADER: Final = (
+    "time",
+    "entry",
+    "kind",
+    "id",
+    "network",
+    "token",
+    "received",
+    "rate",
+    "fee",
+    "charged_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a statement as people read it."""
+
+    kind: str
+    chain: str
+    name: str
+    rate: str
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class _Pager:
+    """The query strings of the months beside those that are shown, empty at the ends."""
+
+    newer: str
+    older: str
+
+
+@seated(get=Act.SEE)
+def fees(request: SeatedRequest) -> HttpResponse:
+    """Show the plan, its rate, the other ones, and what the months cost; in test mode there are none."""
+    seat = request.seat
+    present = month_of(timezone.now())
+    newest = parse_month(request.GET.get("until", "")) or present
+    if not _first(seat.merchant) <= newest <= present:
+        newest = present
+    months = _months(seat, newest)
+    context = {
+        "plans": _plans(seat.merchant),
+        "rate": _percent(seat.merchant.fee_rate),
+        "months": month_totals(seat.merchant.pk, months),
+        "present": present,
+        "pager": _Pager(_newer(months, present), _older(months, seat.merchant)),
+    }
+    return render(request, "dashboard/fees.html", context)
+
+
+@seated(get=Act.SEE)
+def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
+    """Show a month. Raises Http404 for one that has not come, or that the merchant was not there in."""
+    seat, now = request.seat, timezone.now()
+    wanted = _parse_month(seat, month, now=now)
+    found = statement_of(seat.merchant.pk, wanted)
+    context = {
+        "month": wanted,
+        "statement": found,
+        "charged": [_row(line) for line in found.charged],
+        "taken_back": [_row(line) for line in found.taken_back],
+        "is_over": wanted.ends <= now,
+        "rate": _percent(seat.merchant.fee_rate),
+        "now": now,
+    }
+    return render(request, "dashboard/reports/statement.html", context)
+
+
+@seated(get=Act.EXPORT)
+def statement_csv(request: SeatedRequest, *, month: str) -> HttpResponseBase:
+    """Send every fee of a month, and those that it took back, as CSV."""
+    seat = request.seat
+    wanted = _parse_month(seat, month, now=timezone.now())
+    return csv_response(f"fees-{wanted}", CSV_HEADER, _cells(seat.merchant.pk, wanted))
+
+
+def _parse_month(seat: Seat, text: str, *, now: datetime) -> Month:
+    month = parse_month(text)
+    is_known = month and _first(seat.merchant) <= month <= month_of(now)
+    # Test mode costs nothing, and what is live is none of its business.
+    if month is None or not is_known or seat.mode != Mode.LIVE:
+        raise Http404
+    return month
+
+
+def _first(merchant: Merchant) -> Month:
+    return month_of(merchant.created_at)
+
+
+def _months(seat: Seat, newest: Month) -> list[Month]:
+    if seat.mode != Mode.LIVE:
+        return []
+    some = [newest.plus(-number) for number in range(MONTHS_SHOWN)]
+    return [month for month in some if month >= _first(seat.merchant)]
+
+
+def _newer(months: list[Month], present: Month) -> str:
+    if not months or months[0] >= present:
+        return ""
+    return f"until={min(months[0].plus(MONTHS_SHOWN), present)}"
+
+
+def _older(months: list[Month], merchant: Merchant) -> str:
+    if not months or months[-1] <= _first(merchant):
+        return ""
+    return f"until={months[-1].plus(-1)}"
+
+
+def _plans(merchant: Merchant) -> list[tuple[str, str, bool]]:
+    plans = [
+        (tier.label, _percent(rate), tier == merchant.fee_tier)
+        for tier, rate in TIER_RATES.items()
+    ]
+    if merchant.fee_tier == FeeTier.CUSTOM:
+        plans.append((FeeTier.CUSTOM.label, _percent(merchant.fee_rate), True))
+    return plans
+
+
+def _row(line: Line) -> Row:
+    return Row(
+        kind=KINDS[FeeKind(line.kind)],
+        chain=line.chain,
+        name=f"{line.token} on {chain_spec(line.chain).title}",
+        rate=_percent(line.rate),
+        line=line,
+    )
+
+
+def _cells(merchant_id: int, month: Month) -> Iterator[list[object]]:
+    return (_cell_row(booking) for booking in bookings(merchant_id, month))
+
+
+def _cell_row(booking: Booking) -> list[object]:
+    """Amounts are numbers, those that are taken back negative, so that the column adds up to the statement."""
+    entry = booking.entry
+    moment, received, fee = entry.charged_at, entry.received, entry.amount
+    if booking.is_taken_back and entry.voided_at is not None:
+        moment = entry.voided_at
+        received, fee = EXACT.minus(received), EXACT.minus(fee)
+    return [
+        iso(moment),
+        "taken_back" if booking.is_taken_back else "fee",
+        entry.kind,
+        entry.subject_id,
+        entry.chain,
+        entry.token,
+        received,
+        entry.rate,
+        fee,
+        iso(entry.charged_at),
+    ]
+
+
+def _percent(rate: Decimal) -> str:
+    """Write a fraction as a percentage without needless zeros."""
+    return f"{rate * 100:.3f}".rstrip("0").rstrip(".") + " %"

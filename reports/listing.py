@@ -1,0 +1,212 @@
+"""The list of what moved: transfers and movements of watched wallets as one list, newest first, by page and whole."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from django.db.models import QuerySet, Value
+
+from gateway.core.errors import InvalidRequestError
+from gateway.core.keyset import CHUNK_ROWS
+from gateway.core.pagination import Page
+from reports.inputs import ReportFilter
+from reports.selectors import movements_wanted, older_than, transfers_wanted
+from reports.totals import pass_over_days
+from wallets.models import Transfer, WatchedMovement
+from wallets.states import Direction
+
+# Which table a row is of.
+_TRANSFER: Final = 0
+_MOVEMENT: Final = 1
+_PREFIXES: Final = {_TRANSFER: "trf_", _MOVEMENT: "wmv_"}
+# As many as fit a bigint.
+_KEY_DIGITS: Final = 18
+
+
+class ReportRow(NamedTuple):
+    """A transfer, or a movement of a watched wallet, as reports tell it.
+
+    `checkout` and `order_ref` are None where it paid none, `wallet` is the watched wallet's public id.
+    """
+
+    id: str
+    direction: str
+    chain: str
+    token: str
+    units: Decimal
+    tx_hash: str
+    position: int
+    sender: str
+    recipient: str
+    state: str
+    block_time: datetime
+    detected_at: datetime
+    confirmed_at: datetime | None
+    checkout: str | None = None
+    order_ref: str | None = None
+    wallet: str | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where a row stands in the list, which begins with the greatest."""
+
+    moment: datetime
+    key: int
+    table: int
+
+
+def report_page(wanted: ReportFilter, page: Page) -> list[ReportRow]:
+    """Return a page of a report, newest first. Raises InvalidRequestError for an unknown starting_after."""
+    if page.starting_after is None:
+        return _told(_places(wanted, None, page.offset, page.limit))
+    after = _named(wanted, page.starting_after)
+    return _told(_places(wanted, after, 0, page.limit))
+
+
+def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
+    """Walk a whole report, newest first, in chunks by key: any number in the same memory, no transaction stays open."""
+    places = _places(wanted, None, 0, CHUNK_ROWS)
+    while places:
+        yield from _told(places)
+        if len(places) < CHUNK_ROWS:
+            return
+        places = _places(wanted, places[-1], 0, CHUNK_ROWS)
+
+
+def _places(
+    wanted: ReportFilter, after: _Place | None, offset: int, limit: int
+) -> list[_Place]:
+    """Return where the rows of a page stand: each table by its index, without reading a row that is not shown."""
+    wanted, offset = pass_over_days(wanted, offset)
+    transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)
+    movements = _behind(movements_wanted(wanted), _MOVEMENT, after)
+    ordered = transfers.union(movements, all=True).order_by("-block_time", "-pk")
+    # Not by the table as well, for which no index has the order. Two rows at most are of one moment and key: with a row
+    # more at each end, both are here to be put in order.
+    begin = max(offset - 1, 0)
+    found = ordered[begin : offset + limit + 1]
+    places = sorted((_Place(*values) for values in found), reverse=True)
+    return places[offset - begin : offset - begin + limit]
+
+
+def _behind(
+    found: QuerySet[Any], table: int, after: _Place | None
+) -> QuerySet[Any, Any]:
+    if after is not None:
+        # Of one key in both tables, the greater table's comes first.
+        bound = after.key if table >= after.table else after.key + 1
+        found = older_than(found, after.moment, bound)
+    named: QuerySet[Any] = found.annotate(table=Value(table))
+    return named.values_list("block_time", "pk", "table")
+
+
+def _told(places: Sequence[_Place]) -> list[ReportRow]:
+    keys = {
+        table: [place.key for place in places if place.table == table]
+        for table in _PREFIXES
+    }
+    found = {
+        _TRANSFER: _transfers(keys[_TRANSFER]),
+        _MOVEMENT: _movements(keys[_MOVEMENT]),
+    }
+    return [
+        found[place.table][place.key]
+        for place in places
+        # Gone since its place was read.
+        if place.key in found[place.table]
+    ]
+
+
+_SHARED: Final = (
+    "chain",
+    "token",
+    "units",
+    "tx_hash",
+    "position",
+    "state",
+    "block_time",
+    "detected_at",
+    "confirmed_at",
+)
+
+
+def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
+    if not keys:
+        return {}
+    rows = Transfer.objects.filter(pk__in=keys).values(
+        *_SHARED,
+        "pk",
+        "sender",
+        "recipient",
+        "payment__checkout__public_id",
+        "payment__checkout__order_ref",
+    )
+    return {
+        row["pk"]: ReportRow(
+            id=_public_id(_TRANSFER, row["pk"]),
+            direction=Direction.IN.value,
+            sender=row["sender"],
+            recipient=row["recipient"],
+            checkout=row["payment__checkout__public_id"],
+            order_ref=row["payment__checkout__order_ref"],
+            **{name: row[name] for name in _SHARED},
+        )
+        for row in rows
+    }
+
+
+def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
+    if not keys:
+        return {}
+    rows = WatchedMovement.objects.filter(pk__in=keys).values(
+        *_SHARED,
+        "pk",
+        "direction",
+        "counterparty",
+        "wallet__address",
+        "wallet__public_id",
+    )
+    found = {}
+    for row in rows:
+        ends = [row["counterparty"], row["wallet__address"]]
+        sender, recipient = ends if row["direction"] == Direction.IN else ends[::-1]
+        found[row["pk"]] = ReportRow(
+            id=_public_id(_MOVEMENT, row["pk"]),
+            direction=row["direction"],
+            sender=sender,
+            recipient=recipient,
+            wallet=row["wallet__public_id"],
+            **{name: row[name] for name in _SHARED},
+        )
+    return found
+
+
+def _public_id(table: int, key: int) -> str:
+    return f"{_PREFIXES[table]}{key}"
+
+
+def _named(wanted: ReportFilter, public_id: str) -> _Place:
+    for table, prefix in _PREFIXES.items():
+        digits = public_id.removeprefix(prefix)
+        is_key = digits != public_id and digits.isascii() and digits.isdigit()
+        if not is_key or len(digits) > _KEY_DIGITS:
+            continue
+        moment = _moment_of(wanted, table, int(digits))
+        if moment is not None:
+            return _Place(moment, int(digits), table)
+    raise InvalidRequestError(
+        "starting_after names no transaction of yours.", param="starting_after"
+    )
+
+
+def _moment_of(wanted: ReportFilter, table: int, key: int) -> datetime | None:
+    mine = {"pk": key, "merchant": wanted.merchant_id, "mode": wanted.mode}
+    rows = (
+        Transfer.objects.filter(**mine)
+        if table == _TRANSFER
+        else WatchedMovement.objects.filter(**mine)
+    )
+    return rows.values_list("block_time", flat=True).first()

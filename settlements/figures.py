@@ -1,0 +1,52 @@
+"""The three figures that are shown everywhere: received, still in forwarders, settled. In base units; they always add up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from settlements.models import Hold
+from wallets.models import DepositBalance, DepositTotal
+from wallets.states import ClaimKind
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What forwarders of a merchant took in of a token on a chain, for good, and what of it reached the merchant's wallet."""
+
+    purpose: ClaimKind
+    chain: str
+    token: str
+    received: int
+    settled: int
+
+    @property
+    def in_forwarders(self) -> int:
+        """What waits to be sent on. Never below nothing: forwarders may hold what was never watched for."""
+        return max(self.received - self.settled, 0)
+
+
+def figures_of(
+    merchant_id: int, *, purpose: ClaimKind | None = None
+) -> Sequence[Figures]:
+    """Return a merchant's figures, of one purpose or of both, by purpose, chain and token."""
+    rows = DepositTotal.objects.filter(merchant=merchant_id)
+    if purpose is not None:
+        rows = rows.filter(purpose=purpose)
+    return [
+        Figures(
+            ClaimKind(row.purpose),
+            row.chain,
+            row.token,
+            received=int(row.received),
+            settled=int(row.flushed),
+        )
+        for row in rows.order_by("purpose", "chain", "token")
+    ]
+
+
+def held_units(merchant_id: int) -> int:
+    """Return what waits in forwarders because it is held in escrow."""
+    nonces = Hold.objects.filter(merchant=merchant_id, released_at=None).values("nonce")
+    rows = DepositBalance.objects.filter(
+        merchant=merchant_id, deposit__nonce__in=nonces
+    ).values_list("received", "flushed")
+    return sum(max(int(received - flushed), 0) for received, flushed in rows)

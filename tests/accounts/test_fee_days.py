@@ -1,0 +1,82 @@
+"""The days of fees: kept by triggers, the same as the entries to the cent, and compared with them at night."""
+
+from collections import Counter
+from datetime import UTC, date, timedelta
+from decimal import Decimal
+from importlib import import_module
+from random import Random
+
+import pytest
+from django.db import connection
+
+from accounts.models import FeeDay, FeeEntry
+from accounts.services.fees import charge, unvoid, void
+from accounts.states import FeeKind
+from checkouts.tasks import check_totals_task
+from tests.accounts.fees import charged, completed
+from tests.factories import NOON, make_merchant
+from wallets.services.totals import check_days, day_differences, fold_days, rebuild_days
+
+pytestmark = pytest.mark.django_db
+
+Sums = dict[tuple[int, date, str], int]
+
+
+def kept() -> Sums:
+    """What the days say, in cents."""
+    sums: Counter[tuple[int, date, str]] = Counter()
+    for row in FeeDay.objects.all():
+        sums[row.merchant_id, row.day, row.chain] += int(row.amount * 100)
+    return {key: cents for key, cents in sums.items() if cents}
+
+
+def raw() -> Sums:
+    """What the entries add up to."""
+    sums: Counter[tuple[int, date, str]] = Counter()
+    for entry in FeeEntry.objects.all():
+        for moment, sign in ((entry.charged_at, 1), (entry.voided_at, -1)):
+            if moment is not None:
+                day = moment.astimezone(UTC).date()
+                sums[entry.merchant_id, day, entry.chain] += sign * int(
+                    entry.amount * 100
+                )
+    return {key: cents for key, cents in sums.items() if cents}
+
+
+def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up_to() -> (
+    None
+):
+    chance, merchants = Random(3), [make_merchant() for _ in range(2)]
+    for _ in range(60):
+        now = NOON + timedelta(hours=chance.randrange(-60, 60))
+        some = [
+            completed(
+                chance.choice(merchants),
+                str(Decimal(chance.randrange(1, 10**9)).scaleb(-6)),
+                chain=chance.choice(("base", "polygon")),
+            )
+            for _ in range(chance.randrange(1, 4))
+        ]
+        charge(some, now=now)
+        entries = list(FeeEntry.objects.values_list("subject_id", flat=True))
+        void(FeeKind.CHECKOUT, chance.sample(entries, 2 % len(entries)), now=now)
+        unvoid(FeeKind.CHECKOUT, chance.sample(entries, 1))
+        FeeEntry.objects.filter(subject_id=chance.choice(entries)).delete()
+        chance.choice((fold_days, list))()
+        assert day_differences() == []
+    assert kept() == raw()
+    FeeDay.objects.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("accounts.migrations.0011_fee_days").FILL)
+    assert kept() == raw()
+
+
+def test_a_cent_too_much_is_reported_at_night_and_mended() -> None:
+    charged(make_merchant())
+    assert check_totals_task() == 0
+    FeeDay.objects.update(amount=Decimal("0.39"))
+    [found] = day_differences()
+    assert str(found).endswith("chain=base: kept less raw count +0 amount +0.01")
+    assert check_totals_task() == 1
+    rebuild_days()
+    assert check_days() == 0

@@ -1,0 +1,144 @@
+"""Charging: exact, at the rate of the moment, once, and given back where the network takes the payment."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, connection, connections, transaction
+
+from accounts.models import FeeEntry, Merchant
+from accounts.services.fees import charge, unvoid, void
+from accounts.services.plans import set_plan
+from accounts.states import FeeKind, FeeTier
+from gateway.core.money import from_units, to_units
+from tests.accounts.fees import charged, completed
+from tests.checkouts.schema import alter
+from tests.dashboard.people import make_member
+from tests.factories import NOON, make_merchant
+
+pytestmark = pytest.mark.django_db
+
+
+def merchant_at(rate: str) -> Merchant:
+    """A merchant whose own rate it is."""
+    return make_merchant(fee_tier=FeeTier.CUSTOM, fee_rate=Decimal(rate))
+
+
+@pytest.mark.parametrize(
+    ("received", "rate", "fee"),
+    [
+        ("25.003700", "0.015", "0.38"),
+        ("2.500000", "0.01", "0.03"),
+        ("2.499999", "0.01", "0.02"),
+        ("0.500000", "0.01", "0.01"),
+        ("0.000001", "0.99999", "0.00"),
+        ("25.000000", "0", "0.00"),
+    ],
+)
+def test_a_fee_is_the_rate_of_what_was_received_rounded_half_up_to_a_cent(
+    received: str, rate: str, fee: str
+) -> None:
+    entry = charged(merchant_at(rate), received)
+    assert (entry.amount, entry.rate) == (Decimal(fee), Decimal(rate))
+    assert (entry.received, entry.charged_at) == (Decimal(received), NOON)
+
+
+def test_no_amount_is_too_large_to_be_exact() -> None:
+    units = 2**256 - 1
+    entry = charged(merchant_at("0.00700"), str(from_units(units)))
+    assert to_units(entry.received) == units
+    # In units and thousandths of a rate, ten millions to a cent; half of that rounds up.
+    assert to_units(entry.amount, 2) == (units * 7 + 5_000_000) // 10_000_000
+
+
+def test_a_payment_is_charged_once_at_the_rate_of_when_it_completed() -> None:
+    merchant = make_merchant()
+    payment = completed(merchant)
+    charge([payment], now=NOON)
+    scale, boss = Decimal("0.007"), make_member(merchant)
+    set_plan(merchant.pk, tier=FeeTier.SCALE, rate=scale, actor=boss, now=NOON)
+    charge([payment, completed(merchant)], now=NOON + timedelta(days=1))
+    first, second = FeeEntry.objects.order_by("pk")
+    assert (first.rate, first.amount, first.charged_at) == (
+        Decimal("0.015"),
+        Decimal("0.38"),
+        NOON,
+    )
+    assert (second.rate, second.amount) == (Decimal("0.007"), Decimal("0.18"))
+
+
+def test_a_checkout_and_a_machine_of_one_name_are_two_payments() -> None:
+    merchant = make_merchant()
+    for kind in FeeKind:
+        charged(merchant, kind=kind, subject_id="same")
+    assert FeeEntry.objects.count() == 2
+
+
+def test_the_database_refuses_a_second_fee_of_a_payment() -> None:
+    entry = charged(make_merchant())
+    entry.pk = None
+    with pytest.raises(IntegrityError, match="fee_charged_once"), transaction.atomic():
+        entry.save(force_insert=True)
+
+
+def test_without_the_constraint_a_payment_would_be_charged_twice() -> None:
+    """The negative control of the test above."""
+    entry = charged(make_merchant())
+    alter("ALTER TABLE accounts_feeentry DROP CONSTRAINT fee_charged_once")
+    entry.pk = None
+    entry.save(force_insert=True)
+    assert FeeEntry.objects.filter(subject_id=entry.subject_id).count() == 2
+
+
+def test_many_fees_are_one_statement_and_none_is_no_statement(
+    django_assert_num_queries: object,
+) -> None:
+    payments = [completed(make_merchant()) for _ in range(3)]
+    with django_assert_num_queries(1):  # type: ignore[operator]
+        charge(payments, now=NOON)
+    with django_assert_num_queries(0):  # type: ignore[operator]
+        charge([], now=NOON)
+        void(FeeKind.CHECKOUT, [], now=NOON)
+        unvoid(FeeKind.CHECKOUT, [])
+    assert FeeEntry.objects.count() == 3
+
+
+def test_a_fee_is_taken_back_once_and_comes_back_as_it_was() -> None:
+    merchant = make_merchant()
+    entry, other = charged(merchant), charged(merchant)
+    later = NOON + timedelta(hours=1)
+    void(FeeKind.CHECKOUT, [entry.subject_id], now=later)
+    void(FeeKind.CHECKOUT, [entry.subject_id], now=later + timedelta(hours=1))
+    void(FeeKind.X402, [other.subject_id], now=later)
+    entry.refresh_from_db()
+    other.refresh_from_db()
+    assert (entry.voided_at, other.voided_at) == (later, None)
+    unvoid(FeeKind.CHECKOUT, [entry.subject_id])
+    entry.refresh_from_db()
+    assert (entry.voided_at, entry.amount, entry.charged_at) == (
+        None,
+        Decimal("0.38"),
+        NOON,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_for_a_plan_that_is_being_changed() -> None:
+    merchant = make_merchant()
+    other = connections["default"].copy()
+    try:
+        with transaction.atomic(), other.cursor() as changing:
+            changing.execute("BEGIN")
+            changing.execute(
+                "SELECT FROM accounts_merchant WHERE id = %s FOR NO KEY UPDATE",
+                [merchant.pk],
+            )
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '2s'")
+            charge([completed(merchant)], now=NOON)
+            # What the foreign key locks, it locks now.
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    finally:
+        other.close()
+    assert FeeEntry.objects.get().rate == Decimal("0.015")

@@ -1,0 +1,44 @@
+"""Fees and a month's statement in a browser: the way there, what they look like, and what is left of them on paper."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.states import FeeKind, FeeTier
+from tests.accounts.fees import charged
+from tests.browser.dashboard import look
+from tests.browser.test_screenshots import take
+from tests.dashboard.people import make_desk
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_month_is_found_read_and_printed(open_desk: Callable[..., Page]) -> None:
+    desk, now = make_desk(), timezone.now()
+    merchant = desk.merchant
+    merchant.created_at = now - timedelta(days=120)
+    merchant.save(update_fields=["created_at"])
+    for token, chain in (("USDC", "base"), ("USDT", "polygon"), ("USDT", "tron")):
+        charged(merchant, "12480.250000", at=now, token=token, chain=chain)
+        charged(merchant, "340.10", at=now, chain=chain, kind=FeeKind.X402)
+    charged(merchant, at=now - timedelta(days=32), voided_at=now)
+    merchant.fee_tier, merchant.fee_rate = FeeTier.CUSTOM, Decimal("0.0045")
+    merchant.save()
+    charged(merchant, "48.70", at=now)
+    page = open_desk(desk, "dashboard_fees")
+    assert look(page, "dashboard-fees") == []
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.get_by_role("link", name=f"{now:%B %Y}").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("so far")
+    expect(page.get_by_role("row", name="Taken back")).to_contain_text("−0.38")
+    assert look(page, "dashboard-statement") == []
+    page.set_viewport_size({"width": 794, "height": 1123})
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation")).to_have_count(0)
+    expect(page.get_by_role("link", name="CSV")).to_be_hidden()
+    expect(page.get_by_role("row", name="Sum so far")).to_be_visible()
+    take(page, "dashboard-statement-print")

@@ -1,0 +1,56 @@
+"""Requests that provoke what every route does with what it does not take."""
+
+from collections.abc import Callable
+
+from tests.contract.client import Answer, ApiClient
+
+Case = tuple[str, str, int]
+Send = Callable[[ApiClient], Answer]
+
+
+def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]:
+    def send(client: ApiClient) -> Answer:
+        for _ in range(times):
+            client.send(method, path, b"")
+        return client.send(method, path, b"")
+
+    return send
+
+
+def nobody(method: str, path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: ApiClient().send(method, path, b"{}")
+
+
+def big(path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: client.post(path, b" " * (256 * 1024 + 1))
+
+
+def plain(path: str) -> Callable[[ApiClient], Answer]:
+    return lambda client: client.send("POST", path, b"x", content_type="text/plain")
+
+
+def refusals(method: str, path: str, route: str, limit: int) -> dict[Case, Send]:
+    """What every route does with a request it does not take, for a body that is no link's."""
+    case = method.lower(), route
+    found: dict[Case, Send] = {
+        (*case, 401): nobody(method, path),
+        (*case, 429): limited(method, path, limit),
+    }
+    if "{" in route:
+        found[*case, 404] = lambda client: client.send(method, path, b"{}")
+    return found
+
+
+def body_refusals(
+    method: str, route: str, make: Callable[[ApiClient], str]
+) -> dict[Case, Send]:
+    case = method.lower(), route
+    return {
+        (*case, 400): lambda client: client.send(method, make(client), {"title": 1}),
+        (*case, 413): lambda client: client.send(
+            method, make(client), b" " * (256 * 1024 + 1)
+        ),
+        (*case, 415): lambda client: client.send(
+            method, make(client), b"x", content_type="text/plain"
+        ),
+    }

@@ -1,0 +1,209 @@
+"""Wallets that are watched on chains that are read account by account: what enters and what leaves them, and at what cost."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from solders.pubkey import Pubkey
+
+from accounts.states import Mode
+from tests.factories import make_merchant
+from tests.wallets.accounts import (
+    NOW,
+    Watched,
+    make_account,
+    make_accounts,
+    solana_spec,
+)
+from tests.wallets.ledger import Ledger, no_answer
+from wallets.models import (
+    AccountCursor,
+    Transfer,
+    WatchedMovement,
+    WatchedWallet,
+)
+from wallets.services.watched import remove_watched_wallet
+from wallets.states import TransferState
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(minutes=30)
+DETECTED, CONFIRMED, ORPHANED = TransferState
+
+
+def make_watched(count: int = 1, **values: Any) -> list[WatchedWallet]:
+    """Wallets on Solana that a merchant has watched."""
+    merchant = make_merchant()
+    keys = [secrets.token_bytes(32) for _ in range(count)]
+    wallets = [
+        WatchedWallet(
+            **(
+                {
+                    "merchant": merchant,
+                    "mode": Mode.LIVE,
+                    "chain": "solana",
+                    "address": str(Pubkey(key)),
+                    "key": key,
+                }
+                | values
+            )
+        )
+        for key in keys
+    ]
+    return WatchedWallet.objects.bulk_create(wallets, batch_size=2_000)
+
+
+def moved(wallet: WatchedWallet) -> list[tuple[str, int, str, bool]]:
+    """What is recorded of a wallet: which way, how much, who the other side is, and whether it is a payment."""
+    rows = WatchedMovement.objects.filter(wallet=wallet).order_by("block_height")
+    fields = ("direction", "units", "counterparty", "is_payment")
+    return list(rows.values_list(*fields))
+
+
+def states() -> list[str]:
+    rows = WatchedMovement.objects.order_by("pk")
+    return list(rows.values_list("state", flat=True))
+
+
+def test_what_enters_and_leaves_a_watched_wallet_is_recorded_once_and_is_no_payment() -> (
+    None
+):
+    watched, [wallet, other] = Watched(), make_watched(2)
+    watched.tick()
+    watched.pay(wallet, 30)
+    watched.pay(other, 20, by=wallet)
+    for _ in range(3):
+        watched.tick(after=61)
+    assert moved(wallet) == [
+        ("in", 30, "payer", False),
+        ("out", 20, other.address, False),
+    ]
+    assert moved(other) == [("in", 20, wallet.address, False)]
+    assert states() == [CONFIRMED] * 3
+    assert not Transfer.objects.exists()
+
+
+def test_a_payment_to_a_receiving_wallet_that_is_watched_too_is_told_to_be_one() -> (
+    None
+):
+    watched, account = Watched(), make_account(expected_until=LATER)
+    both = {"address": account.address, "key": account.key}
+    # Read first: what one side's reading tells must not be written before the payment is.
+    [payer] = make_watched()
+    [own] = make_watched(merchant=account.merchant, **both)
+    [strangers] = make_watched(**both)
+    watched.tick()
+    watched.pay(account, 25, by=payer)
+    watched.tick(after=61)
+    assert Transfer.objects.get().units == 25
+    assert moved(own) == [("in", 25, payer.address, True)]
+    # Another merchant's reports do not have it.
+    assert moved(strangers) == [("in", 25, payer.address, False)]
+    assert moved(payer) == [("out", 25, account.address, False)]
+
+
+def test_what_leaves_a_receiving_wallet_nobody_watches_is_recorded_nowhere() -> None:
+    watched, account = Watched(), make_account(expected_until=LATER)
+    watched.tick()
+    watched.pay(make_watched()[0], 5, by=account)
+    watched.tick(after=1)
+    assert not Transfer.objects.exists()
+    assert not WatchedMovement.objects.filter(direction="out").exists()
+
+
+def test_what_a_fork_took_of_a_watched_wallet_is_orphaned_and_revived() -> None:
+    watched, [wallet, other] = Watched(), make_watched(2)
+    watched.tick()
+    told = watched.pay(other, 20, by=wallet)
+    watched.tick(after=61)
+    assert states() == [CONFIRMED] * 2
+    watched.ledger.drop(told)
+    watched.ledger.height += 2
+    watched.tick(after=61)
+    assert states() == [ORPHANED] * 2
+    watched.ledger.mine_again(told)
+    watched.tick(after=61)
+    assert states() == [CONFIRMED] * 2
+    heights = set(WatchedMovement.objects.values_list("block_height", flat=True))
+    assert heights == {watched.ledger.height}
+
+
+def test_what_cannot_be_asked_for_in_a_watched_wallet_delays_no_payment() -> None:
+    watched = Watched(Ledger(confirmations=5))
+    account, [wallet] = make_account(expected_until=LATER), make_watched()
+    watched.tick()
+    told = watched.pay(wallet)
+    watched.tick(after=61)
+    watched.ledger.drop(told)
+    watched.ledger.forgetful = no_answer()
+    watched.pay(account)
+    watched.ledger.height += 10
+    watched.tick(after=61)
+    assert Transfer.objects.get().state == CONFIRMED
+    assert states() == [DETECTED]
+    watched.ledger.forgetful = None
+    watched.tick(after=61)
+    assert states() == [ORPHANED]
+
+
+def test_a_wallet_that_is_given_up_is_not_read_and_its_cursor_forgotten() -> None:
+    watched, [wallet, kept] = Watched(), make_watched(2)
+    account = make_account()
+    [same] = make_watched(address=account.address, key=account.key)
+    watched.tick()
+    for given_up in (wallet, same):
+        remove_watched_wallet(given_up, now=watched.now)
+    watched.tick(after=61)
+    # The account that somebody receives at is still wanted.
+    left = {bytes(one.key) for one in AccountCursor.objects.all()}
+    assert left == {bytes(kept.key), bytes(account.key)}
+    watched.tick(after=61)
+    assert watched.asked(wallet) <= 2 < watched.asked(kept) == watched.asked(account)
+
+
+def test_wallets_of_simulated_money_are_not_read() -> None:
+    watched = Watched()
+    make_watched(mode=Mode.TEST)
+    watched.tick()
+    assert not AccountCursor.objects.exists()
+
+
+_MANY = """
+    INSERT INTO wallets_watchedwallet (
+        public_id, merchant_id, mode, chain, address, key, label, tags, status, history_error, created_at)
+    SELECT 'wal_' || n, %s, 'live', 'solana', 'watched' || n, sha256(n::text::bytea), '', '{}', 'active', '', now()
+    FROM generate_series(1, 10000) AS n
+"""
+
+
+def test_ten_thousand_watched_wallets_delay_nobody_and_keep_to_the_budget() -> None:
+    crowded = Watched(Ledger(at_once=10), solana_spec(REQUESTS_PER_MINUTE="600"))
+    expected = make_account(expected_until=LATER)
+    idle = make_accounts(20)
+    crowded.run(62)
+    alone = crowded.asked(expected)
+    with connection.cursor() as cursor:
+        cursor.execute(_MANY, [make_merchant().pk])
+    crowded.run(10)
+    crowded.ledger.asked.clear()
+    before = crowded.ledger.requests
+    crowded.run(62)
+    assert crowded.ledger.requests - before <= 620
+    # As often as if nobody was watched, but for the second in which the last of the budget was spent on it.
+    assert alone - 1 <= crowded.asked(expected)
+    assert min(crowded.asked(one) for one in idle) >= 1
+    received = {bytes(one.key) for one in (expected, *idle)}
+    others = {one.key for one in crowded.ledger.asked} - received
+    # What is left over is theirs.
+    assert len(others) > 50
+
+
+def test_while_nobody_is_expected_watched_wallets_have_the_whole_budget() -> None:
+    make_watched(700)
+    watched = Watched(Ledger(at_once=10), solana_spec(REQUESTS_PER_MINUTE="600"))
+    watched.run(60)
+    assert 450 < watched.ledger.requests <= 616
+    account = make_account(expected_until=LATER)
+    watched.run(5)
+    assert watched.asked(account) >= 1

@@ -1,0 +1,140 @@
+"""Watched wallets on Solana's and TON's own machines: in and out, both sides, forks, and a payment out of one."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.utils import timezone
+from solders.keypair import Keypair
+
+from accounts.states import Mode
+from tests.factories import make_merchant
+from tests.nodes.solana.node import Payment
+from tests.wallets.accountchains import (
+    AccountChain,
+    OnSolana,
+    OnTon,
+    make_expected,
+    open_account_watcher,
+)
+from wallets.models import AccountCursor, Transfer, WatchedMovement, WatchedWallet
+from wallets.services.watched import watch_wallet
+from wallets.states import TransferState
+from wallets.watching.accounts import AccountWatcher
+
+pytestmark = pytest.mark.django_db
+DETECTED, CONFIRMED, ORPHANED = TransferState
+
+Spend = Callable[[str, int], None]
+
+
+@pytest.fixture(params=["solana", "ton"])
+def chain(request: pytest.FixtureRequest) -> AccountChain:
+    node = request.getfixturevalue(f"{request.param}_node")
+    return OnSolana(node) if request.param == "solana" else OnTon(node)
+
+
+@pytest.fixture
+def watcher(chain: AccountChain) -> Iterator[AccountWatcher]:
+    watcher = open_account_watcher(chain)
+    yield watcher
+    watcher.close()
+
+
+def spender(chain: AccountChain, units: int) -> tuple[str, Spend]:
+    """The address of somebody who has so much, and what they spend it by."""
+    if isinstance(chain, OnSolana):
+        node, payer = chain.node, Keypair()
+        node.airdrop(str(payer.pubkey()))
+        node.fund(str(payer.pubkey()), units)
+
+        def spend(to: str, units: int) -> None:
+            chain.before = node.slot()
+            node.pay_all([Payment(to, units)], payer=payer)
+            node.advance(2)
+
+        return str(payer.pubkey()), spend
+    assert isinstance(chain, OnTon)
+    wallet, ton = chain.node.create_wallet(units=units), chain.node
+
+    def spend_jettons(to: str, units: int) -> None:
+        chain.before = ton.head()
+        ton.pay(to, units, payer=wallet)
+
+    return str(wallet.address), spend_jettons
+
+
+def watch(chain: AccountChain, address: str) -> WatchedWallet:
+    wallet, _ = watch_wallet(
+        make_merchant(),
+        mode=Mode.LIVE,
+        chain=chain.name,
+        address=address,
+        now=timezone.now(),
+    )
+    return wallet
+
+
+def read(watcher: AccountWatcher) -> None:
+    """Read everything now, whoever's turn it is."""
+    AccountCursor.objects.update(read_at=None)
+    watcher._identified_fence = None
+    watcher._watched_due = 0.0
+    watcher.tick(now=timezone.now())
+
+
+def moved(wallet: WatchedWallet) -> list[tuple[str, int, str, str]]:
+    rows = wallet.movements.order_by("block_height", "pk")
+    return list(rows.values_list("direction", "units", "counterparty", "state"))
+
+
+def test_both_sides_of_a_transfer_are_recorded_in_the_same_words(
+    chain: AccountChain, watcher: AccountWatcher
+) -> None:
+    (address, spend), other = spender(chain, 100), chain.new_address()
+    wallet, theirs = watch(chain, address), watch(chain, other)
+    read(watcher)
+    spend(other, 60)
+    chain.pay(address, 5)
+    for _ in range(2):
+        read(watcher)
+        chain.pass_time()
+    read(watcher)
+    [out, into] = moved(wallet)
+    assert out == ("out", 60, other, CONFIRMED)
+    assert (into[0], into[1], into[3]) == ("in", 5, CONFIRMED)
+    assert moved(theirs) == [("in", 60, address, CONFIRMED)]
+    rows = WatchedMovement.objects.filter(units=60)
+    assert len(set(rows.values_list("tx_hash", "position", "block_height"))) == 1
+    assert not Transfer.objects.exists()
+
+
+def test_a_payment_out_of_a_watched_wallet_is_both_facts(
+    chain: AccountChain, watcher: AccountWatcher
+) -> None:
+    (address, spend), shop = spender(chain, 100), chain.new_address()
+    wallet = watch(chain, address)
+    own = make_expected(chain, shop)
+    read(watcher)
+    spend(shop, 60)
+    read(watcher)
+    [paid] = Transfer.objects.all()
+    [out] = wallet.movements.all()
+    assert (paid.wallet_id, paid.units) == (own.pk, 60)
+    assert (out.tx_hash, out.position) == (paid.tx_hash, paid.position)
+    assert (out.counterparty, out.is_payment) == (shop, False)
+
+
+def test_what_a_fork_took_on_either_side_is_orphaned(
+    chain: AccountChain, watcher: AccountWatcher
+) -> None:
+    (address, spend), other = spender(chain, 100), chain.new_address()
+    wallet, theirs = watch(chain, address), watch(chain, other)
+    read(watcher)
+    spend(other, 60)
+    read(watcher)
+    chain.fork()
+    read(watcher)
+    assert [one[3] for one in moved(wallet) + moved(theirs)] == [ORPHANED] * 2
+    spend(other, 7)
+    read(watcher)
+    assert [one[1] for one in moved(theirs) if one[3] != ORPHANED] == [7]

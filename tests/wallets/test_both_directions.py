@@ -1,0 +1,315 @@
+"""Block chains are read in both directions: what enters and leaves watched wallets, and what leaves deposit addresses."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from tests.factories import make_merchant, make_wallet
+from tests.nodes import tokens
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer
+from tests.nodes.proxy import RpcProxy, refuses
+from tests.nodes.tokens import FAKE, deploy_token
+from tests.nodes.tron import TronNode
+from tests.nodes.tron.addresses import to_base58
+from tests.wallets.directions import USDC, flushed, pay, shop, spend, states, stranger
+from tests.wallets.evmkin import spec_of
+from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
+from tests.wallets.paying import mint, transfer
+from tests.wallets.watching import moved, watch
+from wallets.chains.adapters import open_pool
+from wallets.forwarder import checksum
+from wallets.models import (
+    ChainCursor,
+    DepositOutflow,
+    Transfer,
+    WatchedMovement,
+    WatchedWallet,
+)
+from wallets.selectors import watched_keys
+from wallets.services.watched import remove_watched_wallet
+from wallets.states import TransferState
+from wallets.watching.blocks import Watcher
+from wallets.watching.owners import Owners
+from wallets.watching.process import open_watcher
+from wallets.watching.readings import read_window
+
+pytestmark = pytest.mark.django_db
+DETECTED, CONFIRMED, ORPHANED = TransferState
+CHAINS = {1: "ethereum", 8453: "base", 137: "polygon"}
+
+
+@pytest.fixture
+def watcher(base_node: Anvil) -> Iterator[Watcher]:
+    # A chain that nobody is expected to pay on is left alone between passes.
+    make_deposit()
+    watcher = make_watcher(base_node.url)
+    yield watcher
+    watcher.close()
+
+
+def payments_of(wallet: WatchedWallet) -> list[bool]:
+    """Whether reports have its movements already."""
+    rows = WatchedMovement.objects.filter(wallet=wallet).order_by("pk")
+    return list(rows.values_list("is_payment", flat=True))
+
+
+def read_again(watcher: Watcher) -> None:
+    ChainCursor.objects.update(height=-1, block_hash="")
+    read_all(watcher)
+
+
+def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_each_evm_chain(
+    evm_node: Anvil,
+) -> None:
+    chain = CHAINS[int(evm_node.rpc("eth_chainId"), 16)]
+    wallet = watch(shop(evm_node).address, chain=chain)
+    received, sent = pay(evm_node, wallet.address), spend(evm_node, 10)
+    watcher = make_watcher(evm_node.url, chain=chain)
+    read_all(watcher)
+    watcher.close()
+    assert moved(wallet) == [("in", 25, received), ("out", 10, sent)]
+    entered, left = WatchedMovement.objects.order_by("block_height")
+    others = payer(evm_node).address, stranger(evm_node).address
+    assert (entered.counterparty, left.counterparty) == others
+    assert (left.token, left.token_address, left.mode) == ("USDC", USDC, "live")
+    assert left.block_hash == evm_node.block()["hash"]
+    assert payments_of(wallet) == [False, False]
+    assert not Transfer.objects.exists()
+
+
+@contextmanager
+def tron_watcher(node: TronNode) -> Iterator[Any]:
+    spec = spec_of("tron", node.url, START_BLOCK="0")
+    watcher = open_watcher(spec, open_pool(spec), owner="one")
+    yield watcher
+    watcher.close()
+
+
+def test_what_enters_and_what_leaves_a_wallet_is_recorded_on_tron(
+    tron_node: TronNode,
+) -> None:
+    mine, other = shop(tron_node.anvil), stranger(tron_node.anvil)
+    wallet = watch(to_base58(mine.address), chain="tron")
+    received = tron_node.pay(wallet.address, 25)
+    sent = tron_node.pay(to_base58(other.address), 10, account=mine)
+    with tron_watcher(tron_node) as watcher:
+        read_all(watcher)
+    assert moved(wallet) == [("in", 25, received), ("out", 10, sent)]
+    left = WatchedMovement.objects.get(direction="out")
+    assert left.counterparty == to_base58(other.address)
+
+
+def test_each_who_watches_has_a_movement_for_each_side_however_often_it_is_read(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    from_one, from_two = (watch(shop(base_node).address) for _ in range(2))
+    to = watch(stranger(base_node).address, merchant=from_one.merchant)
+    received, sent = pay(base_node, from_one.address), spend(base_node, 10)
+    read_all(watcher)
+    before = list(WatchedMovement.objects.order_by("pk").values())
+    read_again(watcher)
+    assert list(WatchedMovement.objects.order_by("pk").values()) == before
+    for wallet in (from_one, from_two):
+        assert moved(wallet) == [("in", 25, received), ("out", 10, sent)]
+    assert moved(to) == [("in", 10, sent)]
+
+
+def test_far_behind_the_head_ranges_are_read_in_both_directions(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    wallet = watch(shop(base_node).address)
+    received, sent = pay(base_node, wallet.address), spend(base_node, 10)
+    base_node.mine(100)
+    read_all(watcher)
+    assert moved(wallet) == [("in", 25, received), ("out", 10, sent)]
+    assert states(WatchedMovement) == [CONFIRMED, CONFIRMED]
+
+
+def test_what_moves_in_no_listed_token_or_not_at_all_is_no_movement(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    wallet = watch(shop(base_node).address)
+    fake = deploy_token(base_node, "USDC", salt=FAKE)
+    mint(base_node, fake, wallet.address, 25)
+    transfer(base_node, shop(base_node), fake, stranger(base_node).address, 5)
+    spend(base_node, 0)
+    received = pay(base_node, wallet.address)
+    spend(base_node, 5, to=wallet.address)
+    read_all(watcher)
+    assert moved(wallet) == [("in", 25, received)]
+
+
+def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    wallet = watch(shop(base_node).address)
+    kept = watch(shop(base_node).address)
+    first = pay(base_node, wallet.address, 1)
+    read_all(watcher)
+    remove_watched_wallet(wallet, now=timezone.now())
+    second = pay(base_node, wallet.address, 2)
+    read_all(watcher)
+    back = watch(shop(base_node).address, merchant=wallet.merchant)
+    third = pay(base_node, wallet.address, 3)
+    read_all(watcher)
+    assert moved(wallet) == [("in", 1, first)]
+    assert moved(back) == [("in", 3, third)]
+    assert [units for _, units, _ in moved(kept)] == [1, 2, 3]
+    assert moved(kept)[1][2] == second
+
+
+def test_a_forwarder_that_a_stranger_flushes_has_an_outflow(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    deposit = make_deposit()
+    pay(base_node, address_of(deposit))
+    read_all(watcher)
+    assert not DepositOutflow.objects.exists()
+    tx_hash = flushed(base_node, deposit)
+    read_all(watcher)
+    outflow = DepositOutflow.objects.get()
+    assert (outflow.deposit_id, outflow.tx_hash) == (deposit.pk, tx_hash)
+    assert (outflow.chain, outflow.token, outflow.units) == ("base", "USDC", 25)
+    assert outflow.recipient == checksum(bytes(deposit.destination))
+    read_again(watcher)
+    assert DepositOutflow.objects.count() == 1
+    base_node.mine(5)
+    read_all(watcher)
+    assert states(DepositOutflow) == [CONFIRMED]
+
+
+@pytest.mark.parametrize("blocks_since", [0, 100], ids=["near the tip", "far behind"])
+def test_what_is_passed_on_in_the_window_in_which_it_was_paid_is_not_overlooked(
+    base_node: Anvil, watcher: Watcher, blocks_since: int
+) -> None:
+    deposit = make_deposit()
+    pay(base_node, address_of(deposit))
+    tx_hash = flushed(base_node, deposit)
+    base_node.mine(blocks_since)
+    read_all(watcher)
+    assert DepositOutflow.objects.get().tx_hash == tx_hash
+    assert Transfer.objects.get().units == 25
+
+
+def test_one_reading_alone_would_overlook_it(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    deposit = make_deposit()
+    first = base_node.block_number() + 1
+    pay(base_node, address_of(deposit))
+    flushed(base_node, deposit)
+    adapter, owners = watcher._adapter, Owners("base")
+    head, hint = adapter.head(), watched_keys("base")
+    last = head.block.height
+    once = adapter.read(first, last, head=head, hint=hint, ours=owners.ours)
+    assert [one.units for one in once.transfers] == [25]
+    whole = read_window(adapter, first, last, head=head, hint=hint, owners=owners)
+    assert [one.units for one in whole.transfers] == [25, 25]
+    assert [one.sender_key for one in whole.transfers][1] == bytes(deposit.key)
+    assert [block.height for block in whole.blocks] == list(range(first, last + 1))
+
+
+def test_a_payment_to_a_receiving_wallet_that_is_watched_is_marked_as_one(
+    ethereum_node: Anvil,
+) -> None:
+    merchant, address = make_merchant(), shop(ethereum_node).address
+    make_wallet(merchant, "ethereum", address)
+    mine = watch(address, chain="ethereum", merchant=merchant)
+    # Nothing of it is in this one's reports.
+    curious = watch(address, chain="ethereum")
+    pay(ethereum_node, address)
+    spend(ethereum_node, 10)
+    watcher = make_watcher(ethereum_node.url, chain="ethereum")
+    read_all(watcher)
+    watcher.close()
+    assert Transfer.objects.get().units == 25
+    assert payments_of(mine) == [True, False]
+    assert payments_of(curious) == [False, False]
+
+
+def test_what_a_deposit_address_passes_on_to_a_watched_wallet_is_marked_as_one(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    destination = shop(base_node).address
+    deposit = make_deposit(destination=destination)
+    mine = watch(destination, merchant=deposit.merchant)
+    curious = watch(destination)
+    pay(base_node, address_of(deposit))
+    pay(base_node, destination, 7)
+    flushed(base_node, deposit)
+    read_all(watcher)
+    assert [units for _, units, _ in moved(mine)] == [7, 25]
+    assert payments_of(mine) == [False, True]
+    assert payments_of(curious) == [False, False]
+
+
+def test_tokens_made_in_a_merchants_own_wallet_are_a_payment_without_a_sender(
+    ethereum_node: Anvil,
+) -> None:
+    merchant, address = make_merchant(), shop(ethereum_node).address
+    make_wallet(merchant, "ethereum", address)
+    wallet = watch(address, chain="ethereum")
+    mint(ethereum_node, USDC, address, 25)
+    watcher = make_watcher(ethereum_node.url, chain="ethereum")
+    read_all(watcher)
+    watcher.close()
+    assert Transfer.objects.get().sender == checksum(bytes(20))
+    assert [units for _, units, _ in moved(wallet)] == [25]
+
+
+def test_a_thousand_and_one_wallets_are_asked_for_in_no_more_questions_than_one(
+    base_node: Anvil, watcher: Watcher
+) -> None:
+    wallet = watch(shop(base_node).address)
+    read_all(watcher)
+    few = questions(base_node, watcher)
+    WatchedWallet.objects.bulk_create(
+        WatchedWallet(
+            merchant_id=wallet.merchant_id,
+            mode="live",
+            chain="base",
+            address=checksum(number.to_bytes(20, "big")),
+            key=number.to_bytes(20, "big"),
+        )
+        for number in range(1, 1_001)
+    )
+    assert watched_keys("base") is None
+    assert questions(base_node, watcher) <= few
+    received, sent = pay(base_node, wallet.address), spend(base_node, 10)
+    read_all(watcher)
+    assert moved(wallet) == [("in", 25, received), ("out", 10, sent)]
+
+
+def questions(node: Anvil, watcher: Watcher) -> int:
+    """How many requests the next block costs."""
+    before = watcher._adapter.requests
+    node.mine()
+    read_all(watcher)
+    return watcher._adapter.requests - before
+
+
+@pytest.mark.parametrize("knows_blocks", [True, False])
+def test_a_wallet_in_which_much_moves_costs_no_request_for_each_movement(
+    base_node: Anvil, knows_blocks: bool
+) -> None:
+    wallet = watch(shop(base_node).address)
+    with RpcProxy(base_node.url) as proxy:
+        if not knows_blocks:
+            proxy.fault = refuses(-32601, "no method", method="eth_getBlockReceipts")
+        watcher = make_watcher(proxy.url)
+        read_all(watcher)
+        base_node.set_automine(False)
+        for units in range(1, 41):
+            tokens.transfer(base_node, payer(base_node), USDC, wallet.address, units)
+        base_node.mine()
+        before = watcher._adapter.requests
+        read_all(watcher, now=timezone.now() + timedelta(minutes=1))
+        watcher.close()
+    assert [units for _, units, _ in moved(wallet)] == list(range(1, 41))
+    requests = watcher._adapter.requests - before
+    assert (requests < 15) is knows_blocks

@@ -1,0 +1,1 @@
+"""What is read of watched wallets beside what their chains' watchers read: what was before, and what they hold."""

@@ -1,0 +1,125 @@
+"""Reading the history of watched wallets where a chain can only be asked account by account."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from wallets.chains.account_times import AccountTimes
+from wallets.chains.base import (
+    Account,
+    AccountAdapter,
+    AccountReading,
+    ChainError,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.models import WatchedWallet
+from wallets.services import NewMovement, record_movements
+from wallets.watched.turns import check_lease, next_group, write_turn
+from wallets.watching.account_ingest import account_facts
+
+_REMEMBERED = 10_000
+
+
+class AccountHistory:
+    """Reads histories of one chain, each from its oldest block on, several wallets at once."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        adapter: AccountAdapter,
+        times: AccountTimes,
+        *,
+        owner: str,
+    ) -> None:
+        self._spec = spec
+        self._adapter = adapter
+        self._times = times
+        self._owner = owner
+        self._at_once = adapter.accounts_at_once
+        # By height: from when on an account is to be listed that is known up to it.
+        self._since: dict[int, datetime] = {}
+        self._begins: dict[datetime, int] = {}
+
+    def first_block(self, until: int, now: datetime) -> int:
+        """Return where the history begins of a wallet that is watched from the block `until` on. Raises ChainError.
+
+        That is with a day (UTC), so that the wallets which are added on one day begin at the same block.
+        """
+        day = (now - timedelta(days=settings.WALLET_HISTORY_DAYS)).date()
+        midnight = datetime.combine(day, time(), UTC)
+        if midnight not in self._begins:
+            block = self._times.before(midnight)
+            self._begins = {midnight: block.height}
+            self._remember(block.height, block.time)
+        return min(self._begins[midnight] + 1, until + 1)
+
+    def next_group(self) -> list[WatchedWallet]:
+        """Return the wallets whose turn it is, one of those that several merchants watch."""
+        found = next_group(self._spec.name, most=self._at_once, span=None)
+        return list({bytes(one.key): one for one in reversed(found)}.values())
+
+    def read(
+        self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
+    ) -> bool:
+        """Read on in some accounts and write it; return whether one came further. Raises ChainError, LeaseLostError.
+
+        What is not final yet is recorded as the watcher does it, who looks whether a fork took it.
+        """
+        head = self._adapter.head()
+        try:
+            accounts = [self._account(wallet) for wallet in wallets]
+            readings = self._adapter.read_accounts(accounts, head=head)
+        except ChainError:
+            # One account that cannot be read must not keep the others from it.
+            self._at_once = max(self._at_once // 2, 1)
+            raise
+        self._at_once = min(self._at_once * 2, self._adapter.accounts_at_once)
+        for reading in readings:
+            self._remember(reading.through.height, reading.through.time)
+        movements = self._movements(wallets, readings)
+        with transaction.atomic():
+            check_lease(self._spec.name, self._owner, genesis=genesis)
+            record_movements(movements, now=now)
+            heights = [reading.through.height for reading in readings]
+            write_turn(wallets, heights, now=now)
+        return any(
+            reading.through.height > account.height
+            for reading, account in zip(readings, accounts, strict=True)
+        )
+
+    def _movements(
+        self, wallets: Sequence[WatchedWallet], readings: Sequence[AccountReading]
+    ) -> Sequence[NewMovement]:
+        """Return what moved in the blocks of these histories."""
+        spans = {
+            bytes(wallet.key): range(
+                wallet.history_from or 0, (wallet.history_until or 0) + 1
+            )
+            for wallet in wallets
+        }
+        own = [
+            replace(
+                reading,
+                transfers=[
+                    told
+                    for told in reading.transfers
+                    if told.block_height in spans[reading.key]
+                ],
+            )
+            for reading in readings
+        ]
+        return account_facts(self._spec.name, own).movements
+
+    def _account(self, wallet: WatchedWallet) -> Account:
+        height = wallet.history_height or 0
+        if height not in self._since:
+            self._remember(height, self._times.at(height).time)
+        return Account(bytes(wallet.key), wallet.address, height, self._since[height])
+
+    def _remember(self, height: int, since: datetime) -> None:
+        if len(self._since) >= _REMEMBERED:
+            self._since.clear()
+        self._since[height] = min(since, self._since.get(height, since))

@@ -1,0 +1,88 @@
+"""Where the history of a newly watched wallet ends: at a block from which on the chain's watcher surely knows it.
+
+A pass that is under way when a wallet is added does not know of it. So what is before is settled only after a pass has been
+written that began when the wallet could be seen; what that pass read is read twice, and recorded once.
+"""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from wallets.chains.registry import ChainSpec
+from wallets.models import AccountCursor, ChainCursor, WatchedWallet
+from wallets.networks import reads_accounts
+from wallets.watched.turns import importing
+
+_AT_ONCE = 1_000
+
+StartFinder = Callable[[int, datetime], int]
+"""Tells at which block the history begins of a wallet that is watched, now, from a block on. Raises ChainError."""
+
+
+class Openings:
+    """Opens the histories of one chain. What it saw when is known to this process alone: a restart only waits longer."""
+
+    def __init__(self, spec: ChainSpec, first_block: StartFinder) -> None:
+        self._spec = spec
+        self._first_block = first_block
+        # Wallets that were seen, and a time after that.
+        self._seen: dict[int, datetime | None] = {}
+
+    def tick(self, *, now: datetime) -> int:
+        """Open the histories whose end is known by now; return how many. Raises ChainError."""
+        self._forget_replaced()
+        waiting = list(
+            importing(self._spec.name)
+            .filter(history_until=None)
+            .order_by("pk")[:_AT_ONCE]
+        )
+        read_at = self._read_at({bytes(wallet.key) for wallet in waiting})
+        ready = []
+        for wallet in waiting:
+            since, known = self._since(wallet.pk, now), read_at.get(bytes(wallet.key))
+            if since is not None and known is not None and known[0] > since:
+                ready.append((wallet, known[1]))
+        present = {wallet.pk for wallet in waiting}
+        self._seen = {pk: at for pk, at in self._seen.items() if pk in present}
+        for wallet, height in ready:
+            self._open(wallet, height, now)
+        return len(ready)
+
+    def _since(self, pk: int, now: datetime) -> datetime | None:
+        """A time when the wallet had been seen already: the beginning of the look after the first one."""
+        if pk not in self._seen:
+            self._seen[pk] = None
+        elif self._seen[pk] is None:
+            self._seen[pk] = now
+        return self._seen[pk]
+
+    def _read_at(self, keys: Collection[bytes]) -> dict[bytes, tuple[datetime, int]]:
+        """When the last written pass began that read these accounts, and up to where it was."""
+        if not keys:
+            return {}
+        if reads_accounts(self._spec):
+            rows = AccountCursor.objects.filter(chain=self._spec.name, key__in=keys)
+            return {
+                bytes(key): (read_at, height)
+                for key, read_at, height in rows.values_list("key", "read_at", "height")
+                if read_at is not None and height is not None
+            }
+        cursor = ChainCursor.objects.filter(chain=self._spec.name).first()
+        if cursor is None or cursor.height is None or cursor.head_at is None:
+            return {}
+        return dict.fromkeys(keys, (cursor.head_at, cursor.height))
+
+    def _open(self, wallet: WatchedWallet, until: int, now: datetime) -> None:
+        first = min(self._first_block(until, now), until + 1)
+        WatchedWallet.objects.filter(pk=wallet.pk, history_until=None).update(
+            history_from=first, history_height=first - 1, history_until=until
+        )
+
+    def _forget_replaced(self) -> None:
+        """A local chain that began anew has none of the blocks that a history was to be read from."""
+        if not self._spec.is_local:
+            return
+        cursor = ChainCursor.objects.filter(chain=self._spec.name).first()
+        if cursor is None or cursor.height is None:
+            return
+        beyond = importing(self._spec.name).filter(history_until__gt=cursor.height)
+        beyond.update(history_from=None, history_height=None, history_until=None)

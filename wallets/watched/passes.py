@@ -1,0 +1,168 @@
+"""The pass over one chain's watched wallets: a step at a time, in a small share of what its nodes allow."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, Protocol, cast
+
+import structlog
+from django.db import transaction
+
+from wallets.chains.adapters import (
+    open_adapter,
+    open_holdings,
+    open_pool,
+    open_times,
+)
+from wallets.chains.base import (
+    AccountAdapter,
+    BlockAdapter,
+    ChainAdapter,
+    ChainError,
+    ChainMismatchError,
+    ChainUnavailableError,
+)
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+from wallets.models import ChainCursor, WatchedWallet
+from wallets.networks import reads_accounts
+from wallets.watched.account_history import AccountHistory
+from wallets.watched.balances import Balances
+from wallets.watched.block_history import BlockHistory
+from wallets.watched.openings import Openings
+from wallets.watched.turns import note_failure
+from wallets.watching.budget import Budget
+from wallets.watching.leases import is_held
+
+log = structlog.get_logger(__name__)
+
+SHARE: Final = 0.2
+"""How much of a chain's request budget watched wallets may use beside what its watcher reads."""
+
+_LOOK_SECONDS: Final = 5.0
+_IDENTITY_SECONDS: Final = 60.0
+_LONGEST_REST: Final = 60.0
+
+
+class History(Protocol):
+    """Reads what was before wallets were watched."""
+
+    def first_block(self, until: int, now: datetime, /) -> int:
+        """Return where the history begins of a wallet that is watched, now, from a block on. Raises ChainError."""
+
+    def next_group(self) -> list[WatchedWallet]:
+        """Return the wallets whose turn it is."""
+
+    def read(
+        self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
+    ) -> bool:
+        """Read on and write it; return whether one came further. Raises ChainError, LeaseLostError."""
+
+
+class WatchedWallets:
+    """Reads histories and balances on one chain, while `owner` has its lease, over connections of its own."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        *,
+        owner: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._owner = owner
+        self._clock = clock
+        pool = open_pool(spec)
+        self._adapter: ChainAdapter = open_adapter(spec, pool)
+        self._history = _open_history(spec, self._adapter, pool, owner)
+        self._openings = Openings(spec, self._history.first_block)
+        self._balances = Balances(spec, open_holdings(spec, pool), owner=owner)
+        self._budget = Budget(
+            int(spec.requests_per_minute * SHARE),
+            spent=lambda: pool.requests,
+            clock=clock,
+        )
+        self._genesis, self._identity_due = "", 0.0
+        self._due, self._failures = 0.0, 0
+        self._is_balances_turn = False
+
+    def tick(self, *, now: datetime) -> None:
+        """Do one step, if one is due and the budget allows it. Raises ChainError, LeaseLostError."""
+        if self._clock() < self._due or self._budget.level() <= 0:
+            return
+        if not self._is_reader():
+            self._due = self._clock() + _LOOK_SECONDS
+            return
+        try:
+            self._step(now)
+        except ChainError as error:
+            self._rest_after(error)
+            raise
+        self._failures = 0
+
+    def close(self) -> None:
+        """Close the connections to the nodes."""
+        self._adapter.close()
+
+    def _is_reader(self) -> bool:
+        """Whether we read the chain, and know by now which one it is."""
+        begun = ChainCursor.objects.filter(chain=self._spec.name).exclude(
+            genesis_hash=""
+        )
+        with transaction.atomic():
+            return is_held(self._spec.name, self._owner) and begun.exists()
+
+    def _step(self, now: datetime) -> None:
+        """Read balances and histories in turn; where there is nothing of one, the other has its turn."""
+        self._openings.tick(now=now)
+        self._is_balances_turn = not self._is_balances_turn
+        first, second = self._read_balances, self._read_history
+        if not self._is_balances_turn:
+            first, second = second, first
+        if not first(now) and not second(now):
+            self._due = self._clock() + _LOOK_SECONDS
+
+    def _read_balances(self, now: datetime) -> bool:
+        due = self._balances.due(now=now)
+        if due:
+            self._balances.read(due, genesis=self._identified(), now=now)
+        return bool(due)
+
+    def _read_history(self, now: datetime) -> bool:
+        wallets = self._history.next_group()
+        if not wallets:
+            return False
+        try:
+            return self._history.read(wallets, genesis=self._identified(), now=now)
+        except ChainError as error:
+            note_failure(self._spec.name, wallets, error, owner=self._owner, now=now)
+            raise
+
+    def _identified(self) -> str:
+        """Return the first block of the chain that was read, which the nodes have now and then to show to be theirs."""
+        known = ChainCursor.objects.get(chain=self._spec.name).genesis_hash
+        if known != self._genesis or self._clock() >= self._identity_due:
+            if self._adapter.genesis() != known:
+                raise ChainMismatchError("the nodes serve another chain than was read")
+            self._genesis = known
+            # A local chain may begin anew at any time, and asking it costs nothing.
+            trust = 0.0 if self._spec.is_local else _IDENTITY_SECONDS
+            self._identity_due = self._clock() + trust
+        return self._genesis
+
+    def _rest_after(self, error: ChainError) -> None:
+        self._identity_due = 0.0
+        self._failures += 1
+        rest = float(min(2**self._failures, _LONGEST_REST))
+        if isinstance(error, ChainUnavailableError) and error.retry_after:
+            rest = max(rest, error.retry_after)
+        self._due = self._clock() + min(rest, _LONGEST_REST)
+
+
+def _open_history(
+    spec: ChainSpec, adapter: ChainAdapter, pool: RpcPool, owner: str
+) -> History:
+    if not reads_accounts(spec):
+        return BlockHistory(spec, cast("BlockAdapter", adapter), owner=owner)
+    times = open_times(spec, pool)
+    return AccountHistory(spec, cast("AccountAdapter", adapter), times, owner=owner)

@@ -1,0 +1,100 @@
+"""Whose history is read next, and how far it is: kept with the wallet, so that a restart goes on where it was."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from accounts.states import Mode
+from wallets.chains.base import (
+    ChainError,
+    ChainUnavailableError,
+    RangeTooLargeError,
+)
+from wallets.models import ChainCursor, WatchedWallet
+from wallets.states import WatchStatus
+from wallets.watching.leases import LeaseLostError, is_held
+
+UNAVAILABLE: Final = "The network's nodes do not answer. It is tried again."
+TOO_MUCH: Final = (
+    "The network's nodes give less at once than was asked for. It is tried again."
+)
+UNSOUND: Final = "The network's nodes answered wrongly. It is tried again."
+
+
+def importing(chain: str) -> QuerySet[WatchedWallet]:
+    """Return the watched wallets of a chain whose history is not whole."""
+    return WatchedWallet.objects.filter(
+        chain=chain,
+        mode=Mode.LIVE,
+        removed_at=None,
+        status=WatchStatus.IMPORTING,
+    )
+
+
+def next_group(chain: str, *, most: int, span: int | None) -> list[WatchedWallet]:
+    """Return the wallet that waits longest, and others that are about as far: they can be asked for together.
+
+    `span` is by how many blocks the others may be further; None for any number.
+    """
+    opened = importing(chain).exclude(history_until=None)
+    leader = opened.order_by(F("history_read_at").asc(nulls_first=True), "pk").first()
+    if leader is None:
+        return []
+    others = opened.filter(history_height__gte=leader.history_height)
+    if span is not None:
+        others = others.filter(history_height__lt=(leader.history_height or 0) + span)
+    found = others.exclude(pk=leader.pk).order_by("history_height", "pk")
+    return [leader, *found[: most - 1]]
+
+
+def write_turn(
+    wallets: Iterable[WatchedWallet],
+    heights: Iterable[int],
+    *,
+    now: datetime,
+) -> None:
+    """Write how far each is in the caller's transaction, never back; those that are whole are active from now on."""
+    changed = []
+    for wallet, height in zip(wallets, heights, strict=True):
+        wallet.history_height = max(height, wallet.history_height or height)
+        wallet.history_read_at, wallet.history_error = now, ""
+        if wallet.history_height >= (wallet.history_until or 0):
+            wallet.status = WatchStatus.ACTIVE
+        changed.append(wallet)
+    fields = ["history_height", "history_read_at", "history_error", "status"]
+    WatchedWallet.objects.bulk_update(changed, fields, batch_size=500)
+
+
+def note_failure(
+    chain: str,
+    wallets: Sequence[WatchedWallet],
+    error: ChainError,
+    *,
+    owner: str,
+    now: datetime,
+) -> None:
+    """Tell in words why a turn came to nothing, and let the others have theirs. Raises LeaseLostError.
+
+    Not in the error's own words: they name the operator's nodes.
+    """
+    with transaction.atomic():
+        if not is_held(chain, owner):
+            raise LeaseLostError(chain)
+        rows = WatchedWallet.objects.filter(pk__in=[wallet.pk for wallet in wallets])
+        rows.update(history_error=_words(error), history_read_at=now)
+
+
+def check_lease(chain: str, owner: str, *, genesis: str) -> None:
+    """Lock the cursor and see that we read this chain, and still the same. Raises LeaseLostError."""
+    rows = ChainCursor.objects.filter(chain=chain, genesis_hash=genesis)
+    if not is_held(chain, owner) or not rows.exists():
+        raise LeaseLostError(chain)
+
+
+def _words(error: ChainError) -> str:
+    if isinstance(error, RangeTooLargeError):
+        return TOO_MUCH
+    return UNAVAILABLE if isinstance(error, ChainUnavailableError) else UNSOUND

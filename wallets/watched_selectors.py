@@ -1,0 +1,116 @@
+"""What is known of watched wallets: how far their history is, what they hold, and what they held day by day."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from wallets.models import WatchedBalance, WatchedWallet
+from wallets.states import WatchStatus
+
+# Blocks carry their own times, a little before or after the clock that a balance was read by.
+_CLOCKS_DIFFER: Final = timedelta(hours=1)
+
+
+def watched_wallets(merchant: Merchant, mode: Mode) -> QuerySet[WatchedWallet]:
+    """Return the wallets that a merchant has watched now."""
+    return WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None)
+
+
+def history_progress(wallet: WatchedWallet) -> int | None:
+    """Return how much of a wallet's history is read, in percent; None once all of it is."""
+    if wallet.status == WatchStatus.ACTIVE:
+        return None
+    first, last = wallet.history_from, wallet.history_until
+    if first is None or last is None or wallet.history_height is None:
+        return 0
+    read, blocks = wallet.history_height - first + 1, max(last - first + 1, 1)
+    return min(max(read * 100 // blocks, 0), 99)
+
+
+def balances_of(
+    wallets: Iterable[WatchedWallet],
+) -> dict[int, dict[str, WatchedBalance]]:
+    """Return by wallet (its primary key) what each held of every token when it was last read; empty until it was."""
+    found: dict[int, dict[str, WatchedBalance]] = {wallet.pk: {} for wallet in wallets}
+    rows = WatchedBalance.objects.filter(wallet__in=found).order_by("token")
+    for row in rows:
+        found[row.wallet_id][row.token] = row
+    return found
+
+
+def balance_days(
+    wallet: WatchedWallet, *, days: int, today: date
+) -> dict[str, list[tuple[date, int]]]:
+    """Return by token what a wallet held at the end of each of the last days (UTC), in base units, the oldest first.
+
+    It is counted back from what was read last, by what moved since; the days before the first that is known of are left
+    out, as are tokens whose balance was never read. Never below zero, whatever is missing.
+    """
+    first = max(today - timedelta(days=days - 1), _first_known(wallet))
+    moved = _moved_by_day(wallet, since=first)
+    found = {}
+    for token, units in _held_now(wallet).items():
+        held = []
+        day = today
+        while day >= first:
+            held.append((day, max(units, 0)))
+            units -= moved[token].get(day, 0)
+            day -= timedelta(days=1)
+        found[token] = held[::-1]
+    return found
+
+
+_FIRST_DAY = """
+    SELECT min(day) FROM wallets_watchedday WHERE wallet_id = %s
+"""
+
+
+def _first_known(wallet: WatchedWallet) -> date:
+    """The first day that anything is known of: of the first movement, or the one on which the wallet was added."""
+    added = wallet.created_at.date()
+    with connection.cursor() as cursor:
+        cursor.execute(_FIRST_DAY, [wallet.pk])
+        [first] = cursor.fetchone()
+    return min(added, first or added)
+
+
+_HELD = """
+    SELECT b.token, b.units + COALESCE((
+        SELECT sum(CASE m.direction WHEN 'in' THEN m.units ELSE -m.units END)
+        FROM wallets_watchedmovement m
+        WHERE m.wallet_id = b.wallet_id AND m.token = b.token AND m.state <> 'orphaned'
+          AND m.block_height > b.height AND m.block_time > b.read_at - %(slack)s), 0)
+    FROM wallets_watchedbalance b WHERE b.wallet_id = %(wallet)s ORDER BY b.token
+"""
+
+
+def _held_now(wallet: WatchedWallet) -> dict[str, int]:
+    """What was read last, and what moved in the blocks after that."""
+    parameters: dict[str, Any] = {"wallet": wallet.pk, "slack": _CLOCKS_DIFFER}
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, parameters)
+        return {token: int(units) for token, units in cursor}
+
+
+_MOVED = """
+    SELECT token, day, sum(CASE direction WHEN 'in' THEN units ELSE -units END)
+    FROM wallets_watchedday WHERE wallet_id = %(wallet)s AND day >= %(since)s AND state <> 'orphaned'
+    GROUP BY token, day
+"""
+
+
+def _moved_by_day(
+    wallet: WatchedWallet, *, since: date
+) -> Mapping[str, Mapping[date, int]]:
+    found: dict[str, dict[date, int]] = defaultdict(dict)
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVED, {"wallet": wallet.pk, "since": since})
+        for token, day, units in cursor:
+            found[token][day] = int(units)
+    return found
