@@ -6,20 +6,21 @@ The same requests in one process, through everything but a socket. Queries that 
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from benchmarks import stack
-from benchmarks.report import Claim, Report, Series
+from benchmarks.report import Claim, Report, Series, ratio
 
 SMALL = 1_000
 LARGE = 1_000_000
 MOST_TIMES = 10
 SLOW_MS = 50
+TRANSFERS_EACH = 5
 _DEEP = 0.4
 
 
@@ -37,85 +38,138 @@ class Asked:
         return statistics.median(self.times)
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Somebody who asks for pages and API answers of a merchant with so many checkouts."""
+
+    page: Callable[[str], None]
+    api: Callable[..., None]
+    checkouts: int
+
+    @property
+    def deep(self) -> int:
+        """A place far down a list."""
+        return int(self.checkouts * _DEEP)
+
+    @property
+    def key(self) -> int:
+        """The key of the checkout there."""
+        return self.checkouts - self.deep
+
+    def by_hash(self) -> None:
+        """Look for a transfer in the search field."""
+        self.page(f"checkouts/?q={_hash_of(self.key)}")
+
+    def year(self) -> None:
+        """Ask for the longest summary."""
+        since = (datetime.now(UTC) - timedelta(days=365, hours=12)).isoformat()
+        self.api("reports/summary", **{"from": since})
+
+
+REQUESTS: Final[dict[str, Callable[[Asker], None]]] = {
+    "overview, 30 days": lambda who: who.page(""),
+    "overview, 90 days": lambda who: who.page("?days=90"),
+    "list's first page": lambda who: who.page("checkouts/"),
+    "list's deep page": lambda who: who.page(f"checkouts/?before={who.key}"),
+    "search by hash": Asker.by_hash,
+    "reports, 90 days": lambda who: who.page("reports/?days=90"),
+    "payments": lambda who: who.page("payments/"),
+    "API list with total": lambda who: who.api("checkouts"),
+    "API list at two fifths": lambda who: who.api("checkouts", offset=who.deep),
+    "API list by key": lambda who: who.api(
+        "checkouts", starting_after=f"chk_live_{who.key}"
+    ),
+    "API summary, 30 days": lambda who: who.api("reports/summary"),
+    "API summary, 366 days": Asker.year,
+    "API transactions with total": lambda who: who.api("reports/transactions"),
+    "API transactions at two fifths": lambda who: who.api(
+        "reports/transactions", offset=who.deep * TRANSFERS_EACH
+    ),
+}
+
+
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Measure both sizes; `FLORIN_SCALE` is another number of checkouts than a million, to try this out."""
+    """Measure both sizes in turn; `FLORIN_SCALE` is another number of checkouts than a million, to try this out."""
     del seconds
     large = int(os.environ.get("FLORIN_SCALE", LARGE))
+    queries: dict[str, Asked] = {}
     with stack.engines(LOG_LEVEL="ERROR"):
         merchant, key = stack.seed_merchant()
-        small_series, _ = _measure(merchant, key, SMALL, rounds)
-        large_series, slow = _measure(merchant, key, large, rounds)
-        plans = [line for one in slow.values() for line in _plan(one)]
+        page, api = _browser(merchant), _api(key)
+        sizes = _written(merchant, large)
+        pairs = [
+            _compare(
+                name, sizes, [Asker(page, api, size) for size in sizes], rounds, queries
+            )
+            for name in REQUESTS
+        ]
+        slow = [one for one in queries.values() if one.ms > SLOW_MS]
+        plans = [line for one in slow for line in _plan(one)]
     claims = [
         Claim(
-            f"{big.name} / the same at {SMALL:,}",
-            big.median / little.median,
+            f"{name}: {large:,} / {SMALL:,}",
+            ratio(big, little),
             MOST_TIMES,
             at_most=True,
         )
-        for little, big in zip(small_series, large_series, strict=True)
+        for name, (little, big) in zip(REQUESTS, pairs, strict=True)
     ]
     claims.append(Claim(f"queries over {SLOW_MS} ms", len(slow), 0, at_most=True))
-    return [Report("scale", [*small_series, *large_series], claims, plans)]
+    series = [one for pair in pairs for one in pair]
+    return [Report("scale", series, claims, plans)]
 
 
-def _measure(
-    merchant: int, key: str, checkouts: int, rounds: int
-) -> tuple[list[Series], dict[str, Asked]]:
-    """Write the merchant's year, ask for each page a few times, and return its times and the queries that were slow."""
+def _written(merchant: int, large: int) -> dict[int, str]:
+    """Make a database of each size, of the same merchant, people and keys; return their names, the larger one open."""
+    from django.db import connection
     from django.utils import timezone
 
     from benchmarks.bigshop import fill
 
-    began = time.monotonic()
-    fill(merchant, checkouts=checkouts, end=timezone.now())
-    print(f"  {checkouts:,} checkouts written in {time.monotonic() - began:,.0f} s")
-    found, queries = [], dict[str, Asked]()
-    for name, ask in _requests(merchant, key, checkouts).items():
-        ask()
-        series = Series(f"{name}, {checkouts:,}", "ms")
-        with _watching(queries):
-            for _ in range(rounds):
-                series.rounds.append(_timed(ask))
-        print(f"  {series.name:<44} {series.median:>10,.1f} ms", flush=True)
-        found.append(series)
-    return found, {sql: one for sql, one in queries.items() if one.ms > SLOW_MS}
+    first = connection.settings_dict["NAME"]
+    second = f"{first}_large"
+    _open("postgres")
+    with connection.cursor() as cursor:
+        cursor.execute(f'CREATE DATABASE "{second}" TEMPLATE "{first}"')
+    sizes = {SMALL: first, large: second}
+    for checkouts, name in sizes.items():
+        began = time.monotonic()
+        _open(name)
+        fill(merchant, checkouts=checkouts, end=timezone.now())
+        print(f"  {checkouts:,} checkouts written in {time.monotonic() - began:,.0f} s")
+    return sizes
 
 
-def _timed(ask: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    ask()
-    return (time.perf_counter() - began) * 1000
+def _open(database: str) -> None:
+    from django.db import connection
+
+    connection.close()
+    connection.settings_dict["NAME"] = database
 
 
-def _requests(
-    merchant: int, key: str, checkouts: int
-) -> dict[str, Callable[[], object]]:
-    """What is asked for, by name."""
-    from django.utils import timezone
-
-    deep = int(checkouts * _DEEP)
-    year = (timezone.now() - timedelta(days=365, hours=12)).isoformat()
-    page, api = _browser(merchant), _api(key)
-    tx_hash = _hash_of(deep)
-    after = f"chk_live_{checkouts - deep}"
-    report = "reports/transactions"
-    return {
-        "overview, 30 days": lambda: page(""),
-        "overview, 90 days": lambda: page("?days=90"),
-        "list's first page": lambda: page("checkouts/"),
-        "list's deep page": lambda: page(f"checkouts/?before={checkouts - deep}"),
-        "search by hash": lambda: page(f"checkouts/?q={tx_hash}"),
-        "reports, 90 days": lambda: page("reports/?days=90"),
-        "payments": lambda: page("payments/"),
-        "API list with total": lambda: api("checkouts"),
-        "API list at two fifths": lambda: api("checkouts", offset=deep),
-        "API list by key": lambda: api("checkouts", starting_after=after),
-        "API summary, 30 days": lambda: api("reports/summary"),
-        "API summary, 366 days": lambda: api("reports/summary", **{"from": year}),
-        "API transactions with total": lambda: api(report),
-        "API transactions at two fifths": lambda: api(report, offset=deep),
-    }
+def _compare(
+    name: str,
+    sizes: dict[int, str],
+    askers: Sequence[Asker],
+    rounds: int,
+    queries: dict[str, Asked],
+) -> tuple[Series, Series]:
+    """Ask for a page at one size and the other, in turn, and remember the larger one's queries."""
+    little, big = (Series(f"{name}, {size:,}", "ms") for size in sizes)
+    for turn in range(rounds + 1):
+        for series, asker, database in zip(
+            (little, big), askers, sizes.values(), strict=True
+        ):
+            _open(database)
+            with _watching(queries if series is big and turn else {}):
+                began = time.perf_counter()
+                REQUESTS[name](asker)
+                took = (time.perf_counter() - began) * 1000
+            # The first turn warms up.
+            if turn:
+                series.rounds.append(took)
+    print(f"  {name:<34} {little.median:>10,.1f} {big.median:>10,.1f} ms", flush=True)
+    return little, big
 
 
 def _browser(merchant: int) -> Callable[[str], None]:

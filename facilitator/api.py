@@ -66,10 +66,10 @@ class X402Verify(ApiView):
         a payer's signature over it binds it to the payer.
         """
         principal = principal_of_request(request)
-        caller = Caller(principal.merchant_id, principal.mode)
-        wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         key = _idempotency_key(request)
-        return Response(verify(caller, wanted, key=key, now=timezone.now()))
+        caller = Caller(principal.merchant_id, principal.mode, key)
+        wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
+        return Response(verify(caller, wanted, now=timezone.now()))
 
 
 class X402Payments(ApiView):

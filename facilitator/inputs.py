@@ -6,6 +6,9 @@ from typing import Final
 SCHEME: Final = "exact"
 """The one scheme there is: the amount that is asked for is the amount that is paid."""
 
+FAILING: Final = "fail_"
+"""In test mode a hash that begins so, with a reason after it, is refused for that reason."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:

@@ -24,13 +24,15 @@ CONFIRMATIONS: Final = MappingProxyType(
 Its finality is watched afterwards.
 """
 
-_NOT_FOUND_AGAIN: Final = 5
 _LONGEST_WAIT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A movement of the transaction in a listed token. `confirmations` count its own block."""
+    """A movement of the transaction in a listed token. `confirmations` count its own block.
+
+    `is_final` says that its watcher recorded it as final, under `transfer_id`.
+    """
 
     tx_hash: str
     position: int
@@ -44,22 +46,21 @@ class Candidate:
     confirmations: int
     is_used: bool
     transfer_id: int | None = None
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the transaction. `pay_to` is ours for this merchant and chain; None where it has none.
+    """What is known of the transaction. `pay_to` is an address of ours at which this merchant is paid.
 
-    `other_movements` says that it moved something that is no listed token. `known_elsewhere` that another chain has it.
+    `other_movements` says that it moved something that is no listed token.
     """
 
-    pay_to: str | None
+    pay_to: str
     is_known: bool
     succeeded: bool
     candidates: Sequence[Candidate]
     other_movements: bool = False
-    known_elsewhere: bool = False
-    block_seconds: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,24 @@ class Verdict:
     retry_after: int | None = None
 
 
+NOT_FOUND: Final = Verdict(
+    reason=Reason.NOT_FOUND,
+    message="No node of ours knows the transaction yet.",
+    retry_after=5,
+)
+
+USED: Final = Verdict(
+    reason=Reason.ALREADY_USED, message="This payment was used already."
+)
+
+
 def judge_claims(
-    proof: Proof, wanted: Requirements, *, pay_to: str | None
+    proof: Proof, wanted: Requirements, *, is_paid_there: bool
 ) -> Verdict | None:
-    """Return the verdict on what the request says by itself; None where the chain must be asked."""
+    """Return the verdict on what the request says by itself; None where the chain must be asked.
+
+    `is_paid_there` says whether the merchant is paid at the payTo it names.
+    """
     if proof.chain != wanted.chain:
         return _no(
             Reason.WRONG_CHAIN,
@@ -85,7 +100,7 @@ def judge_claims(
         return _no(
             Reason.REQUIREMENTS_MISMATCH, f"The resource is paid in {wanted.token}."
         )
-    if pay_to is None or proof.pay_to != pay_to:
+    if not is_paid_there:
         return _no(Reason.WRONG_RECIPIENT, "payTo is not where this merchant is paid.")
     if proof.units < wanted.units:
         return _no(
@@ -95,14 +110,19 @@ def judge_claims(
 
 
 def judge(
-    proof: Proof, wanted: Requirements, facts: Facts, *, seen_at: datetime
+    proof: Proof,
+    wanted: Requirements,
+    facts: Facts,
+    *,
+    seen_at: datetime,
+    block_seconds: float,
 ) -> Verdict:
-    """Return the verdict on a transaction whose claims were judged already.
+    """Return the verdict on a transaction whose claims were judged already. `seen_at` is when it was first named.
 
     Of several movements that would do the first unused one pays: two halves are not one payment, and two equal ones are two.
     """
     if not facts.is_known:
-        return _unknown(facts)
+        return NOT_FOUND
     if not facts.succeeded:
         return _no(Reason.FAILED_TRANSACTION, "The transaction failed on the chain.")
     arrived = [one for one in facts.candidates if one.recipient == facts.pay_to]
@@ -127,34 +147,27 @@ def judge(
         )
     unused = [one for one in enough if not one.is_used]
     if not unused:
-        return _no(Reason.ALREADY_USED, "This payment was used already.")
-    return _when(min(unused, key=lambda one: one.position), facts, proof, seen_at)
+        return USED
+    first = min(unused, key=lambda one: (one.position, one.tx_hash))
+    return _when(first, proof, seen_at, block_seconds)
 
 
-def _when(one: Candidate, facts: Facts, proof: Proof, seen_at: datetime) -> Verdict:
+def _when(
+    one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float
+) -> Verdict:
     """Judge the age and the depth of the movement that would pay."""
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
     wanted = CONFIRMATIONS[proof.chain]
     if one.confirmations < wanted:
         lacking = wanted - max(one.confirmations, 0)
-        wait = min(int(lacking * facts.block_seconds) + 1, _LONGEST_WAIT)
+        wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)
         return Verdict(
             reason=Reason.NOT_CONFIRMED,
             message=f"{one.confirmations} of {wanted} confirmations.",
             retry_after=wait,
         )
     return Verdict(paid=one)
-
-
-def _unknown(facts: Facts) -> Verdict:
-    if facts.known_elsewhere:
-        return _no(Reason.WRONG_CHAIN, "The transaction is on another chain.")
-    return Verdict(
-        reason=Reason.NOT_FOUND,
-        message="No node of ours knows the transaction yet.",
-        retry_after=_NOT_FOUND_AGAIN,
-    )
 
 
 def _no(reason: Reason, message: str) -> Verdict:

@@ -10,6 +10,7 @@ from wallets.chains.base import FoundTransaction, TokenTransfer
 from wallets.lookup import Lookup, look_up_on
 from wallets.models import Transfer
 from wallets.networks import is_accepted
+from wallets.states import TransferState
 
 
 class _Known(NamedTuple):
@@ -53,10 +54,13 @@ def _books(found: FoundTransaction) -> _Books:
     hashes = {one.tx_hash for one in found.transfers}
     rows = Transfer.objects.filter(
         chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
-    ).values_list("tx_hash", "position", "recipient", "pk", "claim")
+    ).values_list("tx_hash", "position", "recipient", "pk", "claim", "state")
     books = {
-        (tx_hash, position, recipient): _Known(pk, claim is not None)
-        for tx_hash, position, recipient, pk, claim in rows
+        # Of one that is orphaned its watcher has yet to learn that it came back.
+        (tx_hash, position, recipient): _Known(
+            pk if state != TransferState.ORPHANED else None, claim is not None
+        )
+        for tx_hash, position, recipient, pk, claim, state in rows
     }
     used = X402Payment.objects.filter(
         mode=Mode.LIVE, chain=found.chain, tx_hash__in=hashes

@@ -12,7 +12,12 @@ from gateway.core.errors import InvalidRequestError
 from gateway.core.keyset import CHUNK_ROWS
 from gateway.core.pagination import Page
 from reports.inputs import ReportFilter
-from reports.selectors import movements_wanted, older_than, transfers_wanted
+from reports.selectors import (
+    NEWEST_FIRST,
+    movements_wanted,
+    older_than,
+    transfers_wanted,
+)
 from reports.totals import pass_over_days
 from wallets.models import Transfer, WatchedMovement
 from wallets.states import Direction
@@ -81,13 +86,15 @@ def _places(
 ) -> list[_Place]:
     """Return where the rows of a page stand: each table by its index, without reading a row that is not shown."""
     wanted, offset = pass_over_days(wanted, offset)
-    transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)
-    movements = _behind(movements_wanted(wanted), _MOVEMENT, after)
+    most = offset + limit + 1
+    # Each cut by itself: only so does the database walk both indexes, and read no more of them than it needs.
+    transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)[:most]
+    movements = _behind(movements_wanted(wanted), _MOVEMENT, after)[:most]
     ordered = transfers.union(movements, all=True).order_by("-block_time", "-pk")
     # Not by the table as well, for which no index has the order. Two rows at most are of one moment and key: with a row
     # more at each end, both are here to be put in order.
     begin = max(offset - 1, 0)
-    found = ordered[begin : offset + limit + 1]
+    found = ordered[begin:most]
     places = sorted((_Place(*values) for values in found), reverse=True)
     return places[offset - begin : offset - begin + limit]
 
@@ -100,7 +107,7 @@ def _behind(
         bound = after.key if table >= after.table else after.key + 1
         found = older_than(found, after.moment, bound)
     named: QuerySet[Any] = found.annotate(table=Value(table))
-    return named.values_list("block_time", "pk", "table")
+    return named.values_list("block_time", "pk", "table").order_by(*NEWEST_FIRST)
 
 
 def _told(places: Sequence[_Place]) -> list[ReportRow]:

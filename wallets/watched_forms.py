@@ -110,6 +110,9 @@ def _tags(body: Body) -> tuple[str, ...]:
         return ()
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise _refuse("tags", "tags must be a list of strings.")
+    if any("," in tag for tag in tags):
+        # People type them with commas between, and would cut such a one in two.
+        raise _refuse("tags", "No tag may have a comma in it.")
     return tuple(_short("tags", tag, TAG_LENGTH) for tag in tags)
 
 

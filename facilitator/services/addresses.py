@@ -45,6 +45,11 @@ def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
     return None if wallet is None else _forwarder(merchant_id, evm_key(wallet))
 
 
+def settles_directly(chain: str) -> bool:
+    """Whether machines pay the merchant's own wallet on a chain; elsewhere a forwarder, which is flushed in batches."""
+    return chain_spec(chain).family is not Family.EVM
+
+
 def is_paid_at(
     merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime
 ) -> bool:

@@ -3,19 +3,24 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from accounts.states import Mode
 from facilitator.inputs import VerifyRequest
 from facilitator.models import KeptAnswer, Sighting
+from facilitator.services.using import Caller
 from gateway.core.errors import ConflictError
 
 KEPT: Final = timedelta(days=7)
 
 
-def kept_answer(
-    merchant_id: int, mode: Mode, key: str, request: VerifyRequest
-) -> dict[str, Any] | None:
-    """Return what the same request was answered; None where the key is new. Raises ConflictError for another body."""
-    kept = KeptAnswer.objects.filter(merchant=merchant_id, mode=mode, key=key).first()
+def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None:
+    """Return what the same request was answered; None where it has no key, or a new one.
+
+    Raises ConflictError for another body.
+    """
+    if not caller.key:
+        return None
+    kept = KeptAnswer.objects.filter(
+        merchant=caller.merchant_id, mode=caller.mode, key=caller.key
+    ).first()
     if kept is None:
         return None
     if bytes(kept.digest) != request.digest:

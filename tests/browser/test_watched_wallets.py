@@ -114,3 +114,5 @@ def test_what_a_wallet_held_and_moved_is_seen(open_desk: Callable[..., Page]) ->
     page.get_by_label("Direction").select_option("Out")
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("cell", name=re.compile(r"^\+"))).to_have_count(0)
+    page.get_by_role("link", name="Edit").click()
+    assert look(page, "dashboard-watched-edit") == []

@@ -65,8 +65,13 @@ class Watched:
         *,
         by: ReceivingWallet | WatchedWallet | None = None,
     ) -> TokenTransfer:
-        sender = {"sender_key": bytes(by.key), "sender": by.address} if by else {}
-        return self.ledger.pay(bytes(wallet.key), wallet.address, units, **sender)
+        return self.ledger.pay(
+            bytes(wallet.key),
+            wallet.address,
+            units,
+            sender_key=bytes(by.key) if by else b"",
+            sender=by.address if by else "payer",
+        )
 
     def asked(self, wallet: ReceivingWallet | WatchedWallet) -> int:
         """How often this wallet was read."""

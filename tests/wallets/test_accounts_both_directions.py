@@ -88,7 +88,7 @@ def test_a_payment_to_a_receiving_wallet_that_is_watched_too_is_told_to_be_one()
     None
 ):
     watched, account = Watched(), make_account(expected_until=LATER)
-    both = {"address": account.address, "key": account.key}
+    both: dict[str, Any] = {"address": account.address, "key": account.key}
     # Read first: what one side's reading tells must not be written before the payment is.
     [payer] = make_watched()
     [own] = make_watched(merchant=account.merchant, **both)

@@ -36,6 +36,8 @@ def chain(request: pytest.FixtureRequest) -> AccountChain:
 @pytest.fixture
 def watcher(chain: AccountChain) -> Iterator[AccountWatcher]:
     watcher = open_account_watcher(chain)
+    # A local chain that was never read is read from its beginning.
+    watcher.tick(now=timezone.now())
     yield watcher
     watcher.close()
 
@@ -46,6 +48,8 @@ def spender(chain: AccountChain, units: int) -> tuple[str, Spend]:
         node, payer = chain.node, Keypair()
         node.airdrop(str(payer.pubkey()))
         node.fund(str(payer.pubkey()), units)
+        # Not to be read again as what came lately.
+        chain.pass_time()
 
         def spend(to: str, units: int) -> None:
             chain.before = node.slot()
@@ -84,7 +88,9 @@ def read(watcher: AccountWatcher) -> None:
 
 def moved(wallet: WatchedWallet) -> list[tuple[str, int, str, str]]:
     rows = wallet.movements.order_by("block_height", "pk")
-    return list(rows.values_list("direction", "units", "counterparty", "state"))
+    return [
+        (one.direction, int(one.units), one.counterparty, one.state) for one in rows
+    ]
 
 
 def test_both_sides_of_a_transfer_are_recorded_in_the_same_words(

@@ -1,7 +1,7 @@
 """Histories and balances of watched wallets on the chains that are read account by account: real Solana and TON programs."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -9,11 +9,13 @@ from tests.wallets.accountchains import (
     AccountChain,
     OnSolana,
     OnTon,
-    open_account_watcher,
     spec_of,
 )
 from tests.wallets.accountchains import read_all as read_accounts
+from tests.wallets.test_pool import Clock
 from tests.wallets.watching import Beside, moved, watch
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import AccountAdapter
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watching.accounts import AccountWatcher
@@ -26,12 +28,20 @@ class Bench:
 
     def __init__(self, chain: AccountChain) -> None:
         self.chain = chain
-        self.watcher: AccountWatcher = open_account_watcher(chain)
-        self.beside = Beside(spec_of(chain))
+        spec = spec_of(chain)
+        adapter = cast("AccountAdapter", open_adapter(spec, open_pool(spec)))
+        self.clock = Clock()
+        self.watcher = AccountWatcher(spec, adapter, owner="one", clock=self.clock)
+        self.beside = Beside(spec)
 
     def open(self) -> None:
         """Let the pass see new wallets, and the watcher read after that."""
         self.beside.tick(2)
+        self.read()
+
+    def read(self) -> None:
+        """Have the watcher read to the head, long enough after the last time that it looks for new wallets."""
+        self.clock.seconds += 60
         read_accounts(self.watcher)
 
     def import_all(self, wallet: WatchedWallet) -> None:
@@ -61,7 +71,7 @@ def bench(request: pytest.FixtureRequest, settings: Any) -> Iterator[Bench]:
     made = Bench(kinds[request.param](request.getfixturevalue(f"{request.param}_node")))
     # The watcher's own settings name the token that the local chain has.
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | made.chain.settings
-    read_accounts(made.watcher)
+    made.read()
     yield made
     made.beside.close()
     made.watcher.close()
@@ -77,7 +87,7 @@ def test_what_was_before_and_at_the_seam_is_recorded_once_and_the_balance_is_the
     wallet = watch(till, chain=chain.name)
     bench.beside.tick(2)
     seam = chain.pay(till, 33)
-    read_accounts(bench.watcher)
+    bench.read()
     assert AccountCursor.objects.filter(key=wallet.key).exists()
     bench.import_all(wallet)
     expected = list(zip(("in",) * 3, (11, 22, 33), [*before, seam], strict=True))
@@ -88,7 +98,7 @@ def test_what_was_before_and_at_the_seam_is_recorded_once_and_the_balance_is_the
 
     after = chain.pay(till, 44)
     chain.pass_time()
-    read_accounts(bench.watcher)
+    bench.read()
     bench.beside.tick(2)
     held.refresh_from_db()
     assert moved(wallet) == [*expected, ("in", 44, after)]

@@ -146,6 +146,7 @@ def test_another_merchants_wallet_is_none(shop: ApiClient) -> None:
         ({"label": "x" * 81}, "label", "parameter_too_long"),
         ({"tags": "eu"}, "tags", "parameter_invalid"),
         ({"tags": [None]}, "tags", "parameter_invalid"),
+        ({"tags": ["a,b"]}, "tags", "parameter_invalid"),
         ({"tags": ["x" * 41]}, "tags", "parameter_too_long"),
         ({"tags": [f"t{n}" for n in range(21)]}, "tags", "parameter_invalid"),
     ],

@@ -158,13 +158,15 @@ OursAsker = Callable[[set[bytes]], Collection[bytes]]
 class Account:
     """An account to read: everything up to `height`, a block of `time`, is known already.
 
-    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`.
+    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`. `most` is about how many requests
+    it is worth at a time, where it must not keep others waiting; None for as many as it takes.
     """
 
     key: bytes
     address: str
     height: int
     time: datetime
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node
 from wallets.chains.solana_find import Finder
-from wallets.chains.solana_listing import Listing
+from wallets.chains.solana_listing import MOST_PAGES, Listing
 from wallets.chains.solana_memory import TransactionMemory
 from wallets.chains.solana_questions import (
     ask_finalized,
@@ -194,7 +194,7 @@ class SolanaAdapter:
         everything = [listing for own in listings.values() for listing in own]
         list_whole(node, everything, slot=head.block.height)
         ends = {
-            account.key: self._shorten(listings[account.key], head.block.height)
+            account.key: self._shorten(account, listings[account.key], head.block)
             for account in accounts
         }
         found = self._transactions(node, everything, slot=head.block.height)
@@ -209,7 +209,9 @@ class SolanaAdapter:
             for account in accounts
         ]
 
-    def _shorten(self, listings: Sequence[Listing], slot: int) -> int:
+    def _shorten(
+        self, account: Account, listings: Sequence[Listing], head: BlockRef
+    ) -> int:
         """Leave what is too much for one reading to the next ones; return the slot up to which all will be read.
 
         Anybody may send an account thousands of payments of nothing, for which the others would have to wait.
@@ -217,14 +219,15 @@ class SolanaAdapter:
         wanted = {
             entry.signature: entry.slot
             for listing in listings
-            for entry in listing.succeeded_until(slot)
+            for entry in listing.succeeded_until(head.height)
         }
         known = self._memory.recall(wanted)
+        most = self._most if account.most is None else min(self._most, account.most)
         missing = sorted(place for name, place in wanted.items() if name not in known)
         # What is in one slot is read together.
-        left = [place for place in missing[self._most :] if place > missing[0]]
+        left = [place for place in missing[most:] if place > missing[0]]
         if not left:
-            return slot
+            return head.height
         for listing in listings:
             listing.leave(left[0])
         return left[0] - 1
@@ -258,6 +261,7 @@ class SolanaAdapter:
                 token_account(account.address, mint=mint, program=program),
                 floor=account.height - OVERLAP,
                 page=self._page,
+                pages=MOST_PAGES if account.most is None else account.most,
             )
             for mint, program in self._programs.items()
         ]

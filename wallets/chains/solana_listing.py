@@ -21,14 +21,17 @@ class Listing:
     same address perhaps another one, would list nothing, and that must not look like the end.
     """
 
-    def __init__(self, token_account: str, *, floor: int, page: int) -> None:
-        """Prepare the listing; `page` is how many entries to ask for at once at most, 2 at least."""
+    def __init__(
+        self, token_account: str, *, floor: int, page: int, pages: int = MOST_PAGES
+    ) -> None:
+        """Prepare the listing; `page` is how many entries to ask for at once at most, 2 at least, `pages` how often."""
         self.token_account = token_account
         self.is_whole = False
         self._floor = floor
         self._page = page
         self._limit = min(page, FIRST_PAGE)
         self._pages = 0
+        self._most_pages = pages
         self._entries: dict[str, ListedSignature] = {}
         self._last: ListedSignature | None = None
         self._before: str | None = None
@@ -71,7 +74,7 @@ class Listing:
 
     def _turn(self, page: list[ListedSignature]) -> None:
         self._pages += 1
-        if self._pages == MOST_PAGES:
+        if self._pages >= self._most_pages:
             raise ChainUnavailableError("an account has more transactions than we read")
         self._before, self._last = page[-2].signature, page[-1]
         self._limit = self._page

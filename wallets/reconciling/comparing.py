@@ -195,7 +195,8 @@ def compare_accounts(
             keys={account.key},
             since=account.time,
         )
-        told = reading.transfers
+        # Payments alone are compared.
+        told = [one for one in reading.transfers if one.recipient_key == account.key]
         found.append(
             settle(spec, told, scope=scope, source=node.label, owner=owner, now=now)
         )

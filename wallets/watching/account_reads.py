@@ -83,6 +83,11 @@ class AccountReader:
         """How many accounts the budget may suffice for in one pass, at the very best."""
         return self._adapter.accounts_at_once * (int(self._budget.capacity) + 1)
 
+    @property
+    def most_for_one(self) -> int:
+        """How many requests an account is worth at a time that nobody pays us at: anybody's busy wallet may be watched."""
+        return max(int(self._budget.capacity / 2), 2)
+
     def read(
         self,
         expected: Sequence[Account],

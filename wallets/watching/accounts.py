@@ -5,6 +5,7 @@ The accounts somebody pays to come first, then those somebody may pay to all the
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -116,11 +117,13 @@ class AccountWatcher(ChainWatcher):
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
         # What another node told before may be ahead of this one.
         ready = [one for one in due if one.account.height <= head.block.height]
-        turns = [
+        expected, others, watched = (
             [self._forks.from_where(one.account) for one in ready if one.turn is turn]
             for turn in Turn
-        ]
-        return self._reader.read(*turns, head=head)
+        )
+        most = self._reader.most_for_one
+        watched = [replace(account, most=most) for account in watched]
+        return self._reader.read(expected, others, watched, head=head)
 
     def _commit(
         self,

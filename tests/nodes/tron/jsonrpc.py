@@ -70,6 +70,9 @@ class JsonRpc:
             params[0] = self._height(params[0])
         if method == "eth_getTransactionByHash":
             return self._transaction(params)
+        if method == "eth_call" and params[1:] != ["latest"]:
+            told = "QUANTITY not supported, just support TAG as latest"
+            raise RefusalError(INVALID_PARAMS, told)
         told = self._anvil.call(method, params)
         # java-tron keeps no filter of a block's logs.
         is_block = method.startswith("eth_getBlockBy") and told

@@ -100,6 +100,27 @@ def test_an_account_that_somebody_floods_is_read_in_parts_and_loses_nothing(
     reader.close()
 
 
+def test_an_account_that_is_worth_few_requests_takes_no_more_and_comes_on(
+    solana_node: SolanaNode, open_on: OpenReader, owner: str
+) -> None:
+    busy = replace(account_of(owner), most=2)
+    for units in range(1, 6):
+        solana_node.pay(owner, units)
+    reader = open_on()
+    head, seen = reader.head(), []
+    read_one(reader, new_owner())
+    for _ in range(3):
+        before = reader.requests
+        [told] = reader.read_accounts([busy], head=head)
+        assert reader.requests - before <= 1 + 2
+        seen += units_of(told.transfers)
+        busy = replace(busy, height=told.through.height, time=told.through.time)
+    assert set(seen) == {1, 2, 3, 4, 5}
+    assert told.through == head.block
+    with pytest.raises(ChainUnavailableError, match="more transactions than"):
+        open_on(page=2).read_accounts([replace(account_of(owner), most=2)], head=head)
+
+
 def _keeping_from(slot: int) -> faults.Fault:
     return faults.results(
         lambda method, told: slot if method == "getFirstAvailableBlock" else told

@@ -1,0 +1,98 @@
+"""What our own books have of a transaction: what its watcher recorded, and when a merchant first asked about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from facilitator.inputs import Proof
+from facilitator.judging import CONFIRMATIONS, Candidate, Facts
+from wallets.networks import is_accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """`facts` know of the transaction only where a watcher recorded it. `seen_at` is null where it was never named before."""
+
+    facts: Facts
+    seen_at: datetime | None
+    requires_signature: bool
+
+
+_READ: Final = """
+    SELECT s.seen_at, COALESCE(m.requires_signature, FALSE), t.id, t.tx_hash, t.position, t.token, t.units::text,
+           t.sender, t.recipient, t.block_height, t.block_time, t.state = 'confirmed', k.head,
+           c.transfer_id IS NOT NULL OR p.id IS NOT NULL
+    FROM (VALUES (1)) AS one
+    LEFT JOIN facilitator_machinesettings m ON m.merchant_id = %(merchant)s
+    LEFT JOIN facilitator_sighting s
+        ON s.merchant_id = %(merchant)s AND s.chain = %(chain)s AND s.tx_hash = %(tx_hash)s
+    LEFT JOIN wallets_transfer t ON t.chain = %(chain)s AND t.tx_hash = %(tx_hash)s AND t.recipient = %(pay_to)s
+        AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402' AND t.state <> 'orphaned'
+    LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
+    LEFT JOIN facilitator_x402payment p
+        ON p.mode = 'live' AND p.chain = t.chain AND p.tx_hash = t.tx_hash AND p.position = t.position
+    LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s
+"""
+
+_NOTE: Final = """
+    INSERT INTO facilitator_sighting (merchant_id, chain, tx_hash, seen_at)
+    VALUES (%(merchant)s, %(chain)s, %(tx_hash)s, %(now)s::timestamptz)
+    ON CONFLICT (merchant_id, chain, tx_hash) DO NOTHING
+"""
+
+
+def read_books(merchant_id: int, proof: Proof) -> Books:
+    """Return what is known of a proof without asking anybody, in one statement. Its payTo is known to be the merchant's."""
+    parameters: dict[str, Any] = {
+        "merchant": merchant_id,
+        "chain": proof.chain,
+        "tx_hash": proof.tx_hash,
+        "pay_to": proof.pay_to,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, parameters)
+        rows = cursor.fetchall()
+    candidates = [_candidate(proof.chain, row) for row in rows if row[2] is not None]
+    facts = Facts(
+        pay_to=proof.pay_to,
+        is_known=bool(candidates),
+        succeeded=True,
+        candidates=candidates,
+    )
+    return Books(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
+
+
+def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
+    """Write down when a merchant first asked about a transaction; later ones change nothing."""
+    parameters: dict[str, Any] = {
+        "merchant": merchant_id,
+        "chain": proof.chain,
+        "tx_hash": proof.tx_hash,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE, parameters)
+
+
+def _candidate(chain: str, row: Sequence[Any]) -> Candidate:
+    _, _, pk, tx_hash, position, token, units, sender, recipient, *rest = row
+    height, block_time, is_final, head, is_used = rest
+    depth = max((head or height) - height + 1, 1)
+    return Candidate(
+        tx_hash=tx_hash,
+        position=position,
+        token=token,
+        token_is_accepted=is_accepted(chain, token),
+        units=int(units),
+        sender=sender,
+        recipient=recipient,
+        block_height=height,
+        block_time=block_time,
+        confirmations=max(depth, CONFIRMATIONS[chain]) if is_final else depth,
+        is_used=is_used,
+        transfer_id=pk,
+        is_final=is_final,
+    )

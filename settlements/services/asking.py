@@ -1,0 +1,78 @@
+"""Settling because a merchant asks for it: written down at once, sent by a task a moment later."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from accounts.states import Mode
+from gateway.core.broker import wake_task
+from gateway.core.errors import ConflictError, InvalidRequestError
+from settlements.flushing import batches
+from settlements.gas.keys import gas_keys
+from settlements.models import Settlement
+from settlements.running import forwarder_chains
+from settlements.services.planning import Waiting, waiting_items, write_batch
+from wallets.networks import chains, is_accepted
+from wallets.states import ClaimKind
+
+SENDER: Final = "settlements.tend"
+"""The task that sends what was written; beat rings it every few seconds as well."""
+
+
+def settle_now(
+    merchant_id: int,
+    mode: Mode,
+    *,
+    purpose: ClaimKind = ClaimKind.X402,
+    chain: str | None = None,
+    token: str | None = None,
+    now: datetime,
+) -> list[Settlement]:
+    """Write down settlements of what waits in a merchant's forwarders, of one chain or token or of all; they are `pending`.
+
+    Whether its gas is worth what it moves is asked when a batch is sent. Test mode, chains without forwarders and empty
+    forwarders have nothing to settle: an empty list. Raises InvalidRequestError for a chain or token that is none, and
+    ConflictError where something waits and no gas key is set.
+    """
+    _refuse_unknown(chain, token)
+    if mode == Mode.TEST:
+        return []
+    written: list[Settlement] = []
+    with transaction.atomic():
+        for wanted in _wanted(merchant_id, purpose, chain, token):
+            for batch in batches(waiting_items(wanted)):
+                _refuse_without_key()
+                written += write_batch(wanted, batch, now=now)
+        if written:
+            transaction.on_commit(lambda: wake_task(SENDER), robust=True)
+    return written
+
+
+def _refuse_unknown(chain: str | None, token: str | None) -> None:
+    if chain is not None and chain not in chains():
+        raise InvalidRequestError("There is no such chain.", param="chain")
+    names = list(chains()) if chain is None else [chain]
+    if token is not None and not any(is_accepted(name, token) for name in names):
+        raise InvalidRequestError("This token is not accepted there.", param="token")
+
+
+def _refuse_without_key() -> None:
+    if not gas_keys():
+        raise ConflictError(
+            "This installation has no key that pays for gas. Settle from your own browser wallet: in the dashboard, "
+            "open Settlements and press Settle."
+        )
+
+
+def _wanted(
+    merchant_id: int, purpose: ClaimKind, chain: str | None, token: str | None
+) -> Sequence[Waiting]:
+    return [
+        Waiting(spec.name, each.symbol, merchant_id, purpose)
+        for spec in forwarder_chains()
+        if chain in {None, spec.name}
+        for each in spec.accepted_tokens
+        if token in {None, each.symbol}
+    ]
