@@ -13,6 +13,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "receiving_wallet.change_requested": "Another receiving wallet asked for",
         "receiving_wallet.change_cancelled": "Wallet change cancelled",
         "receiving_wallet.change_failed": "Wallet change refused",
+        "x402.requirements_set": "Machines' signatures switched",
+        "x402.wallet_set": "Wallet for machines set",
         "watched_wallet.added": "Watched wallet added",
         "watched_wallet.changed": "Watched wallet renamed",
         "watched_wallet.removed": "Watched wallet removed",

@@ -325,7 +325,7 @@ WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
 # For so long after it expired unpaid a checkout makes payments of its price doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
-TRANSFER_CONSUMERS = ["checkouts.attribute_transfers"]
+TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "facilitator.follow_transfers"]
 # Hours for which an exact amount stays its checkout's after that ended, usually and when the price runs short: money may
 # come late, and must not meet a stranger's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)

@@ -34,8 +34,9 @@ _USE: Final = """
             public_id, merchant_id, mode, protocol, chain, tx_hash, position, token, units, required_units, payer, pay_to,
             is_signed, resource, status, block_height, block_time, verified_at, final_at, settled_at, transfer_id)
         VALUES (
-            %(public_id)s::text, %(merchant)s::bigint, %(mode)s::text, %(protocol)s::text, %(chain)s::text, %(tx_hash)s::text, %(position)s::int, %(token)s::text,
-            %(units)s::numeric, %(required)s::numeric, %(payer)s::text, %(pay_to)s::text, %(is_signed)s::boolean, %(resource)s::text, %(status)s::text,
+            %(public_id)s::text, %(merchant)s::bigint, %(mode)s::text, %(protocol)s::text, %(chain)s::text,
+            %(tx_hash)s::text, %(position)s::int, %(token)s::text, %(units)s::numeric, %(required)s::numeric,
+            %(payer)s::text, %(pay_to)s::text, %(is_signed)s::boolean, %(resource)s::text, %(status)s::text,
             %(height)s::bigint, %(block_time)s::timestamptz, %(now)s::timestamptz, %(final_at)s::timestamptz,
             %(settled_at)s::timestamptz, %(transfer)s::bigint)
         ON CONFLICT DO NOTHING
@@ -50,7 +51,8 @@ _USE: Final = """
         FROM used, accounts_merchant m WHERE m.id = %(merchant)s::bigint AND %(mode)s::text = 'live'
     ), kept AS (
         INSERT INTO facilitator_keptanswer (merchant_id, mode, key, digest, answer, created_at)
-        SELECT %(merchant)s::bigint, %(mode)s::text, %(key)s::text, %(digest)s::bytea, %(answer)s::jsonb, %(now)s::timestamptz
+        SELECT %(merchant)s::bigint, %(mode)s::text, %(key)s::text, %(digest)s::bytea, %(answer)s::jsonb,
+               %(now)s::timestamptz
         FROM used WHERE %(key)s::text <> ''
     )
     SELECT id FROM used

@@ -54,7 +54,7 @@ def ask(client: ApiClient, claim: Claim, *, key: str = "", **changes: Any) -> An
 
 
 def verdict(client: ApiClient, claim: Claim, **changes: Any) -> str:
-    """"valid", or the reason why not."""
+    """ "valid", or the reason why not."""
     answer = ask(client, claim, **changes)
     assert answer.status == 200, answer.body
     return "valid" if answer.body["valid"] else str(answer.body["reason"])

@@ -36,7 +36,9 @@ def paid(
     return claim_of(node, tx_hash, to, chain=chain, **values)
 
 
-def claim_of(node: Anvil, tx_hash: str, to: str, *, chain: str = "base", **values: Any) -> Claim:
+def claim_of(
+    node: Anvil, tx_hash: str, to: str, *, chain: str = "base", **values: Any
+) -> Claim:
     """Claim a transaction of the usual payer."""
     found = {"token": "USDC", "payer": payer(node).address, "pay_to": to} | values
     return Claim(chain=chain, tx_hash=tx_hash, **found)

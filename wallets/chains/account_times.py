@@ -1,7 +1,7 @@
 """Which block was when, on chains that are read account by account."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 from wallets.chains.base import BlockRef, ChainUnavailableError
 from wallets.chains.pool import RpcPool
@@ -10,7 +10,8 @@ from wallets.chains.solana_questions import ask_head, slot_name, whole
 from wallets.chains.ton_decode import block_name
 from wallets.chains.ton_questions import ask_block_at, ask_block_before, seconds
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BEFORE_ALL: Final = BlockRef(0, block_name(0), "", _EPOCH)
 
 
 class AccountTimes(Protocol):
@@ -52,10 +53,12 @@ class TonTimes:
         Raises ChainError.
         """
         found = self._pool.run(lambda node: ask_block_before(node, seconds(time)))
-        return found or BlockRef(0, block_name(0), "", _EPOCH)
+        return found or _BEFORE_ALL
 
     def at(self, height: int) -> BlockRef:
         """Ask for the block. Raises ChainError, ChainUnavailableError where no node has it."""
+        if height == _BEFORE_ALL.height:
+            return _BEFORE_ALL
         found = self._pool.run(lambda node: ask_block_at(node, height))
         if found is None:
             raise ChainUnavailableError(f"the node does not have block {height}")

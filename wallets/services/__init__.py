@@ -5,6 +5,7 @@ from wallets.services.changes import (
     cancel_change,
     request_wallet,
 )
+from wallets.services.machinewallets import set_machine_wallet
 from wallets.services.movements import (
     NewMovement,
     NewOutflow,
@@ -52,6 +53,7 @@ __all__ = [
     "record_transfers",
     "request_wallet",
     "revive_transfers",
+    "set_machine_wallet",
     "set_receiving_wallet",
     "usable_address",
 ]

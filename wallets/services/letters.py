@@ -40,6 +40,14 @@ _FIRST = """{actor} set the first receiving wallet of {merchant} on {chain}:
 If you did not expect this, put your own address there:
 {dashboard}
 """
+_MACHINES = """{actor} set the wallet that machines pay {merchant} at (x402) on {chain}:
+
+Now: {after}
+Before: {before}
+
+If you did not expect this, put your own address there:
+{dashboard}
+"""
 
 
 def tell_requested(change: WalletChange, *, before: str, now: datetime) -> None:
@@ -74,6 +82,27 @@ def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
             merchant=merchant.name,
             chain=_title(wallet.chain),
             after=wallet.address,
+            dashboard=_dashboard(),
+        ),
+        now=now,
+    )
+
+
+def tell_machine_wallet(
+    wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime
+) -> None:
+    """Tell all owners that machines pay another wallet now."""
+    merchant = wallet.merchant
+    mail_owners(
+        merchant.pk,
+        key=f"wallet:{wallet.pk}:machines",
+        subject=f"Machines pay you at a new {_title(wallet.chain)} wallet",
+        text=_MACHINES.format(
+            actor=actor,
+            merchant=merchant.name,
+            chain=_title(wallet.chain),
+            after=wallet.address,
+            before=before or "none",
             dashboard=_dashboard(),
         ),
         now=now,

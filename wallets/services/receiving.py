@@ -15,6 +15,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.models import DepositAddress, ReceivingWallet
 from wallets.networks import chain_spec, chains
+from wallets.states import ClaimKind
 from wallets.traps import refuse_traps
 
 # A checkout lives a day at most, its amount cools for three, and an exchange may take its time; after that an address that
@@ -77,12 +78,11 @@ def set_receiving_wallet(
 def refuse_anothers(
     merchant: Merchant, *, chain: str, address: str, now: datetime
 ) -> None:
-    """Raise ConflictError where another merchant's buyers may still pay this address."""
+    """Raise ConflictError where another merchant's buyers, or anybody's machines, may still pay this address."""
     if not chain_spec(chain).exact_amount_required:
         return
-    others = ReceivingWallet.objects.filter(chain=chain, address=address).exclude(
-        merchant=merchant
-    )
+    rows = ReceivingWallet.objects.filter(chain=chain, address=address)
+    others = rows.filter(~Q(merchant=merchant) | Q(purpose=ClaimKind.X402))
     held = Q(retired_at=None) | Q(retired_at__gt=now - _BUYERS_MAY_STILL_PAY)
     if others.filter(held).exists():
         raise _duplicate()

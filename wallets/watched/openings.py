@@ -4,7 +4,7 @@ A pass that is under way when a wallet is added does not know of it. So what is 
 written that began when the wallet could be seen; what that pass read is read twice, and recorded once.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from wallets.chains.registry import ChainSpec
@@ -36,16 +36,16 @@ class Openings:
             .order_by("pk")[:_AT_ONCE]
         )
         read_at = self._read_at({bytes(wallet.key) for wallet in waiting})
-        ready = []
+        ready: dict[int, list[int]] = {}
         for wallet in waiting:
             since, known = self._since(wallet.pk, now), read_at.get(bytes(wallet.key))
             if since is not None and known is not None and known[0] > since:
-                ready.append((wallet, known[1]))
+                ready.setdefault(known[1], []).append(wallet.pk)
         present = {wallet.pk for wallet in waiting}
         self._seen = {pk: at for pk, at in self._seen.items() if pk in present}
-        for wallet, height in ready:
-            self._open(wallet, height, now)
-        return len(ready)
+        for height, wallets in ready.items():
+            self._open(wallets, height, now)
+        return sum(map(len, ready.values()))
 
     def _since(self, pk: int, now: datetime) -> datetime | None:
         """A time when the wallet had been seen already: the beginning of the look after the first one."""
@@ -71,9 +71,9 @@ class Openings:
             return {}
         return dict.fromkeys(keys, (cursor.head_at, cursor.height))
 
-    def _open(self, wallet: WatchedWallet, until: int, now: datetime) -> None:
+    def _open(self, wallets: Sequence[int], until: int, now: datetime) -> None:
         first = min(self._first_block(until, now), until + 1)
-        WatchedWallet.objects.filter(pk=wallet.pk, history_until=None).update(
+        WatchedWallet.objects.filter(pk__in=wallets, history_until=None).update(
             history_from=first, history_height=first - 1, history_until=until
         )
 

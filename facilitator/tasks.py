@@ -1,0 +1,26 @@
+"""Bells and sweeps. Each calls one service; running one twice, or never, loses nothing."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from facilitator.services.answers import forget_old
+from facilitator.services.following import follow_transfers
+from facilitator.services.rechecking import recheck_payments
+
+
+@shared_task(name="facilitator.follow_transfers")
+def follow_transfers_task() -> int:
+    """Bring payments in line with the transfers whose facts changed."""
+    return follow_transfers(now=timezone.now())
+
+
+@shared_task(name="facilitator.recheck_payments")
+def recheck_payments_task() -> int:
+    """Look after payments that no watcher has recorded."""
+    return recheck_payments(now=timezone.now())
+
+
+@shared_task(name="facilitator.forget_old")
+def forget_old_task() -> None:
+    """Forget kept answers and first sightings that nothing depends on any more."""
+    forget_old(now=timezone.now())
