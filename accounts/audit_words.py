@@ -42,6 +42,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "link_template.deleted": "Link template deleted",
         "operator.looked": "An operator looked at your pages",
         "operator.stopped": "The operator stopped looking",
+        "escrow.released": "Escrow released",
         "inbox.decided": "Inbox item decided",
         "inbox.undone": "Inbox decision undone",
         "inbox.done": "Inbox decision took effect",

@@ -159,6 +159,8 @@ def fill(merchant: int, *, checkouts: int, end: datetime) -> None:
         with _without_indexes():
             for statement in _ROWS:
                 cursor.execute(statement, parameters)
+                # The next one reads what this one wrote.
+                cursor.execute("ANALYZE")
         rebuild(since=date(2000, 1, 1), until=_tomorrow(end))
         rebuild_days()
         cursor.execute("SET session_replication_role = DEFAULT")

@@ -32,6 +32,7 @@ _CHECKOUT: Final = (
     "created_at",
     "expires_at",
     "paid_at",
+    "escrow",
 )
 _ITEM: Final = (
     "id",

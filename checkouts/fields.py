@@ -70,6 +70,16 @@ def metadata_text(value: Any) -> str:
     return text.decode()
 
 
+def escrow_in(body: Mapping[str, Any]) -> bool:
+    """Read whether the money is to be held until somebody releases it; False where it is absent."""
+    value = body.get("escrow")
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise refuse("escrow", "escrow must be true or false.")
+    return value
+
+
 def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
     """Read where a buyer is sent afterwards; "" where it is absent."""
     value = text_in(body, "redirect_url", MAX_URL)

@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 from checkouts.fields import (
     amount_in,
     currency_of,
+    escrow_in,
     metadata_text,
     redirect_url_in,
     webhook_url_in,
@@ -44,6 +45,7 @@ def parse_create(body: Mapping[str, Any], urls: UrlPolicy) -> NewCheckout:
         product_ref=_reference(body, metadata, "product_ref"),
         order_ref=_reference(body, metadata, "order_ref"),
         test_scenario=_scenario(body),
+        escrow=escrow_in(body),
     )
 
 

@@ -32,6 +32,8 @@ class NewCheckout:
     again_for: str = ""
     # Where a buyer who comes too late begins again instead.
     again_url: str = ""
+    # Whether what is paid stays in its forwarder until somebody of the team releases it.
+    escrow: bool = False
 
     @property
     def creation_ref(self) -> str | None:

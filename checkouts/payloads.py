@@ -9,7 +9,7 @@ from django.conf import settings
 
 from checkouts.pricing import needed_units
 from checkouts.rows import CheckoutFacts, TransferRow
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.money import format_token, format_usd, from_units, to_units
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
@@ -24,11 +24,16 @@ def checkout_url(code: str) -> str:
 
 
 def checkout_payload(
-    checkout: CheckoutFacts, transfers: Sequence[TransferRow], *, replaces: str | None
+    checkout: CheckoutFacts,
+    transfers: Sequence[TransferRow],
+    *,
+    replaces: str | None,
+    released_by: str | None,
 ) -> dict[str, Any]:
     """Return the checkout object of `GET /checkouts/{id}`.
 
-    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds.
+    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds; `released_by` says who
+    released its money, where it is in escrow.
     """
     return {
         "id": checkout.public_id,
@@ -49,7 +54,17 @@ def checkout_payload(
         "paid_at": iso_or_none(checkout.paid_at),
         "replaces": replaces,
         "transfers": [_transfer(transfer) for transfer in transfers],
+        "escrow": checkout.escrow,
+        "escrow_status": escrow_status(checkout, released_by),
+        "escrow_released_by": released_by or None,
     }
+
+
+def escrow_status(checkout: CheckoutFacts, released_by: str | None) -> str | None:
+    """Return whether a checkout's money is still held; None where it never was."""
+    if not checkout.escrow:
+        return None
+    return EscrowStatus.RELEASED if released_by else EscrowStatus.HELD
 
 
 def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:

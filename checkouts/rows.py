@@ -49,6 +49,10 @@ class CheckoutFacts(Protocol):
     def created_at(self) -> datetime: ...
     @property
     def paid_at(self) -> datetime | None: ...
+    @property
+    def escrow(self) -> bool: ...
+    @property
+    def hold_subject(self) -> str: ...
 
 
 class CheckoutRow(NamedTuple):
@@ -72,6 +76,7 @@ class CheckoutRow(NamedTuple):
     expires_at: datetime
     created_at: datetime
     paid_at: datetime | None
+    escrow: bool
     replaces: str | None
     has_payments: bool
 
@@ -80,11 +85,16 @@ class CheckoutRow(NamedTuple):
         """What was offered, `{chain: {"tokens": [...], "address": ...}}`."""
         return orjson.loads(self.offers_json)
 
+    @property
+    def hold_subject(self) -> str:
+        """Whose hold is on the money in escrow: a successor's is where the checkout before it was paid."""
+        return self.replaces or self.public_id
+
 
 COLUMNS = """
     c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,
     c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
-    c.expires_at, c.created_at, c.paid_at,
+    c.expires_at, c.created_at, c.paid_at, c.escrow,
     (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)
 """

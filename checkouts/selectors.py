@@ -1,6 +1,6 @@
 """Reading checkouts for the API: one by id, a page of them, how many there are."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,6 +12,7 @@ from django.db.models.fields.json import KT
 
 from accounts.branding import with_brand
 from accounts.states import Mode
+from checkouts.escrow import releases_of
 from checkouts.exactamounts import price_of
 from checkouts.inputs import AGAIN
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
@@ -45,8 +46,20 @@ def checkout_row(merchant_id: int, mode: Mode, public_id: str) -> CheckoutRow:
 
 def checkout_object(row: CheckoutRow) -> dict[str, Any]:
     """Return the API's object for a row."""
-    transfers = transfers_of([row]).get(row.id, [])
-    return checkout_payload(row, transfers, replaces=row.replaces)
+    return _objects([row])[0]
+
+
+def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
+    transfers, releases = transfers_of(rows), releases_of(rows)
+    return [
+        checkout_payload(
+            row,
+            transfers.get(row.id, []),
+            replaces=row.replaces,
+            released_by=releases.get(row.id),
+        )
+        for row in rows
+    ]
 
 
 def reserved_amount(
@@ -210,11 +223,7 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters | {"limit": page.limit, "offset": offset})
         rows = [CheckoutRow._make(values) for values in cursor]
-    transfers = transfers_of(rows)
-    return [
-        checkout_payload(row, transfers.get(row.id, []), replaces=row.replaces)
-        for row in rows
-    ]
+    return _objects(rows)
 
 
 def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:

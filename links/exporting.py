@@ -18,6 +18,7 @@ _LINK: Final = (
     "currency",
     "interval",
     "metadata",
+    "escrow",
     "created_at",
     "updated_at",
 )

@@ -90,7 +90,8 @@ def _places(
     # Each cut by itself: only so does the database walk both indexes, and read no more of them than it needs.
     transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)[:most]
     movements = _behind(movements_wanted(wanted), _MOVEMENT, after)[:most]
-    ordered = transfers.union(movements, all=True).order_by("-block_time", "-pk")
+    # In this order: there may be no transfers to tell at all.
+    ordered = movements.union(transfers, all=True).order_by("-block_time", "-pk")
     # Not by the table as well, for which no index has the order. Two rows at most are of one moment and key: with a row
     # more at each end, both are here to be put in order.
     begin = max(offset - 1, 0)

@@ -21,7 +21,7 @@ from settlements.states import (
     SettlementStatus,
     TransactionState,
 )
-from wallets.models import DepositAddress
+from wallets.models import DepositAddress, DepositOutflow
 from wallets.states import ClaimKind
 
 # Wei of any amount fit.
@@ -187,6 +187,8 @@ class Settlement(models.Model):
         max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING
     )
     sender = models.CharField(max_length=8, choices=Sender, default=Sender.GATEWAY)
+    # Nobody asked for it: the merchant's interval had passed.
+    is_scheduled = models.BooleanField(default=False)
     # Settlements of several merchants that one transaction carries out.
     batch = models.CharField(max_length=40, blank=True)
     transaction = models.ForeignKey(
@@ -292,3 +294,62 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return self.subject_id
+
+
+class TroubledForwarder(models.Model):
+    """A forwarder that a transaction of ours did not empty although it was to. After too many such it is left alone.
+
+    Each try costs gas; until a person looks (`manage.py retry_forwarders`) nobody pays for the fourth.
+    """
+
+    MOST_FAILURES = 3
+
+    deposit = models.ForeignKey(
+        DepositAddress, models.PROTECT, related_name="+", db_index=False
+    )
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    failures = models.PositiveSmallIntegerField()
+    failed_at = models.DateTimeField()
+    # Not tried before.
+    retry_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["deposit", "chain", "token"], name="troubled_forwarder_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.deposit_id}: {self.failures} failures"
+
+
+class SettledOutflow(models.Model):
+    """Which settlement something that left a forwarder belongs to; it belongs to one."""
+
+    outflow = models.OneToOneField(
+        DepositOutflow, models.CASCADE, primary_key=True, related_name="settled"
+    )
+    settlement = models.ForeignKey(
+        Settlement, models.CASCADE, related_name="outflows"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.settlement_id}: {self.outflow_id}"
+
+
+class BookCheck(models.Model):
+    """How the last comparison of a chain's books ended, with the rows that they are made of and with the chain itself."""
+
+    chain = models.CharField(max_length=16, unique=True)
+    checked_at = models.DateTimeField()
+    # How many forwarders' balances the chain was asked for, and at which block the last of them was; null where it did not
+    # answer.
+    asked = models.PositiveIntegerField(default=0)
+    height = models.BigIntegerField(null=True)
+    # What differs, a sentence each.
+    differences = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"books of {self.chain}"

@@ -39,3 +39,10 @@ def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
         for item in items
         if quote(chain, gas_of([item]), prices).units <= most * item.units
     ]
+
+
+def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
+    """Whether a batch's gas costs at most SWEEP_MOST_COST of what the batch holds together."""
+    units = sum(item.units for item in items)
+    most = Decimal(settings.SWEEP_MOST_COST) * units
+    return quote(chain, gas_of(items), prices).units <= most

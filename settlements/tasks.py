@@ -1,13 +1,26 @@
-"""What beat rings for settlements: transactions on their way, and batches that were begun."""
+"""What beat rings for settlements. Running one twice, or late, does no harm; one process at a time looks after a chain."""
+
+from collections.abc import Callable
+from datetime import datetime
 
 import structlog
 from celery import shared_task
 from django.utils import timezone
 
 from settlements.gas.keys import gas_keys
+from settlements.gas.node import GasNode
+from settlements.models import Settlement
 from settlements.running import alone, forwarder_chains
-from settlements.services.broadcasting import gas_node, refresh_balances, tend
+from settlements.services.balances import refresh_balances
+from settlements.services.broadcasting import gas_node
+from settlements.services.checking import check_chain
+from settlements.services.ledger import open_transactions
+from settlements.services.outcomes import OPEN_STATUSES
+from settlements.services.outside import give_up_wallets, note_outflows
+from settlements.services.scheduling import sweep_due
 from settlements.services.sweeping import resume
+from settlements.services.tending import tend
+from settlements.states import Sender
 from wallets.chains.base import ChainError
 
 log = structlog.get_logger(__name__)
@@ -16,31 +29,73 @@ log = structlog.get_logger(__name__)
 @shared_task(name="settlements.tend")
 def tend_transactions() -> None:
     """Look after every chain's transactions, and go on with the batches behind them."""
-    if not gas_keys():
-        return
     for spec in forwarder_chains():
-        with alone(f"tend:{spec.name}") as is_ours:
-            if is_ours:
-                _tend(spec.name)
+        if _has_work(spec.name):
+            _work(spec.name, "tend", _tend)
 
 
 @shared_task(name="settlements.refresh_balances")
 def refresh_gas_balances() -> None:
-    """Ask what the gas accounts hold."""
+    """Ask what the gas accounts hold, and tell operators of those that run low."""
     if not gas_keys():
         return
     for spec in forwarder_chains():
+        _work(spec.name, "balances", _refresh)
+
+
+@shared_task(name="settlements.sweep")
+def sweep_due_task() -> None:
+    """Empty the forwarders whose time it is."""
+    if not gas_keys():
+        return
+    for spec in forwarder_chains():
+        _work(spec.name, "sweep", _sweep)
+
+
+@shared_task(name="settlements.note_outflows")
+def note_outflows_task() -> None:
+    """End what merchants' own wallets sent, and write down what strangers did."""
+    now = timezone.now()
+    for spec in forwarder_chains():
+        note_outflows(spec.name, now=now)
+    give_up_wallets(now=now)
+
+
+@shared_task(name="settlements.check_books")
+def check_books_task() -> int:
+    """Compare every chain's books with the rows they are made of and with the chain; return how many differences there are."""
+    return sum(len(check_chain(spec).differences) for spec in forwarder_chains())
+
+
+def _has_work(chain: str) -> bool:
+    begun = Settlement.objects.filter(
+        chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
+    )
+    return begun.exists() or open_transactions(chain).exists()
+
+
+def _tend(chain: str, node: GasNode, now: datetime) -> None:
+    tend(chain, node=node, now=now)
+    resume(chain, node=node, now=now)
+
+
+def _refresh(chain: str, node: GasNode, now: datetime) -> None:
+    refresh_balances(chain, node=node, now=now)
+
+
+def _sweep(chain: str, node: GasNode, now: datetime) -> None:
+    written = sweep_due(chain, node=node, now=now)
+    if written:
+        log.info("swept", chain=chain, settlements=len(written))
+
+
+def _work(chain: str, name: str, work: Callable[[str, GasNode, datetime], None]) -> None:
+    """Do a piece of work unless another process does; a chain that does not answer keeps nobody from the others."""
+    with alone(f"{name}:{chain}") as is_ours:
+        if not is_ours:
+            return
         try:
-            with gas_node(spec.name) as node:
-                refresh_balances(spec.name, node=node, now=timezone.now())
+            with gas_node(chain) as node:
+                work(chain, node, timezone.now())
         except ChainError as error:
-            log.warning("gas not counted", chain=spec.name, error=str(error))
-
-
-def _tend(chain: str) -> None:
-    try:
-        with gas_node(chain) as node:
-            tend(chain, node=node, now=timezone.now())
-            resume(chain, node=node, now=timezone.now())
-    except ChainError as error:
-        log.warning("gas not tended", chain=chain, error=str(error))
+            log.warning("no gas work done", chain=chain, work=name, error=str(error))

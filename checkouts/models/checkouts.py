@@ -66,6 +66,8 @@ class Checkout(models.Model):
     webhook_url = models.CharField(max_length=2048, blank=True)
     # Where the buyer begins again who came too late, if not here: the page of the link that it was made from.
     again_url = models.CharField(max_length=2048, blank=True, db_default="")
+    # Our own sweeps leave its money alone until it is released; a `Hold` of settlements says whether it was.
+    escrow = models.BooleanField(default=False, db_default=False)
     customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
@@ -166,6 +168,11 @@ class Checkout(models.Model):
     def is_final(self) -> bool:
         """Whether the status can never change again."""
         return self.status in FINAL
+
+    @property
+    def hold_subject(self) -> str:
+        """Whose hold is on the money in escrow: a successor's is where the checkout before it was paid."""
+        return (self.replaces or self).public_id
 
 
 class CheckoutCount(models.Model):

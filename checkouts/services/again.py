@@ -43,4 +43,5 @@ def _the_same(checkout: Checkout) -> NewCheckout:
         # Whatever made the first one expire, the second try goes well.
         test_scenario=TestScenario.COMPLETED,
         again_for=checkout.public_id,
+        escrow=checkout.escrow,
     )

@@ -10,6 +10,7 @@ import orjson
 from django.db import connection
 
 from accounts.states import Mode
+from checkouts.escrow import holdable
 from checkouts.exhaustion import is_exhausted
 from checkouts.inputs import NewCheckout
 from checkouts.models import CheckoutCount
@@ -23,6 +24,10 @@ from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.forwarder import checksum, deposit_key
 from wallets.selectors import Offerable, offerable_chains
 
+_NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
+_NOWHERE_TO_HOLD = (
+    "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
+)
 # An order_ref being created by somebody else at this very moment is seen on the second look.
 _LOOKS = 5
 
@@ -44,13 +49,15 @@ def create_checkout(
     capacity_exhausted where only exact-amount chains could be offered and the price has no amount left.
     """
     offerable = offerable_chains(merchant_id, mode)
-    chains = _with_room(offerable, merchant_id, mode, wanted.amount, now)
+    if wanted.escrow:
+        chains = offerable = holdable(offerable)
+    else:
+        chains = _with_room(offerable, merchant_id, mode, wanted.amount, now)
     if not chains:
         return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
-    statement = _CREATE
+    statement = _STATEMENTS[mode == Mode.TEST, wanted.escrow]
     if mode == Mode.TEST:
-        statement = _CREATE_WITH_STEPS
         parameters |= _step_parameters(wanted, now)
     for _ in range(_LOOKS):
         with connection.cursor() as cursor:
@@ -73,7 +80,7 @@ def _with_room(
     """Leave exact-amount chains out while the price has no amount left."""
     if not is_exhausted(merchant_id, mode, price, now=now):
         return chains
-    return [chain for chain in chains if chain.destination is not None]
+    return holdable(chains)
 
 
 def _repeated(
@@ -90,7 +97,7 @@ def _repeated(
         )
     if known is None:
         raise ConflictError(
-            "Set up a receiving wallet on at least one available chain first.",
+            _NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY,
             code="receiving_wallet_missing",
         )
     return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
@@ -130,6 +137,7 @@ def _parameters(
         "redirect_url": wanted.redirect_url,
         "webhook_url": wanted.webhook_url,
         "again_url": wanted.again_url,
+        "escrow": wanted.escrow,
         "customer_ref": wanted.customer_ref,
         "product_ref": wanted.product_ref,
         "order_ref": wanted.order_ref,
@@ -194,6 +202,7 @@ _ECHOED = [
     "order_ref",
     "expires_at",
     "created_at",
+    "escrow",
 ]
 
 _KNOWN = f"""
@@ -210,12 +219,12 @@ _CREATE = f"""
 WITH created AS (
     INSERT INTO checkouts_checkout (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
-        customer_email, redirect_url, webhook_url, again_url, customer_ref, product_ref, order_ref, creation_ref, offers,
+        customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
         deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
     VALUES (
         %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
         %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
-        %(again_url)s, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
+        %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
         %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz)
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
     RETURNING id
@@ -245,12 +254,22 @@ SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
 """  # noqa: S608 - only our own column names and constants are put in
 
-# Test mode plays its steps; a live checkout is spared the question.
-_CREATE_WITH_STEPS = _CREATE.replace(
-    "), counted AS (",
-    """), steps AS (
+# Test mode plays its steps, and escrow holds the money; all others are spared the question.
+_STEPS = """), steps AS (
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
     SELECT created.id, s.kind, s.due_at
     FROM created, unnest(%(step_kinds)s::text[], %(step_times)s::timestamptz[]) AS s(kind, due_at)
-), counted AS (""",
-)
+"""
+_HOLD = """), held AS (
+    INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)
+    SELECT %(merchant)s, %(mode)s, %(public_id)s, %(nonce)s::bytea, %(created_at)s::timestamptz, '' FROM created
+"""
+_BEFORE_COUNTS = "), counted AS ("
+_CREATE_WITH_STEPS = _CREATE.replace(_BEFORE_COUNTS, _STEPS + _BEFORE_COUNTS)
+# By whether it is a test, and whether in escrow.
+_STATEMENTS = {
+    (False, False): _CREATE,
+    (True, False): _CREATE_WITH_STEPS,
+    (False, True): _CREATE.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
+    (True, True): _CREATE_WITH_STEPS.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
+}

@@ -14,6 +14,7 @@ from django.db import connection
 from accounts.states import Mode
 from checkouts.bells import ring_pages
 from checkouts.errors import IllegalMoveError
+from checkouts.escrow import releases_of
 from checkouts.models import Checkout
 from checkouts.payloads import checkout_payload
 from checkouts.pricing import needed_units, overpaid_above_units
@@ -175,8 +176,14 @@ class _Movement:
 
     def write(self, transfers: Transfers, now: datetime) -> None:
         """Write everything, the events last: their counter is the last lock in the order."""
+        releases = releases_of([told.checkout for told in self.told])
         events = [
-            self._event(told, transfers.get(told.checkout.pk, [])) for told in self.told
+            self._event(
+                told,
+                transfers.get(told.checkout.pk, []),
+                releases.get(told.checkout.pk),
+            )
+            for told in self.told
         ]
         if self.changed:
             _update(list(self.changed.values()))
@@ -189,18 +196,23 @@ class _Movement:
         promise_receipts(self._completed(), now=now)
         publish(events, now=now)
 
-    def _event(self, told: _Told, transfers: Sequence[TransferRow]) -> NewEvent:
+    def _event(
+        self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None
+    ) -> NewEvent:
         checkout = told.checkout
         checkout.event_count += 1
         self.changed[checkout.pk] = checkout
         replaces = checkout.replaces.public_id if checkout.replaces else None
+        payload = checkout_payload(
+            checkout, transfers, replaces=replaces, released_by=released_by
+        )
         return NewEvent(
             merchant_id=checkout.merchant_id,
             mode=Mode(checkout.mode),
             type=told.type,
             subject_id=checkout.public_id,
             occurrence=f"{checkout.public_id}:{checkout.event_count}",
-            data=json.dumps(checkout_payload(checkout, transfers, replaces=replaces)),
+            data=json.dumps(payload),
             url=checkout.webhook_url,
         )
 

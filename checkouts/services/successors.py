@@ -42,6 +42,8 @@ _INHERITED: Final = (
     "customer_ref",
     "product_ref",
     "order_ref",
+    # The money stays where it is: the hold of the expired one is the successor's too.
+    "escrow",
 )
 
 

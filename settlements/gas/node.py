@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+import structlog
+
 from settlements.gas.fees import Prices
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.pool import RpcPool
 from wallets.chains.rpc import Node, RefusedError
+
+log = structlog.get_logger(__name__)
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -24,6 +28,7 @@ class Sending(Enum):
         "it pays less than the one that waits in its place, or than the node takes"
     )
     POOR = "its account cannot pay for it"
+    REFUSED = "no node takes it"
 
 
 # As go-ethereum and what is built on it, erigon, nethermind, besu and anvil say it.
@@ -84,13 +89,37 @@ class GasNode:
         return _quantity(self._pool.call("eth_getBalance", [address, "latest"]))
 
     def send(self, raw: bytes) -> Sending:
-        """Hand in a signed transaction; say what the node thinks of it."""
-        return self._pool.run(lambda node: _send(node, raw))
+        """Hand in a signed transaction; say what the nodes think of it. One that refuses it leaves it to the next one."""
+        try:
+            return self._pool.run(lambda node: _send(node, raw))
+        except RefusedError as error:
+            log.warning("transaction refused", error=str(error))
+            return Sending.REFUSED
 
     def receipt(self, tx_hash: str) -> Receipt | None:
         """Return what a transaction did, once it is in a block."""
         answer = self._pool.call("eth_getTransactionReceipt", [tx_hash])
         return None if answer is None else _receipt(answer, tx_hash)
+
+    def is_lost(
+        self, address: str, nonce: int, tx_hashes: Sequence[str], *, height: int
+    ) -> bool:
+        """Whether an account's number was used at or below a block by none of these transactions.
+
+        One node answers all of it: of two, one could be behind, and what it does not know yet would look lost.
+        """
+
+        def ask(node: Node) -> bool:
+            count = node.call("eth_getTransactionCount", [address, hex(height)])
+            if _quantity(count) <= nonce:
+                return False
+            receipts = (
+                node.call("eth_getTransactionReceipt", [tx_hash])
+                for tx_hash in tx_hashes
+            )
+            return all(receipt is None for receipt in receipts)
+
+        return self._pool.run(ask)
 
 
 def _send(node: Node, raw: bytes) -> Sending:

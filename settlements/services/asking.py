@@ -42,7 +42,7 @@ def settle_now(
     written: list[Settlement] = []
     with transaction.atomic():
         for wanted in _wanted(merchant_id, purpose, chain, token):
-            for batch in batches(waiting_items(wanted)):
+            for batch in batches(waiting_items(wanted, now=now)):
                 _refuse_without_key()
                 written += write_batch(wanted, batch, now=now)
         if written:

@@ -50,7 +50,7 @@ def intend(
     The same `reference` of a purpose gets the same transaction, however often and by however many it is asked for, until
     that was dropped. Raises NoGasError, and ChainError where the nodes do not tell what gas costs.
     """
-    if known := _known(purpose, reference):
+    if known := find(purpose, reference):
         return known
     keys = gas_keys()
     if not keys:
@@ -62,7 +62,7 @@ def intend(
     _open_accounts(chain, keys, node)
     with transaction.atomic():
         accounts = _locked(chain, keys)
-        if known := _known(purpose, reference):
+        if known := find(purpose, reference):
             return known
         account = _least_busy(accounts)
         _refuse_overspending(chain, account, call.gas_limit * fees.max_fee, policy, now)
@@ -120,7 +120,8 @@ def _committed(rows: QuerySet[GasTransaction]) -> int:
     return sum(int(max_fee) * gas_limit for max_fee, gas_limit in pairs)
 
 
-def _known(purpose: Purpose, reference: str) -> GasTransaction | None:
+def find(purpose: Purpose, reference: str) -> GasTransaction | None:
+    """Return the transaction that stands for a reference; None where there is none, or it was dropped."""
     rows = GasTransaction.objects.select_related("account")
     return (
         rows.filter(purpose=purpose, reference=reference)

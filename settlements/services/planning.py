@@ -11,10 +11,12 @@ from django.db import connection, transaction
 
 from accounts.states import Mode
 from gateway.core.ids import new_id
-from settlements.flushing import Item
-from settlements.models import Settlement, SettlementItem
+from settlements.flushing import FACTORY, FLOOR_GAS, Item, calldata, gas_of
+from settlements.models import Settlement, SettlementItem, TroubledForwarder
+from settlements.services.ledger import GasCall
 from settlements.states import Sender
 from wallets.forwarder import checksum
+from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
 MOST_LOOKED_AT: Final = 3_000
@@ -23,12 +25,20 @@ MOST_LOOKED_AT: Final = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Which forwarders to look at: all of a chain and token, or those of one merchant or purpose."""
+    """Which forwarders to look at: all of a chain and token, or those of one merchant or purpose.
+
+    `owners`, pairs of a merchant's id and a purpose, are the only ones whose forwarders are looked at, where it is given.
+    Who pays the gas from a wallet of their own may try those too that failed before.
+    """
 
     chain: str
     token: str
     merchant_id: int | None = None
     purpose: ClaimKind | None = None
+    owners: Sequence[tuple[int, str]] | None = None
+    with_troubled: bool = False
+    # Nobody asked for it.
+    is_scheduled: bool = False
 
 
 # Locked, so that two runs do not put the same forwarders into two batches; whoever comes second passes them over. What our
@@ -39,25 +49,39 @@ _WAITING: Final = """
     WHERE b.chain = %(chain)s AND b.token = %(token)s AND b.received > b.flushed
       AND (%(merchant)s::bigint IS NULL OR b.merchant_id = %(merchant)s)
       AND (%(purpose)s::text IS NULL OR b.purpose = %(purpose)s)
+      AND (%(merchants)s::bigint[] IS NULL
+           OR (b.merchant_id, b.purpose) IN (SELECT * FROM unnest(%(merchants)s::bigint[], %(purposes)s::text[])))
       AND NOT EXISTS (SELECT FROM settlements_settlementitem i
                       WHERE i.deposit_id = b.deposit_id AND i.chain = b.chain AND i.token = b.token
                         AND i.ended_at IS NULL)
       AND NOT EXISTS (SELECT FROM settlements_hold h WHERE h.nonce = d.nonce AND h.released_at IS NULL)
+      AND (%(with_troubled)s OR NOT EXISTS (
+          SELECT FROM settlements_troubledforwarder f
+          WHERE f.deposit_id = b.deposit_id AND f.chain = b.chain AND f.token = b.token
+            AND (f.failures >= %(most_failures)s OR f.retry_at > %(now)s::timestamptz)))
     ORDER BY b.received - b.flushed DESC, b.id LIMIT %(most)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
 """
 
 
-def waiting_items(wanted: Waiting, *, most: int = MOST_LOOKED_AT) -> list[Item]:
+def waiting_items(
+    wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT
+) -> list[Item]:
     """Return forwarders that hold something and may be emptied, the fullest first, locked for the caller's transaction.
 
-    Those in an open settlement and those held in escrow are left out.
+    Those in an open settlement, those held in escrow and those that failed lately or too often are left out.
     """
+    owners = wanted.owners
     parameters: dict[str, Any] = {
         "chain": wanted.chain,
         "token": wanted.token,
         "merchant": wanted.merchant_id,
         "purpose": wanted.purpose,
+        "merchants": None if owners is None else [owner for owner, _ in owners],
+        "purposes": None if owners is None else [purpose for _, purpose in owners],
+        "with_troubled": wanted.with_troubled,
+        "most_failures": TroubledForwarder.MOST_FAILURES,
+        "now": now,
         "most": most,
     }
     with connection.cursor() as cursor:
@@ -94,6 +118,7 @@ def write_batch(
             to=checksum(destination),
             units=Decimal(sum(item.units for item in group)),
             sender=sender,
+            is_scheduled=wanted.is_scheduled,
             batch=batch,
             created_at=now,
         )
@@ -112,3 +137,35 @@ def write_batch(
         for item in group
     )
     return settlements
+
+
+def planned_items(batch: str) -> list[Item]:
+    """Return what a written batch is to empty still, in the order in which its call names it."""
+    rows = (
+        SettlementItem.objects.filter(settlement__batch=batch, ended_at=None)
+        .select_related("deposit", "settlement")
+        .order_by("deposit__destination", "deposit_id")
+    )
+    return [
+        Item(
+            deposit_id=row.deposit_id,
+            merchant_id=row.settlement.merchant_id,
+            purpose=row.settlement.purpose,
+            destination=bytes(row.deposit.destination),
+            nonce=bytes(row.deposit.nonce),
+            units=int(row.units),
+            # The dearer case: gas that is not used is not paid.
+            is_deployed=False,
+        )
+        for row in rows
+    ]
+
+
+def call_of(chain: str, token: str, items: Sequence[Item]) -> GasCall:
+    """Return the call of the factory that empties these forwarders.
+
+    Its gas is counted, never estimated by a node: an estimate looks for the least with which a batch "succeeds", items
+    starved. The contract takes no less for each than a token's transfer needs, and then undoes the whole batch.
+    """
+    contract = bytes.fromhex(chain_spec(chain).tokens[token].address[2:])
+    return GasCall(FACTORY, calldata(items, contract), gas_of(items) + FLOOR_GAS)

@@ -9,8 +9,9 @@ from django.utils import timezone
 from settlements.errors import NoGasError
 from settlements.gas.node import GasNode
 from settlements.models import GasAccount, GasAttempt, GasTransaction
-from settlements.services.broadcasting import await_receipt, broadcast, tend
+from settlements.services.broadcasting import await_receipt, broadcast
 from settlements.services.ledger import GasCall, intend
+from settlements.services.tending import tend
 from settlements.states import Purpose, TransactionState
 from tests.nodes.abi import encode_call
 from tests.nodes.anvil import Anvil

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Hold, Settlement, SettlementItem
-from settlements.services.broadcasting import tend
 from settlements.services.planning import Waiting, waiting_items, write_batch
 from settlements.services.sweeping import resume, sweep
+from settlements.services.tending import tend
 from settlements.states import SettlementStatus
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
@@ -84,7 +84,7 @@ def test_two_runs_send_one_batch(node: GasNode, base_node: Anvil) -> None:
 
 def test_a_forwarder_is_in_one_open_settlement(base_node: Anvil) -> None:
     paid(base_node, 25_000_000)
-    items = waiting_items(WAITING)
+    items = waiting_items(WAITING, now=timezone.now())
     write_batch(WAITING, items, now=timezone.now())
     with pytest.raises(IntegrityError):
         write_batch(WAITING, items, now=timezone.now())
@@ -94,7 +94,8 @@ def test_a_batch_that_was_never_sent_is_sent_by_the_next_run(
     node: GasNode, base_node: Anvil
 ) -> None:
     paid(base_node, 25_000_000)
-    [settlement] = write_batch(WAITING, waiting_items(WAITING), now=timezone.now())
+    now = timezone.now()
+    [settlement] = write_batch(WAITING, waiting_items(WAITING, now=now), now=now)
     resume("base", node=node, now=timezone.now())
     settle(node, base_node)
     settlement.refresh_from_db()

@@ -1,6 +1,7 @@
 """Wallets that are watched on chains that are read account by account: what enters and what leaves them, and at what cost."""
 
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.wallets.accounts import (
     solana_spec,
 )
 from tests.wallets.ledger import Ledger, no_answer
+from wallets.chains.base import Account
 from wallets.models import (
     AccountCursor,
     Transfer,
@@ -52,6 +54,16 @@ def make_watched(count: int = 1, **values: Any) -> list[WatchedWallet]:
         for key in keys
     ]
     return WatchedWallet.objects.bulk_create(wallets, batch_size=2_000)
+
+
+def breaks_on(key: bytes) -> Callable[[Account], None]:
+    """Trouble with one account alone."""
+
+    def trouble(account: Account) -> None:
+        if account.key == key:
+            raise no_answer()
+
+    return trouble
 
 
 def moved(wallet: WatchedWallet) -> list[tuple[str, int, str, bool]]:
@@ -89,12 +101,16 @@ def test_a_payment_to_a_receiving_wallet_that_is_watched_too_is_told_to_be_one()
 ):
     watched, account = Watched(), make_account(expected_until=LATER)
     both: dict[str, Any] = {"address": account.address, "key": account.key}
-    # Read first: what one side's reading tells must not be written before the payment is.
     [payer] = make_watched()
     [own] = make_watched(merchant=account.merchant, **both)
     [strangers] = make_watched(**both)
     watched.tick()
     watched.pay(account, 25, by=payer)
+    # The payer's side is read first: it must not write the other side's, which does not know yet that it is a payment.
+    watched.ledger.trouble = breaks_on(bytes(account.key))
+    watched.tick(after=61)
+    assert moved(own) == []
+    watched.ledger.trouble = breaks_on(b"")
     watched.tick(after=61)
     assert Transfer.objects.get().units == 25
     assert moved(own) == [("in", 25, payer.address, True)]

@@ -1,9 +1,10 @@
 """Histories and balances of watched wallets on the chains that are read account by account: real Solana and TON programs."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from django.utils import timezone
 
 from tests.wallets.accountchains import (
     AccountChain,
@@ -12,13 +13,21 @@ from tests.wallets.accountchains import (
     spec_of,
 )
 from tests.wallets.accountchains import read_all as read_accounts
+from tests.wallets.contract.hostile import HttpProxy
 from tests.wallets.test_pool import Clock
+from tests.wallets.tonlab import changing_rows
 from tests.wallets.watching import Beside, moved, watch
-from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.base import AccountAdapter
+from wallets.addresses import address_key
+from wallets.chains.adapters import open_adapter, open_holdings, open_pool
+from wallets.chains.base import AccountAdapter, MalformedAnswerError
+from wallets.chains.specs import Family
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watching.accounts import AccountWatcher
+
+if TYPE_CHECKING:
+    from tests.nodes.solana.node import SolanaNode
+    from tests.nodes.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -126,3 +135,55 @@ def test_a_restart_goes_on_from_what_is_known(
     for wallet in wallets:
         bench.import_all(wallet)
     assert [[units for _, units, _ in moved(one)] for one in wallets] == [[5], [5]]
+
+
+def test_a_local_chain_that_begins_anew_has_its_history_read_again(
+    solana_node: "SolanaNode",
+) -> None:
+    bench = Bench(OnSolana(solana_node))
+    till = bench.chain.new_address()
+    bench.read()
+    wallet = watch(till, chain="solana")
+    bench.chain.pass_time()
+    bench.open()
+    bench.beside.tick()
+    bench.import_all(wallet)
+    before = wallet.history_until or 0
+    WatchedWallet.objects.update(status=WatchStatus.IMPORTING)
+    bench.chain.begin_anew()
+    for _ in range(2):
+        # The first pass finds out, and the second reads the new chain.
+        bench.clock.seconds += 60
+        bench.watcher.tick(now=timezone.now())
+    bench.import_all(wallet)
+    assert (wallet.history_until or 0) <= solana_node.slot() < before
+    bench.beside.close()
+    bench.watcher.close()
+
+
+STRANGERS: list[Any] = [
+    pytest.param({"balance": "-1"}, id="negative"),
+    pytest.param({"balance": "1e3"}, id="no number"),
+    pytest.param({"balance": None}, id="nothing"),
+    pytest.param({"owner": f"0:{'ab' * 32}"}, id="a stranger's"),
+    pytest.param({"jetton": f"0:{'ab' * 32}"}, id="another jetton's"),
+]
+
+
+@pytest.mark.parametrize("lie", STRANGERS)
+def test_a_hostile_index_of_ton_tells_no_balance(
+    ton_node: "TonNode", lie: dict[str, Any]
+) -> None:
+    chain = OnTon(ton_node)
+    till = chain.new_address()
+    chain.pay(till, 5)
+    key = address_key(till, family=Family.TON)
+    with HttpProxy(chain.url) as proxy:
+        spec = spec_of(chain, proxy.url)
+        proxy.fault = changing_rows(
+            "jetton/wallets", "jetton_wallets", lambda row: row | lie
+        )
+        pool = open_pool(spec)
+        with pytest.raises(MalformedAnswerError):
+            open_holdings(spec, pool).read({key: till})
+        pool.close()

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db
 
 def watch(merchant: Merchant, **values: Any) -> WatchedWallet:
     """Have a wallet watched, on Base and live unless told otherwise."""
-    given = {"mode": Mode.LIVE, "chain": "base", "address": WALLET, "now": NOON}
-    wallet, _ = watch_wallet(merchant, **(given | values))
+    given: dict[str, Any] = {"mode": Mode.LIVE, "chain": "base", "address": WALLET}
+    wallet, _ = watch_wallet(merchant, now=NOON, **(given | values))
     return wallet
 
 

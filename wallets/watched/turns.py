@@ -1,10 +1,10 @@
 """Whose history is read next, and how far it is: kept with the wallet, so that a restart goes on where it was."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from accounts.states import Mode
@@ -50,22 +50,26 @@ def next_group(chain: str, *, most: int, span: int | None) -> list[WatchedWallet
     return [leader, *found[: most - 1]]
 
 
+_WRITE: Final = """
+    UPDATE wallets_watchedwallet w
+    SET history_height = GREATEST(w.history_height, n.height), history_read_at = %(now)s::timestamptz, history_error = '',
+        status = CASE WHEN GREATEST(w.history_height, n.height) >= w.history_until THEN 'active' ELSE w.status END
+    FROM unnest(%(ids)s::bigint[], %(heights)s::bigint[]) AS n(id, height)
+    WHERE w.id = n.id AND w.history_until IS NOT NULL
+"""
+
+
 def write_turn(
-    wallets: Iterable[WatchedWallet],
-    heights: Iterable[int],
-    *,
-    now: datetime,
+    wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now: datetime
 ) -> None:
     """Write how far each is in the caller's transaction, never back; those that are whole are active from now on."""
-    changed = []
-    for wallet, height in zip(wallets, heights, strict=True):
-        wallet.history_height = max(height, wallet.history_height or height)
-        wallet.history_read_at, wallet.history_error = now, ""
-        if wallet.history_height >= (wallet.history_until or 0):
-            wallet.status = WatchStatus.ACTIVE
-        changed.append(wallet)
-    fields = ["history_height", "history_read_at", "history_error", "status"]
-    WatchedWallet.objects.bulk_update(changed, fields, batch_size=500)
+    parameters: dict[str, Any] = {
+        "ids": [wallet.pk for wallet in wallets],
+        "heights": list(heights),
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITE, parameters)
 
 
 def note_failure(

@@ -109,14 +109,14 @@ def test_an_account_that_is_worth_few_requests_takes_no_more_and_comes_on(
     reader = open_on()
     head, seen = reader.head(), []
     read_one(reader, new_owner())
-    for _ in range(3):
-        before = reader.requests
+    while busy.height < head.block.height:
+        before, known = reader.requests, busy.height
         [told] = reader.read_accounts([busy], head=head)
         assert reader.requests - before <= 1 + 2
+        assert known < told.through.height
         seen += units_of(told.transfers)
         busy = replace(busy, height=told.through.height, time=told.through.time)
     assert set(seen) == {1, 2, 3, 4, 5}
-    assert told.through == head.block
     with pytest.raises(ChainUnavailableError, match="more transactions than"):
         open_on(page=2).read_accounts([replace(account_of(owner), most=2)], head=head)
 

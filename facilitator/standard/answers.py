@@ -1,0 +1,68 @@
+"""Answers in the standard's form. They are sent with HTTP 200 whatever they say: clients read nothing else."""
+
+from typing import Any
+
+from facilitator.standard import reasons
+from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.inputs import StandardRequest
+
+
+def valid(request: StandardRequest) -> dict[str, Any]:
+    """Return the answer that a payment would settle."""
+    return {"isValid": True, "payer": request.signed.payer}
+
+
+def invalid(reason: str, message: str = "", *, payer: str = "") -> dict[str, Any]:
+    """Return the answer that it would not."""
+    told = {"invalidMessage": message, "payer": payer}
+    return {"isValid": False, "invalidReason": reason} | _present(told)
+
+
+def settled(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
+    """Return the answer that a payment settled."""
+    answer = {
+        "success": True,
+        "transaction": tx_hash,
+        "network": request.network,
+        "payer": request.signed.payer,
+    }
+    return answer if request.version == 1 else answer | {"amount": str(request.units)}
+
+
+def failed(
+    request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = ""
+) -> dict[str, Any]:
+    """Return the answer that it did not, or not yet: then with the transaction that is on its way."""
+    payer = request.signed.payer
+    return unsettled(reason, message, network=request.network, payer=payer) | {
+        "transaction": tx_hash
+    }
+
+
+def unsettled(
+    reason: str, message: str = "", *, network: str, payer: str = ""
+) -> dict[str, Any]:
+    """Return the answer to what was no payment at all."""
+    told = {"errorMessage": message, "payer": payer}
+    answer = {"success": False, "errorReason": reason, "transaction": ""}
+    return answer | {"network": network} | _present(told)
+
+
+def refused_verify(error: RefusedPaymentError) -> dict[str, Any]:
+    """Return the answer to a refused verification."""
+    return invalid(error.reason, error.message, payer=error.payer)
+
+
+def refused_settle(error: RefusedPaymentError, network: str) -> dict[str, Any]:
+    """Return the answer to a refused settlement."""
+    return unsettled(error.reason, error.message, network=network, payer=error.payer)
+
+
+def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
+    """Return the answer that a transaction was sent and is in no block yet; asking again goes on with it."""
+    message = "The transaction was sent and is in no block yet; settle again to learn of it."
+    return failed(request, reasons.PENDING, message, tx_hash=tx_hash)
+
+
+def _present(values: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}

@@ -1,0 +1,120 @@
+"""Whose turn it is with a signed authorisation: a row for each, and a lease of a few seconds on it.
+
+The lease only spares work. That nothing is sent twice is the ledger's doing, where one authorisation is one transaction.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+
+from accounts.states import Mode
+from facilitator.models import Authorization
+from facilitator.standard.errors import TakenElsewhereError
+from facilitator.standard.inputs import StandardRequest
+from facilitator.states import AuthorizationState
+from settlements.models import GasTransaction
+
+LEASE: Final = timedelta(seconds=5)
+REPEATED: Final = timedelta(minutes=5)
+"""How long a settled authorisation's answer is repeated to the merchant that asked for it: past every retry of a client,
+and too short to live on."""
+
+
+def find(request: StandardRequest) -> Authorization | None:
+    """Return what is known of an authorisation."""
+    return _rows(request).select_related("transaction", "payment").first()
+
+
+def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Authorization:
+    """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
+    values = _terms(merchant_id, request) | {"taken_until": now + LEASE}
+    row, is_new = Authorization.objects.get_or_create(
+        mode=Mode.LIVE,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        nonce=request.signed.nonce,
+        defaults=values | {"created_at": now},
+    )
+    if is_new:
+        return row
+    # What came to nothing before anything was sent may be tried again, and by another merchant.
+    free = Q(state=AuthorizationState.FAILED, transaction=None) | (
+        Q(state=AuthorizationState.TAKEN) & _is_free(now) & Q(**_owned(merchant_id))
+    )
+    changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
+    if not Authorization.objects.filter(free, pk=row.pk).update(**changed):
+        raise TakenElsewhereError
+    row.refresh_from_db()
+    return row
+
+
+def take_over(row: Authorization, *, now: datetime) -> bool:
+    """Take in hand what another process left lying; say whether it is ours now."""
+    states = [AuthorizationState.TAKEN, AuthorizationState.SENT]
+    rows = Authorization.objects.filter(_is_free(now), pk=row.pk, state__in=states)
+    taken = rows.update(taken_until=now + LEASE)
+    if taken:
+        row.refresh_from_db()
+    return bool(taken)
+
+
+def renew(row: Authorization, *, now: datetime) -> None:
+    """Stay the one who has it in hand."""
+    Authorization.objects.filter(pk=row.pk).update(taken_until=now + LEASE)
+
+
+def release(row: Authorization) -> None:
+    """Let others go on with it."""
+    Authorization.objects.filter(pk=row.pk).update(taken_until=None)
+
+
+def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> str:
+    """Write down which transaction carries an authorisation out; return the hash of its first attempt."""
+    tx_hash: str = made.attempts.order_by("number").values_list("tx_hash", flat=True)[0]
+    row.transaction, row.tx_hash = made, tx_hash
+    row.state, row.taken_until = AuthorizationState.SENT, now + LEASE
+    row.save(update_fields=["transaction", "tx_hash", "state", "taken_until"])
+    return tx_hash
+
+
+def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
+    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place."""
+    terms = _terms(merchant_id, request)
+    return all(getattr(row, name) == value for name, value in terms.items())
+
+
+def is_in_use(row: Authorization, *, now: datetime) -> bool:
+    """Whether an authorisation bought something already, or is just about to."""
+    if row.state == AuthorizationState.SETTLED:
+        return True
+    is_held = row.taken_until is not None and row.taken_until >= now
+    return row.state != AuthorizationState.FAILED and is_held
+
+
+def _rows(request: StandardRequest) -> QuerySet[Authorization]:
+    return Authorization.objects.filter(
+        mode=Mode.LIVE,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        nonce=request.signed.nonce,
+    )
+
+
+def _owned(merchant_id: int) -> dict[str, Any]:
+    return {"merchant_id": merchant_id}
+
+
+def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
+    return {
+        "merchant_id": merchant_id,
+        "pay_to": request.pay_to,
+        "units": request.units,
+        "resource": request.resource,
+    }
+
+
+def _is_free(now: datetime) -> Q:
+    return Q(taken_until=None) | Q(taken_until__lt=now)

@@ -1,0 +1,39 @@
+"""What the library leaves to whoever runs it: which merchant's money it may be about, and whether there is time left."""
+
+from datetime import datetime
+from typing import Final
+
+from facilitator.services.addresses import pay_to
+from facilitator.services.using import Caller
+from facilitator.standard import reasons
+from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.inputs import StandardRequest
+
+# What the library asks for at least, in seconds.
+_LEAST_TIME: Final = 6
+# A transaction waits for its block, and at times for the one after it.
+_BLOCKS: Final = 2
+
+
+def refuse_others(caller: Caller, request: StandardRequest) -> None:
+    """Raise RefusedPaymentError unless the payment is to the merchant's own address and of the amount asked for."""
+    signed = request.signed
+    ours = pay_to(caller.merchant_id, caller.mode, request.spec.name)
+    if request.pay_to != ours or signed.recipient != ours:
+        raise RefusedPaymentError(
+            reasons.RECIPIENT_MISMATCH,
+            "payTo is not where this merchant's machines pay: GET /x402/config says where.",
+            payer=signed.payer,
+        )
+    if signed.units != request.units:
+        raise RefusedPaymentError(reasons.VALUE_MISMATCH, payer=signed.payer)
+
+
+def refuse_late(request: StandardRequest, *, now: datetime) -> None:
+    """Raise RefusedPaymentError where the authorisation might end before its transaction is in a block."""
+    wait = max(_LEAST_TIME, _BLOCKS * request.spec.block_seconds)
+    if request.signed.valid_before < now.timestamp() + wait:
+        payer = request.signed.payer
+        raise RefusedPaymentError(
+            reasons.VALID_BEFORE, "There is too little time left.", payer=payer
+        )

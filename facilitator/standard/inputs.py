@@ -1,0 +1,44 @@
+"""What resource servers ask in the standard's words, read and checked already."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wallets.chains.registry import ChainSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a payer signed: `units` of the token to `recipient`, between two Unix times.
+
+    Addresses are in EIP-55. `nonce` is what the chain refuses to see twice: of EIP-3009 0x and 64 digits, of Permit2
+    `permit2:` and a number. `payload` is the standard's own form of it, with nothing in it that was not checked.
+    """
+
+    payer: str
+    recipient: str
+    units: int
+    valid_after: int
+    valid_before: int
+    nonce: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StandardRequest:
+    """A body of `/verify` or `/settle` with `x402Version`.
+
+    `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
+    costs, `extra` is the token's EIP-712 domain as the resource server knows it.
+    """
+
+    version: int
+    network: str
+    spec: ChainSpec
+    token: str
+    asset: str
+    pay_to: str
+    units: int
+    resource: str
+    extra: Mapping[str, Any]
+    signed: Signed

@@ -1,0 +1,196 @@
+"""Our gas account as the library wants one: what it writes goes through the ledger, once for each authorisation.
+
+The library turns every exception of a signer into a code of its own. What it cannot know, that a node was away or that
+gas is too dear, is kept here for whoever asks afterwards.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from facilitator.models import Authorization
+from facilitator.standard import contracts
+from facilitator.standard.authorizations import adopt, renew
+from facilitator.standard.errors import ReceiptMissingError, TakenElsewhereError
+from settlements.errors import NoGasError
+from settlements.gas.keys import gas_keys
+from settlements.gas.node import GasNode, Receipt
+from settlements.models import GasTransaction
+from settlements.services.broadcasting import await_receipt, broadcast
+from settlements.services.ledger import GasCall, intend
+from settlements.states import Purpose, TransactionState
+from wallets.chains.base import ChainError
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+
+if TYPE_CHECKING:
+    from x402.mechanisms.evm.types import TransactionReceipt
+
+_ROUND_SECONDS: Final = 2.0
+_ROUNDS: Final = 10
+# Storage of the token may have changed before the transaction's turn comes.
+_SPARE_GAS: Final = 1.25
+# A payer's smart wallet runs code of its own on our gas.
+_MOST_GAS: Final = 500_000
+
+Clock = Callable[[], datetime]
+
+
+class LedgerSigner:
+    """The library's FacilitatorEvmSigner over a chain's nodes and the ledger of gas accounts.
+
+    `claim` returns the authorisation's row, ours for now, or raises TakenElsewhereError; it is asked when the library is
+    content with the signature and something is to be sent.
+    """
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        pool: RpcPool,
+        *,
+        claim: Callable[[], Authorization],
+        clock: Clock,
+    ) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._claim = claim
+        self._clock = clock
+        self.row: Authorization | None = None
+        self.receipt: Receipt | None = None
+        self.trouble: ChainError | NoGasError | TakenElsewhereError | None = None
+
+    def get_addresses(self) -> list[str]:
+        """Return our gas accounts."""
+        return list(gas_keys())
+
+    def get_chain_id(self) -> int:
+        """Return the chain's id, which its nodes were asked for when they were first used."""
+        return self._spec.chain_id or 0
+
+    def get_code(self, address: str) -> bytes:
+        """Return a contract's code; empty for an account without."""
+        try:
+            answer = contracts.ask(self._pool, "eth_getCode", [address, "latest"])
+            return contracts.hex_bytes(answer)
+        except ChainError as error:
+            self.trouble = error
+            raise
+
+    def get_balance(self, address: str, token_address: str) -> int:
+        """Return what an address holds of a token, in base units."""
+        from x402.mechanisms.evm.constants import BALANCE_OF_ABI
+
+        return int(self.read_contract(token_address, BALANCE_OF_ABI, "balanceOf", address))
+
+    def read_contract(
+        self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any
+    ) -> Any:
+        """Ask a contract."""
+        try:
+            return contracts.read(self._pool, address, abi, function_name, *args)
+        except ChainError as error:
+            self.trouble = error
+            raise
+
+    def verify_typed_data(
+        self,
+        address: str,
+        domain: Any,
+        types: dict[str, Any],
+        primary_type: str,
+        message: dict[str, Any],
+        signature: bytes,
+    ) -> bool:
+        """Whether a signature is the address's, as a contract would judge it."""
+        from x402.mechanisms.evm.verify import verify_typed_data_strict
+
+        return verify_typed_data_strict(
+            self, address, domain, types, primary_type, message, signature
+        )
+
+    def write_contract(
+        self,
+        address: str,
+        abi: list[dict[str, Any]],
+        function_name: str,
+        *args: Any,
+        data_suffix: str | None = None,
+    ) -> str:
+        """Send a call; return the hash of its first attempt. Raises for whatever keeps it from being written down."""
+        suffix = bytes.fromhex((data_suffix or "").removeprefix("0x"))
+        data = contracts.encode_call(abi, function_name, *args) + suffix
+        try:
+            self.row = self._claim()
+            gas = contracts.estimate(
+                self._pool, address, data, sender=next(iter(gas_keys()), address)
+            )
+            return self._send(self.row, address, data, gas)
+        except (ChainError, NoGasError, TakenElsewhereError) as error:
+            self.trouble = error
+            raise
+
+    def send_transaction(self, to: str, data: bytes) -> str:
+        """Deploy nobody's wallet: strangers' factories are not called."""
+        raise NotImplementedError
+
+    def wait_for_transaction_receipt(self, tx_hash: str) -> "TransactionReceipt":
+        """Wait until one of the transaction's attempts is in a block. Raises ReceiptMissingError."""
+        from x402.mechanisms.evm.types import TransactionReceipt
+
+        row = self.row
+        if row is None or row.transaction is None:
+            raise ReceiptMissingError(tx_hash)
+        receipt = self.receipt = wait(
+            row, row.transaction, node=GasNode(self._pool), clock=self._clock
+        )
+        return TransactionReceipt(
+            status=int(receipt.succeeded),
+            block_number=receipt.height,
+            tx_hash=receipt.tx_hash,
+            logs=list(receipt.logs),
+        )
+
+    def _send(self, row: Authorization, to: str, data: bytes, gas: int) -> str:
+        node, now = GasNode(self._pool), self._clock()
+        made = intend(
+            self._spec.name,
+            GasCall(to, data, min(int(gas * _SPARE_GAS), _MOST_GAS)),
+            purpose=Purpose.X402,
+            reference=reference_of(row),
+            node=node,
+            now=now,
+        )
+        tx_hash = adopt(row, made, now=now)
+        push(made, node=node, now=now)
+        return tx_hash
+
+
+def reference_of(row: Authorization) -> str:
+    """Return what the ledger calls an authorisation's transaction."""
+    return str(row.pk)
+
+
+def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
+    """Hand a transaction to the nodes. Written down it is, so that where none takes it now it is sent later."""
+    try:
+        broadcast(made, node=node, now=now)
+    except ChainError:
+        return
+
+
+def wait(
+    row: Authorization, made: GasTransaction, *, node: GasNode, clock: Clock
+) -> Receipt:
+    """Wait for a transaction's receipt, staying the one who does. Raises ReceiptMissingError after twenty seconds."""
+    for _ in range(_ROUNDS):
+        try:
+            receipt = await_receipt(made, node=node, seconds=_ROUND_SECONDS)
+        except ChainError:
+            receipt = None
+        if receipt is not None:
+            return receipt
+        renew(row, now=clock())
+        made.refresh_from_db(fields=["state"])
+        if made.state == TransactionState.INTENDED:
+            push(made, node=node, now=clock())
+    raise ReceiptMissingError(row.tx_hash)

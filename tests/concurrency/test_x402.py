@@ -1,0 +1,158 @@
+"""Many requests for one proof at once: one of them has it."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from accounts.models import FeeEntry
+from facilitator.models import KeptAnswer, X402Payment
+from facilitator.services.rechecking import recheck_payments
+from gateway.core.errors import ConflictError
+from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
+from tests.facilitator.recorded import (
+    make_machine_transfer,
+    make_seller,
+    verify_it,
+)
+from tests.factories import NOON, make_merchant
+from wallets.models import Transfer, TransferClaim
+
+pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+
+UNIQUE = """
+    CREATE UNIQUE INDEX x402_proof_used_once ON facilitator_x402payment (chain, tx_hash, position) WHERE mode = 'live'
+"""
+LOCK_PAYMENTS = "LOCK TABLE facilitator_x402payment IN SHARE ROW EXCLUSIVE MODE"
+
+
+@pytest.fixture
+def transfer(settings: Any) -> Transfer:
+    """Paid and recorded, for sixteen to ask about."""
+    merchant = make_merchant()
+    return make_machine_transfer(merchant, make_seller(merchant, settings))
+
+
+def answers(*keys: str, transfer: Transfer) -> list[dict[str, Any]]:
+    """What sixteen requests are answered that have all been judged before any of them is written."""
+    with crew() as threads, holding(LOCK_PAYMENTS):
+        asked = [
+            threads.start(lambda key=key: verify_it(transfer, key=key))  # type: ignore[misc]
+            for key in keys
+        ]
+        wait_for_waiters(len(keys))
+    return [one.result(SECONDS) for one in asked]
+
+
+def test_of_sixteen_who_ask_for_one_proof_one_has_it(transfer: Transfer) -> None:
+    told = Counter(
+        one.get("reason", "valid") for one in answers(*[""] * 16, transfer=transfer)
+    )
+    assert told == {"valid": 1, "already_used": 15}
+    assert X402Payment.objects.count() == 1
+    assert TransferClaim.objects.count() == FeeEntry.objects.count() == 1
+
+
+def test_sixteen_different_keys_do_not_make_sixteen_payments(
+    transfer: Transfer,
+) -> None:
+    keys = [f"key-{number}" for number in range(16)]
+    told = Counter(one["valid"] for one in answers(*keys, transfer=transfer))
+    assert told == {True: 1, False: 15}
+    assert KeptAnswer.objects.count() == X402Payment.objects.count() == 1
+
+
+def test_one_request_sent_sixteen_times_gets_sixteen_times_the_same_yes(
+    transfer: Transfer,
+) -> None:
+    told = answers(*["order-7"] * 16, transfer=transfer)
+    assert all(one["valid"] for one in told)
+    assert len({one["paymentId"] for one in told}) == 1
+    assert X402Payment.objects.count() == 1
+
+
+def test_without_the_unique_key_and_the_claim_everybody_has_it(
+    transfer: Transfer,
+) -> None:
+    """What the constraints are for: a check before the insert sees nothing of those beside it."""
+    drop = [
+        "DROP INDEX x402_proof_used_once",
+        "ALTER TABLE facilitator_x402payment DROP CONSTRAINT facilitator_x402payment_transfer_id_key",
+        "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey",
+    ]
+    restore = [
+        "DELETE FROM wallets_transferclaim",
+        "DELETE FROM facilitator_x402payment",
+        UNIQUE,
+        "ALTER TABLE facilitator_x402payment ADD CONSTRAINT facilitator_x402payment_transfer_id_key UNIQUE (transfer_id)",
+        "ALTER TABLE wallets_transferclaim ADD CONSTRAINT wallets_transferclaim_pkey PRIMARY KEY (transfer_id)",
+    ]
+    _run(drop)
+    try:
+        told = answers(*[""] * 16, transfer=transfer)
+        assert sum(one["valid"] for one in told) > 1
+    finally:
+        _run(restore)
+
+
+def _run(statements: list[str]) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def test_one_key_for_two_payments_at_once_buys_one_of_them(settings: Any) -> None:
+    merchant = make_merchant()
+    to = make_seller(merchant, settings)
+    two = [make_machine_transfer(merchant, to) for _ in range(2)]
+
+    def ask(one: Transfer) -> str:
+        try:
+            return str(verify_it(one, key="k")["valid"])
+        except ConflictError as error:
+            return str(error.code)
+
+    with crew() as threads, holding(LOCK_PAYMENTS):
+        asked = [threads.start(lambda one=one: ask(one)) for one in two]  # type: ignore[misc]
+        wait_for_waiters(2)
+    told = sorted(one.result(SECONDS) for one in asked)
+    assert told == ["True", "duplicate"]
+    # The other one was not used up.
+    assert X402Payment.objects.count() == 1
+    left = two[1] if X402Payment.objects.get().tx_hash == two[0].tx_hash else two[0]
+    assert verify_it(left)["valid"] is True
+
+
+def test_a_transfer_that_something_else_claimed_meanwhile_is_used(
+    transfer: Transfer,
+) -> None:
+    with crew() as threads, holding(LOCK_PAYMENTS):
+        asked = threads.start(lambda: verify_it(transfer))
+        wait_for_waiters(1)
+        TransferClaim.objects.create(
+            transfer=transfer, kind="checkout", claimed_at=NOON
+        )
+    assert asked.result(SECONDS)["reason"] == "already_used"
+    assert not X402Payment.objects.exists()
+    assert not FeeEntry.objects.exists()
+
+
+def test_a_payment_verified_while_its_transfer_became_final_is_caught_up_on(
+    transfer: Transfer,
+) -> None:
+    """Whoever dealt with the transfer could not see the payment yet; the sweep does."""
+    with crew() as threads, holding(LOCK_PAYMENTS):
+        asked = threads.start(lambda: verify_it(transfer))
+        wait_for_waiters(1)
+        Transfer.objects.update(state="confirmed", confirmed_at=NOON, queued_at=NOON)
+        assert _dealt_with_elsewhere(transfer)
+    assert asked.result(SECONDS)["valid"] is True
+    assert X402Payment.objects.get().final_at is None
+    recheck_payments(now=NOON)
+    assert X402Payment.objects.get().final_at == NOON
+
+
+def _dealt_with_elsewhere(transfer: Transfer) -> int:
+    """Take it off the queue, as a worker does that finds no payment of it."""
+    return Transfer.objects.filter(pk=transfer.pk).update(queued_at=None)
