@@ -20,17 +20,21 @@ from checkouts.selectors import (
     reserved_amount,
 )
 from checkouts.services.creation import create_checkout
+from checkouts.services.escrow import release_escrow
 from checkouts.services.reservations import choose_exact_amount
 from gateway.core.api import ApiView
+from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
 from gateway.core.weburls import url_policy
 from gateway.core.wire import json_body
+from settlements.services.escrow import Releaser
 
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
 LIST = Limit("checkouts.list", 30)
 CHOOSE = Limit("checkouts.options", 60)
+RELEASE = Limit("checkouts.release", 60)
 
 
 class CheckoutCollection(ApiView):
@@ -106,6 +110,30 @@ class CheckoutItem(ApiView):
         """Return a checkout as it stands now."""
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        return Response(checkout_object(row))
+
+
+class CheckoutRelease(ApiView):
+    """`/api/v1/checkouts/{checkout_id}/release`."""
+
+    limits: ClassVar = {"POST": RELEASE}
+
+    @extend_schema(
+        operation_id="releaseCheckout",
+        tags=["Checkouts"],
+        request=None,
+        responses={200: schemas.Checkout, **schemas.errors(401, 404, 409, 429)},
+    )
+    def post(self, request: Request, checkout_id: str) -> Response:
+        """Let the money of an ended checkout go that is held in escrow; the next sweep takes it to your wallet. Repeatable.
+
+        409 `state_conflict`: the checkout is not completed or expired yet, or was created without escrow.
+        """
+        principal = principal_of_request(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        address = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
+        by = Releaser(label=f"API key {principal.key_id}", address=address)
+        release_escrow(row, by=by, now=timezone.now())
         return Response(checkout_object(row))
 
 

@@ -26,6 +26,11 @@ urlpatterns = [
         checkouts.resend,
         name="dashboard_resend",
     ),
+    path(
+        "checkouts/<str:checkout_id>/release/",
+        checkouts.release,
+        name="dashboard_release",
+    ),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
     path("inbox/export/", inbox_export.export, name="dashboard_inbox_export"),
     path("inbox/reports/", inbox_reports.reports, name="dashboard_buyer_reports"),

@@ -9,8 +9,14 @@ from checkouts.forms import (
     MIN_EXPIRES_IN,
 )
 from checkouts.references import MAX_LENGTH
-from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from checkouts.states import (
+    CheckoutException,
+    CheckoutStatus,
+    EscrowStatus,
+    TestScenario,
+)
 from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from settlements.states import ReleasedBy
 from wallets.states import TransferState
 
 __all__ = [
@@ -63,6 +69,12 @@ class NewCheckout(s.Serializer[None]):
     )
     test_scenario = s.ChoiceField(
         choices=TestScenario.choices, required=False, help_text="Test keys only."
+    )
+    escrow = s.BooleanField(
+        required=False,
+        allow_null=True,
+        default=False,
+        help_text="Whether the money stays in its deposit address until you release it. Base and Polygon alone are offered then.",
     )
 
 
@@ -123,6 +135,13 @@ class Checkout(s.Serializer[None]):
     paid_at = s.DateTimeField(allow_null=True)
     replaces = s.CharField(allow_null=True)
     transfers = CreditedTransfer(many=True)
+    escrow = s.BooleanField()
+    escrow_status = s.ChoiceField(choices=EscrowStatus.choices, allow_null=True)
+    escrow_released_by = s.ChoiceField(
+        choices=ReleasedBy.choices,
+        allow_null=True,
+        help_text="`external`: a stranger paid the gas that took it to your wallet.",
+    )
 
 
 class ChainOption(s.Serializer[None]):

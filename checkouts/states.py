@@ -104,6 +104,13 @@ LIVE = frozenset(CheckoutStatus) - FINAL
 LIVE_IN_ORDER = tuple(status for status in CheckoutStatus if status in LIVE)
 
 
+class EscrowStatus(TextChoices):
+    """Whether money that came for a checkout in escrow still waits for somebody of the team."""
+
+    HELD = "held"
+    RELEASED = "released"
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """What a checkout's transfers add up to, in base units: all that count, and the final ones among them."""

@@ -2,10 +2,16 @@
 
 from django.urls import path
 
-from checkouts.api import CheckoutCollection, CheckoutItem, CheckoutOptions
+from checkouts.api import (
+    CheckoutCollection,
+    CheckoutItem,
+    CheckoutOptions,
+    CheckoutRelease,
+)
 
 urlpatterns = [
     path("checkouts", CheckoutCollection.as_view()),
     path("checkouts/<str:checkout_id>", CheckoutItem.as_view()),
     path("checkouts/<str:checkout_id>/options", CheckoutOptions.as_view()),
+    path("checkouts/<str:checkout_id>/release", CheckoutRelease.as_view()),
 ]

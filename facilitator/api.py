@@ -15,6 +15,8 @@ from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
 from facilitator.services.addresses import expect_machines, pay_to_everywhere
 from facilitator.services.verifying import Caller, verify
+from facilitator.standard.api import settle_answer, verify_answer
+from facilitator.standard.schemas import Settled, StandardPayment
 from gateway.core.api import ApiView
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import list_body, parse_page
@@ -22,6 +24,8 @@ from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
 
 VERIFY: Final = Limit("x402.verify", 600)
+# One for each payment of the standard, as verifications are.
+SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
 _LONGEST_KEY: Final = 255
 
@@ -53,23 +57,43 @@ class X402Verify(ApiView):
     @extend_schema(
         operation_id="verifyX402Payment",
         tags=["x402"],
-        request=schemas.VerifyPayment,
+        request=schemas.VERIFY_BODY,
         responses={
-            200: schemas.VerifyAnswer,
+            200: schemas.VERIFY_ANSWER,
             **schemas.errors(400, 401, 409, 413, 415, 429, 503),
         },
     )
     def post(self, request: Request) -> Response:
         """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
 
-        The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token;
+        With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing. The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token;
         a payer's signature over it binds it to the payer.
         """
+        if (answer := verify_answer(request)) is not None:
+            return answer
         principal = principal_of_request(request)
         key = _idempotency_key(request)
         caller = Caller(principal.merchant_id, principal.mode, key)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         return Response(verify(caller, wanted, now=timezone.now()))
+
+
+class X402Settle(ApiView):
+    """`/api/v1/x402/settle`."""
+
+    limits: ClassVar = {"POST": SETTLE}
+
+    @extend_schema(
+        operation_id="settleX402Payment",
+        tags=["x402"],
+        request=StandardPayment,
+        responses={200: Settled, **schemas.errors(400, 401, 413, 415, 429)},
+    )
+    def post(self, request: Request) -> Response:
+        """Settle a payment of the public x402 standard."""
+        if (answer := settle_answer(request)) is not None:
+            return answer
+        raise InvalidRequestError("x402Version is required.", param="x402Version")
 
 
 class X402Payments(ApiView):

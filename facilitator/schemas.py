@@ -1,15 +1,16 @@
 """The facilitator's shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
 
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers as s
 
+from facilitator.standard.schemas import StandardPayment, Verified
 from facilitator.states import PaymentStatus, Protocol, Reason
 from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
 
 __all__ = [
     "PAYMENT_PARAMETERS",
-    "VerifyAnswer",
-    "VerifyPayment",
+    "VERIFY_ANSWER",
+    "VERIFY_BODY",
     "X402Config",
     "X402PaymentList",
     "errors",
@@ -88,6 +89,14 @@ class VerifyAnswer(s.Serializer[None]):
         allow_null=True,
         help_text="Seconds after which the answer may be another one; null where it will not.",
     )
+
+
+VERIFY_BODY = PolymorphicProxySerializer(
+    "VerifyBody", [VerifyPayment, StandardPayment], resource_type_field_name=None
+)
+VERIFY_ANSWER = PolymorphicProxySerializer(
+    "VerifyResult", [VerifyAnswer, Verified], resource_type_field_name=None
+)
 
 
 class X402Payment(s.Serializer[None]):

@@ -26,6 +26,8 @@ _PROOF: Final = keccak(b"Proof(string transaction,string payTo,string resource)"
 _NAME: Final = keccak(b"x402 payment proof")
 _VERSION: Final = keccak(b"1")
 _RECOVERABLE_BYTES: Final = 65
+# Of the two signatures that every signature makes, EIP-2 takes the one with the lower s.
+_LARGEST_S: Final = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _TON_WALLETS: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
 
 
@@ -91,6 +93,8 @@ def _recovered(digest: bytes, signature: bytes) -> bytes:
     from eth_keys.exceptions import BadSignature
     from eth_utils.exceptions import ValidationError
 
+    if int.from_bytes(signature[32:64], "big") > _LARGEST_S:
+        return b""
     parity = signature[64] - 27 if signature[64] >= 27 else signature[64]
     try:
         parsed = Signature(signature[:64] + bytes([parity & 0xFF]))

@@ -28,6 +28,8 @@ GROUPS: Final = (
     Group(
         "Money",
         (
+            Entry("dashboard_x402", "x402", "code"),
+            Entry("dashboard_settlements", "Settlements", "incoming"),
             Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
             Entry("dashboard_reports", "Reports", "chart"),
         ),

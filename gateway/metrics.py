@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
+from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.states import DifferenceKind
 from wallets.watching.account_turns import account_ages
 
@@ -47,6 +48,8 @@ def measure(*, now: datetime) -> bytes:
         _measure_differences(registry, cursor.fetchall())
         cursor.execute(_RECONCILED)
         _measure_agreement(registry, cursor.fetchall(), now)
+    _measure_gas(registry, now)
+    _measure_books(registry)
     return generate_latest(registry) + generate_latest(REGISTRY)
 
 
@@ -163,3 +166,41 @@ def _measure_agreement(
         if reconciled_at is not None:
             age.labels(chain).set((now - reconciled_at).total_seconds())
         disagree.labels(chain).set(int(is_disagreeing))
+
+
+def _measure_gas(registry: CollectorRegistry, now: datetime) -> None:
+    names = ["chain", "address"]
+    coins = Gauge(
+        "florin_gas_coins", "What a gas account holds.", names, registry=registry
+    )
+    age = Gauge(
+        "florin_gas_transaction_seconds",
+        "Age of a gas account's oldest open transaction.",
+        names,
+        registry=registry,
+    )
+    for account in gas_health():
+        since = account.waiting_since
+        waited = 0.0 if since is None else (now - since).total_seconds()
+        age.labels(account.chain, account.address).set(waited)
+        if account.coins is not None:
+            coins.labels(account.chain, account.address).set(float(account.coins))
+
+
+def _measure_books(registry: CollectorRegistry) -> None:
+    differences = Gauge(
+        "florin_book_differences",
+        "What the last comparison of forwarders' books with rows and chain found.",
+        ["chain"],
+        registry=registry,
+    )
+    troubled = Gauge(
+        "florin_troubled_forwarders",
+        "Forwarders that could not be emptied and wait for a person.",
+        ["chain"],
+        registry=registry,
+    )
+    for check in book_checks():
+        differences.labels(check.chain).set(len(check.differences))
+    for chain, count in troubled_forwarders().items():
+        troubled.labels(chain).set(count)

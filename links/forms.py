@@ -11,6 +11,7 @@ from checkouts.fields import (
     amount_in,
     amount_of,
     currency_of,
+    escrow_in,
     metadata_text,
     redirect_url_in,
     webhook_url_in,
@@ -50,6 +51,7 @@ def parse_link(body: Body, urls: UrlPolicy) -> LinkFields:
         webhook_url=webhook_url_in(body, urls),
         customer_ref=_reference(body, metadata, "customer_ref"),
         product_ref=_reference(body, metadata, "product_ref"),
+        escrow=escrow_in(body),
     )
 
 
@@ -118,6 +120,7 @@ def _body_of(source: PaymentLink | LinkTemplate) -> dict[str, Any]:
         "webhook_url": source.webhook_url,
         "customer_ref": source.customer_ref,
         "product_ref": source.product_ref,
+        "escrow": source.escrow,
     }
 
 

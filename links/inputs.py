@@ -34,6 +34,7 @@ class LinkFields:
     webhook_url: str
     customer_ref: str
     product_ref: str
+    escrow: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ class PaymentLink(models.Model):
     webhook_url = models.CharField(max_length=URL_LENGTH, blank=True)
     customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
+    # Of the checkouts made from it.
+    escrow = models.BooleanField(default=False, db_default=False)
     template = models.ForeignKey(
         LinkTemplate, models.SET_NULL, null=True, related_name="links"
     )

@@ -13,10 +13,9 @@ from accounts.states import Mode
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
 from links.periods import Coverage, coverage
-from links.selectors import has_completed_checkout, paid_moments
+from links.selectors import has_completed_checkout, paid_moments, payable_chains
 from links.states import Interval, LinkStatus, LinkType
 from wallets.networks import chain_spec
-from wallets.selectors import offerable_chains
 
 
 class LinkStage(StrEnum):
@@ -91,7 +90,7 @@ def build_link_page(
     link: PaymentLink, *, subscription: Subscription | None, now: datetime
 ) -> LinkPage:
     """Work out the page of a link whose merchant is loaded; `subscription` is whose personal page it is."""
-    chains = offerable_chains(link.merchant_id, Mode(link.mode))
+    chains = payable_chains(link)
     return LinkPage(
         stage=stage_of(link),
         type=LinkType(link.type),

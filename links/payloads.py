@@ -55,6 +55,7 @@ def link_payload(link: PaymentLink, takings: Takings) -> dict[str, Any]:
         "webhook_url": link.webhook_url or None,
         "customer_ref": link.customer_ref or None,
         "product_ref": link.product_ref or None,
+        "escrow": link.escrow,
         "template": link.template.public_id if link.template else None,
         "share_text": share_text(link),
     }

@@ -65,6 +65,11 @@ class LinkChanges(s.Serializer[None]):
         help_text="Given to checkouts of invoice links; on the others strangers would share it.",
     )
     product_ref = s.CharField(required=False, allow_null=True, max_length=MAX_LENGTH)
+    escrow = s.BooleanField(
+        required=False,
+        allow_null=True,
+        help_text="Whether its checkouts are created with `escrow`. From the next payment on.",
+    )
 
 
 class NewLink(LinkChanges):
@@ -121,6 +126,7 @@ class PaymentLink(s.Serializer[None]):
     webhook_url = s.URLField(allow_null=True)
     customer_ref = s.CharField(allow_null=True)
     product_ref = s.CharField(allow_null=True)
+    escrow = s.BooleanField()
     template = s.CharField(allow_null=True)
     share_text = s.CharField(help_text="One line to paste into a message.")
 

@@ -10,12 +10,14 @@ from django.db.models.functions import Coalesce
 
 from accounts.branding import with_brand
 from accounts.states import Mode
+from checkouts.escrow import holdable
 from checkouts.states import LIVE, CheckoutStatus
 from gateway.core.errors import InvalidRequestError, NotFoundError
 from gateway.core.pagination import Page, parse_page
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.payloads import NOTHING, Takings, link_payload, template_payload
 from links.states import LinkStatus
+from wallets.selectors import Offerable, offerable_chains
 
 M = TypeVar("M", bound=Model)
 
@@ -136,6 +138,12 @@ def latest_checkout(link: PaymentLink, slot: str) -> LinkCheckout | None:
     """Return the last attempt to pay for a slot, its checkout loaded."""
     rows = LinkCheckout.objects.filter(link=link, slot=slot).select_related("checkout")
     return rows.order_by("-attempt").first()
+
+
+def payable_chains(link: PaymentLink) -> list[Offerable]:
+    """Return the chains that a payment through the link is offered now."""
+    chains = offerable_chains(link.merchant_id, Mode(link.mode))
+    return holdable(chains) if link.escrow else chains
 
 
 def has_open_checkout(link: PaymentLink) -> bool:

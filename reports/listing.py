@@ -128,67 +128,36 @@ def _told(places: Sequence[_Place]) -> list[ReportRow]:
     ]
 
 
-_SHARED: Final = (
-    "chain",
-    "token",
-    "units",
-    "tx_hash",
-    "position",
-    "state",
-    "block_time",
-    "detected_at",
-    "confirmed_at",
-)
+# What both tables tell; where a movement came from and went to is put right below.
+_COLUMNS: Final = ReportRow._fields[2:-3]
+_MOVEMENT_NAMES: Final = {"sender": "counterparty", "recipient": "wallet__address"}
 
 
 def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
     if not keys:
         return {}
-    rows = Transfer.objects.filter(pk__in=keys).values(
-        *_SHARED,
-        "pk",
-        "sender",
-        "recipient",
-        "payment__checkout__public_id",
-        "payment__checkout__order_ref",
-    )
+    paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
+    rows = Transfer.objects.filter(pk__in=keys)
     return {
-        row["pk"]: ReportRow(
-            id=_public_id(_TRANSFER, row["pk"]),
-            direction=Direction.IN.value,
-            sender=row["sender"],
-            recipient=row["recipient"],
-            checkout=row["payment__checkout__public_id"],
-            order_ref=row["payment__checkout__order_ref"],
-            **{name: row[name] for name in _SHARED},
-        )
-        for row in rows
+        key: ReportRow(_public_id(_TRANSFER, key), Direction.IN.value, *told)
+        for key, *told in rows.values_list("pk", *_COLUMNS, *paid)
     }
 
 
 def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
     if not keys:
         return {}
-    rows = WatchedMovement.objects.filter(pk__in=keys).values(
-        *_SHARED,
-        "pk",
-        "direction",
-        "counterparty",
-        "wallet__address",
-        "wallet__public_id",
-    )
+    columns = [_MOVEMENT_NAMES.get(name, name) for name in _COLUMNS]
+    rows = WatchedMovement.objects.filter(pk__in=keys)
     found = {}
-    for row in rows:
-        ends = [row["counterparty"], row["wallet__address"]]
-        sender, recipient = ends if row["direction"] == Direction.IN else ends[::-1]
-        found[row["pk"]] = ReportRow(
-            id=_public_id(_MOVEMENT, row["pk"]),
-            direction=row["direction"],
-            sender=sender,
-            recipient=recipient,
-            wallet=row["wallet__public_id"],
-            **{name: row[name] for name in _SHARED},
-        )
+    for key, direction, wallet, *told in rows.values_list(
+        "pk", "direction", "wallet__public_id", *columns
+    ):
+        row = ReportRow(_public_id(_MOVEMENT, key), direction, *told)
+        row = row._replace(wallet=wallet)
+        if direction == Direction.OUT:
+            row = row._replace(sender=row.recipient, recipient=row.sender)
+        found[key] = row
     return found
 
 

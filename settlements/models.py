@@ -331,9 +331,7 @@ class SettledOutflow(models.Model):
     outflow = models.OneToOneField(
         DepositOutflow, models.CASCADE, primary_key=True, related_name="settled"
     )
-    settlement = models.ForeignKey(
-        Settlement, models.CASCADE, related_name="outflows"
-    )
+    settlement = models.ForeignKey(Settlement, models.CASCADE, related_name="outflows")
 
     def __str__(self) -> str:
         return f"{self.settlement_id}: {self.outflow_id}"

@@ -1,5 +1,7 @@
 """The choices settlements know."""
 
+from typing import Final
+
 from django.db.models import TextChoices
 
 
@@ -25,6 +27,9 @@ class TransactionState(TextChoices):
     MINED = "mined"
     # Its number was used by something else; it can never be mined.
     DROPPED = "dropped"
+
+
+ON_THEIR_WAY: Final = (TransactionState.INTENDED, TransactionState.SENT)
 
 
 class SettlementStatus(TextChoices):

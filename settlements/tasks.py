@@ -16,7 +16,8 @@ from settlements.services.broadcasting import gas_node
 from settlements.services.checking import check_chain
 from settlements.services.ledger import open_transactions
 from settlements.services.outcomes import OPEN_STATUSES
-from settlements.services.outside import give_up_wallets, note_outflows
+from settlements.services.outside import note_outflows
+from settlements.services.ownwallet import give_up_wallets
 from settlements.services.scheduling import sweep_due
 from settlements.services.sweeping import resume
 from settlements.services.tending import tend
@@ -64,7 +65,12 @@ def note_outflows_task() -> None:
 @shared_task(name="settlements.check_books")
 def check_books_task() -> int:
     """Compare every chain's books with the rows they are made of and with the chain; return how many differences there are."""
-    return sum(len(check_chain(spec).differences) for spec in forwarder_chains())
+    found = 0
+    for spec in forwarder_chains():
+        now = timezone.now()
+        note_outflows(spec.name, now=now, everything=True)
+        found += len(check_chain(spec, now=now).differences)
+    return found
 
 
 def _has_work(chain: str) -> bool:
@@ -89,7 +95,9 @@ def _sweep(chain: str, node: GasNode, now: datetime) -> None:
         log.info("swept", chain=chain, settlements=len(written))
 
 
-def _work(chain: str, name: str, work: Callable[[str, GasNode, datetime], None]) -> None:
+def _work(
+    chain: str, name: str, work: Callable[[str, GasNode, datetime], None]
+) -> None:
     """Do a piece of work unless another process does; a chain that does not answer keeps nobody from the others."""
     with alone(f"{name}:{chain}") as is_ours:
         if not is_ours:

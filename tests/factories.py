@@ -17,6 +17,7 @@ from checkouts.models import Checkout, CheckoutCount
 from checkouts.services.counts import DayChange, DayKey, add_to_days, day_of
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
+from settlements.models import Hold
 from wallets.addresses import address_key
 from wallets.forwarder import checksum, deposit_key
 from wallets.models import (
@@ -115,6 +116,14 @@ def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkou
         mode=mode,
         watched_until=values["expires_at"] + timedelta(days=30),
     )
+    if checkout.escrow:
+        Hold.objects.create(
+            merchant=merchant,
+            mode=mode,
+            subject_id=checkout.public_id,
+            nonce=nonce,
+            created_at=created_at,
+        )
     _count(checkout)
     return checkout
 

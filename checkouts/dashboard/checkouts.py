@@ -29,9 +29,11 @@ from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout
 from checkouts.qr import qr_code
 from checkouts.services.creation import create_checkout
+from checkouts.services.escrow import release_escrow
 from gateway.core.clientaddr import address_or_none
 from gateway.core.csvfiles import csv_response
 from gateway.core.errors import ConflictError
+from settlements.services.escrow import Releaser
 from webhooks.services import retry
 
 Tab = tuple[str, str, bool, int | None]
@@ -125,6 +127,21 @@ def resend(
         messages.error(request, error.message)
     else:
         messages.success(request, f"{delivery.event.type} is being sent again.")
+    return _to_checkout(request.seat, checkout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Let a checkout's money go that is held in escrow."""
+    found = _found(request.seat, checkout_id)
+    by = Releaser(user=request.user, address=address_or_none(request))
+    try:
+        is_first = release_escrow(found, by=by, now=timezone.now())
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        words = "The money is released." if is_first else "It was released already."
+        messages.success(request, f"{words} The next sweep takes it to your wallet.")
     return _to_checkout(request.seat, checkout_id)
 
 

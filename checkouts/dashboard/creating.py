@@ -58,6 +58,11 @@ class NewCheckoutForm(forms.Form):
         help_text="Where the page leads the buyer afterwards.",
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
+    escrow = forms.BooleanField(
+        label="Hold the money in escrow",
+        required=False,
+        help_text="It waits in its deposit address until you release it. Base and Polygon alone are offered.",
+    )
     test_scenario = forms.ChoiceField(
         label="What happens",
         choices=[(scenario.value, SCENARIOS[scenario]) for scenario in TestScenario],

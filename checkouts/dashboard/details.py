@@ -1,5 +1,6 @@
 """Everything the page of one checkout shows, as plain data: equal details look the same."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -8,9 +9,11 @@ from accounts.permissions import Act
 from accounts.seats import Seat
 from accounts.states import Mode
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
+from checkouts.dashboard.escrow import ShownEscrow, escrow_of
 from checkouts.dashboard.inbox_words import VERDICTS
 from checkouts.dashboard.timeline import Step, timeline_of
 from checkouts.dashboard.words import TRANSFERS, status_badge
+from checkouts.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout
 from checkouts.pages import plain_amount
 from checkouts.payloads import (
@@ -90,6 +93,7 @@ class Detail:
     offers: tuple[Offer, ...]
     reports: tuple[Report, ...]
     deliveries: tuple[ShownDelivery, ...]
+    escrow: ShownEscrow | None
     predecessor: str
     successor: str
     body: str
@@ -131,9 +135,9 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
     rows = credited_transfers([checkout.pk]).get(checkout.pk, [])
     deliveries = deliveries_of(checkout)
     reports = list(checkout.buyer_reports.order_by("pk"))
+    escrow = escrow_of(checkout)
     replaces = checkout.replaces.public_id if checkout.replaces else ""
     successor = getattr(checkout, "replaced_by", None)
-    body = checkout_payload(checkout, rows, replaces=replaces or None)
     received = checkout.amount_received
     return Detail(
         public_id=checkout.public_id,
@@ -147,17 +151,26 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
         url=checkout_url(checkout.code),
         facts=_facts(checkout, seat),
         metadata=indented(checkout.metadata),
-        steps=timeline_of(checkout, rows, reports, successor, deliveries),
+        steps=timeline_of(checkout, rows, reports, successor, deliveries, escrow),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
         deliveries=deliveries,
+        escrow=escrow,
         predecessor=replaces,
         successor=successor.public_id if successor else "",
-        body=indented(json.dumps(body).decode()),
+        body=_body(checkout, rows),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
     )
+
+
+def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:
+    """Return the API's own object of a checkout, spread out."""
+    replaces = checkout.replaces.public_id if checkout.replaces else None
+    released_by = releases_of([checkout]).get(checkout.pk)
+    body = checkout_payload(checkout, rows, replaces=replaces, released_by=released_by)
+    return indented(json.dumps(body).decode())
 
 
 def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:

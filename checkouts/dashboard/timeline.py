@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from checkouts.dashboard.deliveries import ShownDelivery
+from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.dashboard.inbox_words import OUTCOMES, REASONS, VERDICTS
 from checkouts.models import (
     AmountReservation,
@@ -43,6 +44,7 @@ def timeline_of(
     reports: Sequence[BuyerReport],
     successor: Checkout | None,
     deliveries: Sequence[ShownDelivery],
+    escrow: ShownEscrow | None,
 ) -> tuple[Step, ...]:
     """Return what happened to a checkout, the oldest first."""
     steps = [
@@ -53,6 +55,7 @@ def timeline_of(
         *_inbox(checkout),
         *_reports(reports),
         *_webhooks(deliveries),
+        *_escrow(escrow),
     ]
     if successor is not None:
         note = successor.public_id
@@ -114,6 +117,12 @@ def _reports(reports: Iterable[BuyerReport]) -> Iterator[Step]:
     for report in reports:
         verdict = VERDICTS[RescueVerdict(report.verdict)]
         yield Step(report.reported_at, "Buyer looked for a payment", verdict)
+
+
+def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
+    if escrow is not None and escrow.released_at is not None:
+        note = f"By {escrow.released_by}"
+        yield Step(escrow.released_at, escrow.badge.label, note, "ok")
 
 
 def _webhooks(deliveries: Iterable[ShownDelivery]) -> Iterator[Step]:

@@ -60,7 +60,9 @@ def refused_settle(error: RefusedPaymentError, network: str) -> dict[str, Any]:
 
 def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
     """Return the answer that a transaction was sent and is in no block yet; asking again goes on with it."""
-    message = "The transaction was sent and is in no block yet; settle again to learn of it."
+    message = (
+        "The transaction was sent and is in no block yet; settle again to learn of it."
+    )
     return failed(request, reasons.PENDING, message, tx_hash=tx_hash)
 
 

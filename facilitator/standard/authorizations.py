@@ -21,12 +21,17 @@ REPEATED: Final = timedelta(minutes=5)
 and too short to live on."""
 
 
+_OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
+
+
 def find(request: StandardRequest) -> Authorization | None:
     """Return what is known of an authorisation."""
     return _rows(request).select_related("transaction", "payment").first()
 
 
-def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Authorization:
+def claim(
+    merchant_id: int, request: StandardRequest, *, now: datetime
+) -> Authorization:
     """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
     values = _terms(merchant_id, request) | {"taken_until": now + LEASE}
     row, is_new = Authorization.objects.get_or_create(
@@ -52,8 +57,7 @@ def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Autho
 
 def take_over(row: Authorization, *, now: datetime) -> bool:
     """Take in hand what another process left lying; say whether it is ours now."""
-    states = [AuthorizationState.TAKEN, AuthorizationState.SENT]
-    rows = Authorization.objects.filter(_is_free(now), pk=row.pk, state__in=states)
+    rows = Authorization.objects.filter(_is_free(now), pk=row.pk, state__in=_OPEN)
     taken = rows.update(taken_until=now + LEASE)
     if taken:
         row.refresh_from_db()
@@ -74,8 +78,13 @@ def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> str:
     """Write down which transaction carries an authorisation out; return the hash of its first attempt."""
     tx_hash: str = made.attempts.order_by("number").values_list("tx_hash", flat=True)[0]
     row.transaction, row.tx_hash = made, tx_hash
-    row.state, row.taken_until = AuthorizationState.SENT, now + LEASE
-    row.save(update_fields=["transaction", "tx_hash", "state", "taken_until"])
+    # Whoever was held up for longer than its lease may find that another one ended it.
+    Authorization.objects.filter(pk=row.pk, state__in=_OPEN).update(
+        transaction=made,
+        tx_hash=tx_hash,
+        state=AuthorizationState.SENT,
+        taken_until=now + LEASE,
+    )
     return tx_hash
 
 

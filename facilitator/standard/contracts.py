@@ -80,7 +80,8 @@ def _decode(abi: Abi, name: str, data: bytes) -> Any:
     try:
         found = decode(types, data)
     except DecodingError:
-        raise MalformedAnswerError("a contract answers in another form") from None
+        # The contract's doing, or nothing is there: no node is to blame.
+        raise RevertedError("reverted without an answer of this form") from None
     return found[0] if len(found) == 1 else list(found)
 
 

@@ -40,7 +40,9 @@ def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
     used_at = _used_at(receipt, request)
     transfers = evm_decode.transfer_entries({"logs": _with_topics(receipt)})
     for position, log in enumerate(transfers):
-        if evm_decode.quantity(log.get("logIndex")) > used_at and _is_ours(log, request):
+        if evm_decode.quantity(log.get("logIndex")) > used_at and _is_ours(
+            log, request
+        ):
             return Executed(receipt.tx_hash, position, receipt.height)
     return None
 
@@ -80,9 +82,7 @@ def _is_used(pool: RpcPool, request: StandardRequest) -> bool:
     return bool(state)
 
 
-def _uses(
-    pool: RpcPool, request: StandardRequest, first: int, last: int
-) -> list[str]:
+def _uses(pool: RpcPool, request: StandardRequest, first: int, last: int) -> list[str]:
     wanted = {
         "address": request.asset,
         "topics": [_USED, _topic(request.signed.payer), request.signed.nonce],

@@ -5,7 +5,7 @@ Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaym
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from accounts.states import Mode
@@ -29,11 +29,6 @@ _SIGNATURE: Final = re.compile(r"0x(?:[0-9a-fA-F]{2}){65,4096}", re.ASCII)
 _MOST: Final = 2**256 - 1
 
 Body = Mapping[str, Any]
-
-
-def is_standard(body: Body) -> bool:
-    """Whether a body is in the standard's form and not in the specification's."""
-    return "x402Version" in body
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +190,8 @@ def _eip3009(told: Body, signature: str) -> Signed:
         "validBefore": str(signed.valid_before),
         "nonce": nonce,
     }
-    return _with(signed, {"authorization": authorization, "signature": signature})
+    payload = {"authorization": authorization, "signature": signature}
+    return replace(signed, payload=payload)
 
 
 def _permit2(told: Body, signature: str) -> Signed:
@@ -219,21 +215,13 @@ def _permit2(told: Body, signature: str) -> Signed:
         "witness": {"to": signed.recipient, "validAfter": str(signed.valid_after)},
     }
     payload = {"permit2Authorization": authorization, "signature": signature}
-    return _with(signed, payload)
-
-
-def _with(signed: Signed, payload: Body) -> Signed:
-    from dataclasses import replace
-
     return replace(signed, payload=payload)
 
 
 def _object(body: Body, name: str) -> Body:
     value = body.get(name)
     if not isinstance(value, dict):
-        raise RefusedPaymentError(
-            reasons.INVALID_PAYLOAD, f"{name} must be an object."
-        )
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} must be an object.")
     return value
 
 

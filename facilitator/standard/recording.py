@@ -128,7 +128,5 @@ def _claim_transfer(payment: X402Payment, now: datetime) -> None:
     if transfer is None:
         expect_machines(payment.merchant_id, now=now)
         return
-    TransferClaim.objects.create(
-        transfer=transfer, kind=ClaimKind.X402, claimed_at=now
-    )
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=now)
     X402Payment.objects.filter(pk=payment.pk).update(transfer=transfer)

@@ -113,7 +113,9 @@ class _Settling:
         return self._elsewhere(row, str(told.error_reason))
 
     def _trouble(self) -> Answer:
-        message = "Nothing was sent: the chain or our gas account is not ready. Settle again."
+        message = (
+            "Nothing was sent: the chain or our gas account is not ready. Settle again."
+        )
         return answers.failed(self._request, reasons.UNEXPECTED_SETTLE, message)
 
     def _ended(self, row: Authorization, receipt: Receipt | None) -> Answer:
@@ -125,9 +127,7 @@ class _Settling:
         executed = transfer_in(receipt, self._request)
         if executed is None:
             mismatch = reasons.TRANSFER_MISMATCH
-            answer = answers.failed(
-                self._request, mismatch, tx_hash=receipt.tx_hash
-            )
+            answer = answers.failed(self._request, mismatch, tx_hash=receipt.tx_hash)
             return fail_row(row, answer)
         return self._settled(row, executed)
 

@@ -80,7 +80,9 @@ class LedgerSigner:
         """Return what an address holds of a token, in base units."""
         from x402.mechanisms.evm.constants import BALANCE_OF_ABI
 
-        return int(self.read_contract(token_address, BALANCE_OF_ABI, "balanceOf", address))
+        return int(
+            self.read_contract(token_address, BALANCE_OF_ABI, "balanceOf", address)
+        )
 
     def read_contract(
         self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any

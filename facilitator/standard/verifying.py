@@ -45,7 +45,9 @@ def _verify(request: StandardRequest, clock: Clock) -> dict[str, Any]:
     if told.is_valid:
         return answers.valid(request)
     if signer.trouble is not None:
-        message = "The chain cannot be asked just now: the payment is not refused, ask again."
+        message = (
+            "The chain cannot be asked just now: the payment is not refused, ask again."
+        )
         return answers.invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
     return answers.invalid(str(told.invalid_reason), payer=payer)
 

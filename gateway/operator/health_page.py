@@ -14,6 +14,7 @@ from checkouts.states import InboxStatus
 from gateway.health import valkey_answers
 from gateway.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
+from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.chainreport import report_chains
 from wallets.models import Transfer
 from wallets.networks import watched_chains
@@ -51,6 +52,9 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "inbox": InboxItem.objects.filter(status=InboxStatus.OPEN).count(),
         "has_valkey": valkey_answers(),
         "chains": report_chains(watched_chains(), now=now),
+        "gas_accounts": gas_health(),
+        "troubled": troubled_forwarders(),
+        "book_checks": book_checks(),
         "endpoints": _failing_endpoints(),
         "most_failed": _MOST_FAILED,
     }

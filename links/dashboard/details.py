@@ -93,6 +93,7 @@ def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
         ("product_ref", link.product_ref),
         ("Returns to", link.redirect_url),
         ("Webhooks to", link.webhook_url),
+        ("Escrow", "Held until you release it" if link.escrow else ""),
         ("Template", link.template.title if link.template else ""),
         ("Created", f"{link.created_at:%-d %b %Y, %H:%M} UTC"),
         ("Changed", f"{link.updated_at:%-d %b %Y, %H:%M} UTC"),

@@ -29,6 +29,7 @@ _MORE: Final = (
     "webhook_url",
     "product_ref",
     "customer_ref",
+    "escrow",
     "metadata",
 )
 _SAVED: Final = ("title", "description", "amount")
@@ -40,7 +41,7 @@ _DONATION_ORDER: Final = (
     "suggested_amounts",
     "amount",
 )
-_TEXTS: Final = {*_SAVED, *_OWN, *_MORE} - {"metadata"}
+_TEXTS: Final = {*_SAVED, *_OWN, *_MORE} - {"metadata", "escrow"}
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 _DEFAULT_INTERVAL: Final = Interval.MONTH
 
@@ -113,6 +114,11 @@ class LinkForm(forms.Form):
     customer_ref = forms.CharField(
         label="Customer reference", required=False, max_length=MAX_LENGTH
     )
+    escrow = forms.BooleanField(
+        label="Hold what is paid in escrow",
+        required=False,
+        help_text="It waits in each payment’s own deposit address until you release it. Base and Polygon alone are offered.",
+    )
     metadata = forms.CharField(
         label="Metadata",
         required=False,
@@ -178,7 +184,10 @@ class LinkForm(forms.Form):
     def _body(self) -> dict[str, Any]:
         """Write what was filled in as a request: an empty field asks for nothing."""
         filled = self.cleaned_data
-        body: dict[str, Any] = {"metadata": filled["metadata"]}
+        body: dict[str, Any] = {
+            "metadata": filled["metadata"],
+            "escrow": filled["escrow"],
+        }
         for name in self.fields.keys() & _TEXTS:
             # Browsers send two characters for the end of a line.
             body[name] = filled[name].replace("\r\n", "\n") or None

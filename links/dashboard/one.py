@@ -18,9 +18,9 @@ from links.dashboard.subscribers import subscriber_page
 from links.forms import parse_status
 from links.payloads import link_url
 from links.qrimages import qr_png, qr_svg
+from links.selectors import payable_chains
 from links.services.editing import set_status
 from links.states import LinkStatus, LinkType
-from wallets.selectors import offerable_chains
 
 _TOLD: Final = MappingProxyType(
     {
@@ -44,7 +44,7 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
         "detail": detail,
         "link": found,
         "qr": qr_code(detail.url),
-        "is_payable": bool(offerable_chains(seat.merchant.pk, seat.mode)),
+        "is_payable": bool(payable_chains(found)),
     }
     if found.type == LinkType.SUBSCRIPTION:
         query = request.GET.dict()

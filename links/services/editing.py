@@ -192,4 +192,5 @@ def _columns(wanted: LinkFields) -> dict[str, Any]:
         "webhook_url": wanted.webhook_url,
         "customer_ref": wanted.customer_ref,
         "product_ref": wanted.product_ref,
+        "escrow": wanted.escrow,
     }

@@ -155,6 +155,7 @@ def _wanted(sale: _Sale) -> NewCheckout:
         order_ref=reference_in(metadata, "order_ref"),
         test_scenario=TestScenario.COMPLETED,
         is_repeatable=False,
+        escrow=link.escrow,
     )
 
 

@@ -15,8 +15,7 @@ from django.db import transaction
 
 from settlements.gas.node import GasNode, Receipt, Sending
 from settlements.models import GasAttempt, GasTransaction
-from settlements.services.ledger import OPEN
-from settlements.states import TransactionState
+from settlements.states import ON_THEIR_WAY, TransactionState
 from wallets.chains.adapters import open_pool
 from wallets.networks import chain_spec
 
@@ -100,6 +99,6 @@ def note_receipt(
         "cost_wei": receipt.cost,
         "mined_at": now if is_final else None,
     }
-    GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=OPEN).update(
+    GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=ON_THEIR_WAY).update(
         **changed
     )

@@ -20,10 +20,9 @@ from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import GasPolicy, gas_policy
 from settlements.models import WEI_DIGITS, GasAccount, GasAttempt, GasTransaction
-from settlements.states import Purpose, TransactionState
+from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.networks import chain_spec
 
-OPEN: Final = (TransactionState.INTENDED, TransactionState.SENT)
 _DAY: Final = timedelta(days=1)
 
 
@@ -104,7 +103,7 @@ def spent_since(chain: str, moment: datetime) -> int:
         account__chain=chain, created_at__gte=moment
     ).exclude(state=TransactionState.DROPPED)
     mined = rows.aggregate(wei=Coalesce(Sum("cost_wei"), _NOTHING))["wei"]
-    return int(mined) + _committed(rows.filter(state__in=OPEN))
+    return int(mined) + _committed(rows.filter(state__in=ON_THEIR_WAY))
 
 
 _NOTHING: Final = Value(
@@ -150,7 +149,7 @@ def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
 def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
     """Choose the account with the fewest transactions on their way: one that is stuck holds up only what it has."""
     busy = dict(
-        GasTransaction.objects.filter(account__in=accounts, state__in=OPEN)
+        GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
         .values_list("account")
         .annotate(Count("pk"))
     )
@@ -164,7 +163,7 @@ def _refuse_overspending(
         raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
     if account.balance_wei is None:
         return
-    promised = _committed(account.transactions.filter(state__in=OPEN))
+    promised = _committed(account.transactions.filter(state__in=ON_THEIR_WAY))
     if account.balance_wei < promised + cost:
         raise NoGasError(f"{account.address} has too little coin on {chain}")
 
@@ -204,5 +203,7 @@ def _chain_id(chain: str) -> int:
 
 def open_transactions(chain: str) -> QuerySet[GasTransaction]:
     """Return what is on its way on a chain, oldest number first."""
-    found = GasTransaction.objects.filter(Q(account__chain=chain, state__in=OPEN))
+    found = GasTransaction.objects.filter(
+        Q(account__chain=chain, state__in=ON_THEIR_WAY)
+    )
     return found.select_related("account").order_by("account", "nonce")

@@ -40,9 +40,7 @@ log = structlog.get_logger(__name__)
 UNSENT_FOR: Final = timedelta(days=1)
 """After so long a batch that could not be sent is given up: its forwarders are free for the merchant's own wallet."""
 
-_TOO_DEAR: Final = (
-    "Its gas would cost too much of what it moves: the money waits for more, or for cheaper gas."
-)
+_TOO_DEAR: Final = "Its gas would cost too much of what it moves: the money waits for more, or for cheaper gas."
 _UNSENT: Final = "It could not be sent for a day: see the gas accounts."
 _REFUSED: Final = "No node took its transaction."
 

@@ -17,8 +17,8 @@ from settlements.gas.node import GasNode, Sending
 from settlements.gas.policy import gas_policy
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.services.broadcasting import broadcast, find_receipt, note_receipt
-from settlements.services.ledger import OPEN, open_transactions, write_attempt
-from settlements.states import Purpose, TransactionState
+from settlements.services.ledger import open_transactions, write_attempt
+from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.registry import ChainSpec
 from wallets.networks import chain_spec
@@ -142,7 +142,7 @@ def _replace(
         rows = GasTransaction.objects.select_for_update(of=("self",), no_key=True)
         locked = rows.select_related("account").get(pk=one.pk)
         is_newest = not locked.attempts.filter(number__gt=newest.number).exists()
-        if locked.state in OPEN and is_newest:
+        if locked.state in ON_THEIR_WAY and is_newest:
             if is_cancelled:
                 _empty(locked)
             _sign_again(locked, fees, newest.number + 1, seen)
@@ -158,9 +158,7 @@ def _empty(locked: GasTransaction) -> None:
     locked.save(update_fields=["reference", "purpose", "to", "data", "gas_limit"])
 
 
-def _sign_again(
-    locked: GasTransaction, fees: Fees, number: int, seen: _Round
-) -> None:
+def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -> None:
     try:
         write_attempt(locked, fees, number=number, now=seen.now)
     except NoGasError as error:
@@ -176,9 +174,9 @@ def _drop(one: GasTransaction, seen: _Round) -> None:
         )
         account.next_nonce = max(account.next_nonce or 0, used)
         account.save(update_fields=["next_nonce"])
-        dropped = GasTransaction.objects.filter(pk=one.pk, state__in=OPEN).update(
-            state=TransactionState.DROPPED
-        )
+        dropped = GasTransaction.objects.filter(
+            pk=one.pk, state__in=ON_THEIR_WAY
+        ).update(state=TransactionState.DROPPED)
     if dropped:
         log.error("a gas key was used elsewhere", account=account.address)
 

@@ -64,6 +64,27 @@ def test_the_first_test_checkout_completes_on_screen(
     expect(page.locator("#live[hx-get]")).to_have_count(0)
 
 
+def test_money_in_escrow_is_released_on_screen(
+    open_desk: Callable[..., Page],
+) -> None:
+    desk = make_desk()
+    held = make_completed(merchant=desk.merchant, escrow=True)
+    arguments = {"checkout_id": held.public_id}
+    page = open_desk(desk, "dashboard_checkout", arguments, device_scale_factor=2)
+    expect(page.get_by_text("Held in escrow", exact=True)).to_be_visible()
+    assert look(page, "dashboard-escrow-held") == []
+    page.get_by_role("button", name="Release…").click()
+    dialog = page.get_by_role("dialog", name="Release this money?")
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("button", name="Not now").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Release…").click()
+    dialog.get_by_role("button", name="Release").click()
+    expect(page.get_by_text("Released by")).to_contain_text(desk.user.email)
+    expect(page.get_by_role("button", name="Release…")).to_have_count(0)
+    assert look(page, "dashboard-escrow-released") == []
+
+
 def test_a_search_leads_to_the_checkout_from_any_page(
     busy: Desk, open_desk: Callable[..., Page]
 ) -> None:

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
 from tests.contract.provoking import (
     Case,
@@ -29,6 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 Document = dict[str, Any]
 ITEM = "/checkouts/{checkout_id}"
 OPTIONS = "/checkouts/{checkout_id}/options"
+RELEASE = "/checkouts/{checkout_id}/release"
 CHOICE = {"chain": "base", "token": "USDC"}
 
 
@@ -94,6 +96,17 @@ def events_of_a_payment(client: ApiClient) -> Answer:
     answer = client.get("/events")
     assert answer.body["data"]
     return answer
+
+
+def release_paid(client: ApiClient) -> Answer:
+    checkout_id = client.created(escrow=True)["id"]
+    pay(checkout_id)
+    return client.post(f"/checkouts/{checkout_id}/release", b"")
+
+
+def release_unpaid(client: ApiClient) -> Answer:
+    checkout_id = client.created(escrow=True)["id"]
+    return client.post(f"/checkouts/{checkout_id}/release", b"")
 
 
 def repeat(client: ApiClient) -> Answer:
@@ -253,6 +266,9 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", OPTIONS, 413): lambda client: choose(client, body=b" " * (256 * 1024 + 1)),
     ("post", OPTIONS, 415): lambda client: choose(client, content_type="text/plain"),
     ("post", OPTIONS, 429): limited("POST", "/checkouts/x/options", 60),
+    ("post", RELEASE, 200): release_paid,
+    ("post", RELEASE, 409): release_unpaid,
+    **refusals("POST", "/checkouts/x/release", RELEASE, 60),
     ("get", "/chains", 200): lambda client: client.get("/chains"),
     ("get", "/chains", 429): limited("GET", "/chains", 60),
     ("get", "/events", 200): events_of_a_payment,
@@ -262,6 +278,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **LINKS,
     **WAITLISTS,
     **REPORTS,
+    **MACHINES,
     **WALLETS,
 }
 
@@ -339,6 +356,7 @@ def test_the_described_request_has_the_fields_that_are_read(document: Document) 
         "product_ref",
         "order_ref",
         "test_scenario",
+        "escrow",
     }
     assert set(fields["required"]) == {"amount", "currency"}
 

@@ -60,6 +60,7 @@ def public(answer: Answer, owned: Owned) -> None:
     assert answer.status == 200
 
 
+STANDARD = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 Decision = Callable[[Answer, Owned], None]
 # Operation to what a stranger gets, and the body it sends.
 DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
@@ -88,6 +89,11 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "reports/summary"): (no_money, None),
     ("GET", "reports/transactions"): (none_of_theirs, None),
     ("GET", "events"): (none_of_theirs, None),
+    ("GET", "x402/config"): (public, None),
+    ("GET", "x402/payments"): (none_of_theirs, None),
+    ("GET", "x402/supported"): (public, None),
+    ("POST", "x402/settle"): (public, STANDARD),
+    ("POST", "x402/verify"): (public, STANDARD),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
 }

@@ -10,32 +10,12 @@ from settlements.errors import NoGasError
 from settlements.gas.node import GasNode
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.services.broadcasting import await_receipt, broadcast
-from settlements.services.ledger import GasCall, intend
 from settlements.services.tending import tend
-from settlements.states import Purpose, TransactionState
-from tests.nodes.abi import encode_call
+from settlements.states import TransactionState
 from tests.nodes.anvil import Anvil
-from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
+from tests.settlements.calls import ask
 
 pytestmark = pytest.mark.django_db
-
-
-def flush_nothing() -> GasCall:
-    """A call that any account may make, and that moves nothing."""
-    deposit = new_deposit()
-    data = encode_call(FLUSH, deposit.destination, deposit.nonce, NATIVE_COIN)
-    return GasCall(FACTORY, data, 400_000)
-
-
-def ask(node: GasNode, reference: str) -> GasTransaction:
-    return intend(
-        "base",
-        flush_nothing(),
-        purpose=Purpose.SWEEP,
-        reference=reference,
-        node=node,
-        now=timezone.now(),
-    )
 
 
 def test_a_transaction_is_written_down_before_any_node_hears_of_it(

@@ -1,5 +1,6 @@
 """Sweeps of forwarders on a local node, from a payment that a watcher saw to the merchant's wallet."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,53 +9,15 @@ from django.utils import timezone
 
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Hold, Settlement, SettlementItem
-from settlements.services.planning import Waiting, waiting_items, write_batch
-from settlements.services.sweeping import resume, sweep
-from settlements.services.tending import tend
+from settlements.services.planning import waiting_items, write_batch
+from settlements.services.sweeping import UNSENT_FOR, resume, sweep
 from settlements.states import SettlementStatus
 from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, token_address
-from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
-from tests.wallets.paying import transfer
+from tests.nodes.tokens import balance_of
+from tests.settlements.chain import USDC, WAITING, paid, settle
 from wallets.forwarder import checksum
-from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db
-USDC = token_address("USDC")
-WAITING = Waiting("base", "USDC")
-
-
-@pytest.fixture(autouse=True)
-def _tokens(base_settings: Any) -> None:
-    base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {
-        "BASE_TOKEN_USDC": USDC,
-        "BASE_CONFIRMATIONS": "6",
-    }
-    # A local node's gas is dear.
-    base_settings.GAS_COIN_USD = {"base": "10"}
-
-
-def paid(node: Anvil, *units: int) -> list[DepositAddress]:
-    """Deposit addresses that a watcher saw being paid for good."""
-    deposits = []
-    watcher = make_watcher(node.url)
-    read_all(watcher)
-    for amount in units:
-        deposit = make_deposit()
-        transfer(node, payer(node), USDC, address_of(deposit), amount)
-        deposits.append(deposit)
-    node.mine(6)
-    read_all(watcher)
-    watcher.close()
-    return deposits
-
-
-def settle(node: GasNode, base_node: Anvil) -> None:
-    """Let the chain grow, and everybody look."""
-    base_node.mine(6)
-    tend("base", node=node, now=timezone.now())
-    resume("base", node=node, now=timezone.now())
 
 
 def test_what_waits_arrives_at_the_merchants_wallets(
@@ -120,3 +83,31 @@ def test_nothing_waits_that_is_held_in_escrow(node: GasNode, base_node: Anvil) -
     hold.save()
     assert len(sweep(WAITING, node=node, now=timezone.now())) == 1
     assert Settlement.objects.count() == 1
+
+
+def test_a_batch_that_cannot_be_sent_for_a_day_sets_its_forwarders_free(
+    node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
+    paid(base_node, 25_000_000)
+    base_settings.GAS_MAX_GWEI = {"base": "0.000000001"}
+    [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    assert settlement.status == SettlementStatus.PENDING
+    later = timezone.now() + UNSENT_FOR + timedelta(minutes=1)
+    assert resume("base", node=node, now=later) == 1
+    settlement.refresh_from_db()
+    assert settlement.status == SettlementStatus.FAILED
+    assert len(waiting_items(WAITING, now=later)) == 1
+
+
+def test_gas_that_became_dear_before_it_was_sent_is_not_paid(
+    node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
+    paid(base_node, 25_000_000)
+    now = timezone.now()
+    [settlement] = write_batch(WAITING, waiting_items(WAITING, now=now), now=now)
+    base_settings.GAS_COIN_USD = {"base": "100000000"}
+    resume("base", node=node, now=now)
+    settlement.refresh_from_db()
+    assert settlement.status == SettlementStatus.FAILED
+    assert "gas would cost too much" in settlement.error
+    assert not GasTransaction.objects.exists()

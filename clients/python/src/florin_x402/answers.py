@@ -1,0 +1,157 @@
+"""What payers are told: one 402 in all three forms at once, and what goes with the answers they paid for."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from florin_x402.catalogue import Kind, Option
+from florin_x402.prices import Asked, Price
+from florin_x402.wire import encode
+
+Headers = list[tuple[str, str]]
+
+EXPOSED: Final = (
+    "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYMENT-RESPONSE,"
+    " Retry-After"
+)
+
+# Neither the price nor what was paid for may be handed to somebody else by a cache.
+PRIVATE: Final = (("Cache-Control", "no-store, private"),)
+_OPEN: Final = (("Access-Control-Expose-Headers", EXPOSED),)
+_REPLACED: Final = frozenset({"cache-control", "expires", "pragma"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer of ours; the application is not asked."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a request is not served yet: a code, a sentence, and in how many seconds it may be."""
+
+    reason: str
+    message: str
+    retry_after: int | None = None
+
+
+def payment_required(
+    asked: Asked,
+    price: Price,
+    options: Sequence[Option],
+    problem: Problem,
+) -> Answer:
+    """Return the 402: the specification's header, the standard's second version's header, and its first one's body."""
+    first = {
+        "x402Version": 1,
+        "error": problem.message,
+        "accepts": requirements(asked, price, options, 1),
+    }
+    second = {
+        "x402Version": 2,
+        "error": problem.message,
+        "resource": resource_of(asked, price),
+        "accepts": requirements(asked, price, options, 2),
+    }
+    told = {"reason": problem.reason, "retryAfter": problem.retry_after}
+    headers: Headers = [
+        ("X-PAYMENT-REQUIRED", encode(plain_requirements(price, options[0]))),
+        ("PAYMENT-REQUIRED", encode(second)),
+    ]
+    return _answer(402, first | told, headers, problem.retry_after)
+
+
+def unavailable(problem: Problem) -> Answer:
+    """Return the answer for when nothing is known of a payment: it may be sent again as it is."""
+    body = {"error": problem.message, "reason": problem.reason}
+    wait = problem.retry_after
+    return _answer(503, body | {"retryAfter": wait}, [], wait)
+
+
+def plain_requirements(price: Price, option: Option) -> dict[str, str]:
+    """Return the one option that the specification's header has."""
+    return {
+        "payTo": option.pay_to,
+        "maxAmountRequired": price.text,
+        "asset": option.token,
+        "network": option.chain,
+    }
+
+
+def requirements(
+    asked: Asked, price: Price, options: Sequence[Option], version: int
+) -> list[dict[str, Any]]:
+    """Return what a version of the standard calls `accepts`.
+
+    A payer of version 1 does not say which token it pays in, so there is one for each network.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for option in options:
+        kind = option.kind(version)
+        if kind is not None:
+            name = kind.network if version == 1 else f"{kind.network} {option.token}"
+            found.setdefault(name, requirement(asked, price, option, kind))
+    return list(found.values())
+
+
+def requirement(
+    asked: Asked, price: Price, option: Option, kind: Kind
+) -> dict[str, Any]:
+    """Return one of `accepts`, which is also what the facilitator is asked about."""
+    shared = {
+        "scheme": "exact",
+        "network": kind.network,
+        "asset": option.asset,
+        "payTo": option.pay_to,
+        "maxTimeoutSeconds": price.seconds,
+        "extra": dict(kind.extra),
+    }
+    if kind.version == 2:
+        return shared | {"amount": str(price.units)}
+    described = {"description": price.description, "mimeType": price.mime_type}
+    amount = {"maxAmountRequired": str(price.units), "resource": asked.url}
+    return shared | amount | described
+
+
+def resource_of(asked: Asked, price: Price) -> dict[str, str]:
+    """Return what the standard's second version says of a resource."""
+    told = {
+        "url": asked.url,
+        "description": price.description,
+        "mimeType": price.mime_type,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def merged(own: Headers, ours: Headers) -> Headers:
+    """Return the application's headers with ours, which decide about caches; what it exposes stays exposed."""
+    exposes = "access-control-expose-headers"
+    kept = [
+        (name, value)
+        for name, value in own
+        if name.lower() not in _REPLACED and name.lower() != exposes
+    ]
+    theirs = [value for name, value in own if name.lower() == exposes]
+    added = [one for one in ours if one[0].lower() != exposes]
+    return [*kept, *added, (_OPEN[0][0], ", ".join([*theirs, EXPOSED]))]
+
+
+def _answer(
+    status: int, body: dict[str, Any], headers: Headers, wait: int | None
+) -> Answer:
+    content = json.dumps(body).encode()
+    late = [("Retry-After", str(wait))] if wait is not None else []
+    whole: Headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(content))),
+        *PRIVATE,
+        *_OPEN,
+        *late,
+        *headers,
+    ]
+    return Answer(status, whole, content)

@@ -1,0 +1,79 @@
+"""Letting in by the hash of a transaction: the facilitator's verification uses it up."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from florin_x402.admissions import Admission, Payment, Ticket, Tickets, receipt
+from florin_x402.answers import plain_requirements
+from florin_x402.catalogue import Option
+from florin_x402.errors import FacilitatorError
+from florin_x402.facilitator import Facilitator
+from florin_x402.prices import Asked, Price
+from florin_x402.proofs import HashProof
+
+
+class HashDesk:
+    """Takes proofs of the specification's protocol."""
+
+    def __init__(self, facilitator: Facilitator, tickets: Tickets) -> None:
+        self._facilitator = facilitator
+        self._tickets = tickets
+
+    def admit(
+        self, asked: Asked, price: Price, options: Sequence[Option], proof: HashProof
+    ) -> Admission:
+        """Use a payment up for a request. Raises RefusedError, FacilitatorError."""
+        named = (proof.payment["chain"], proof.payment["token"])
+        fitting = (one for one in options if (one.chain, one.token) == named)
+        option = next(fitting, options[0])
+        ticket = self._tickets.ticket_for(proof, asked, price)
+        payment_id = self._verify(proof, asked, price, option, ticket)
+        payment = _payment(proof, price, option, payment_id)
+        told = {
+            "success": True,
+            "transaction": payment.transaction,
+            "network": payment.network,
+            "payer": payment.payer,
+            "paymentId": payment_id,
+        }
+        headers = receipt("X-PAYMENT-RESPONSE", told)
+        return Admission(payment, asked, price, ticket, tuple(headers))
+
+    def _verify(
+        self,
+        proof: HashProof,
+        asked: Asked,
+        price: Price,
+        option: Option,
+        ticket: Ticket,
+    ) -> str:
+        wanted = plain_requirements(price, option)
+        del wanted["payTo"]
+        wanted |= {"scheme": "exact", "resource": asked.paths[0]}
+        try:
+            answer = self._facilitator.verify_hash(
+                proof.payment, wanted, key=ticket.key
+            )
+        except FacilitatorError:
+            # It may have been used up all the same.
+            self._tickets.keep(ticket)
+            raise
+        found = answer.get("paymentId")
+        return found if isinstance(found, str) else ""
+
+
+def _payment(
+    proof: HashProof, price: Price, option: Option, payment_id: str
+) -> Payment:
+    told = proof.payment
+    return Payment(
+        protocol="hash",
+        network=option.chain,
+        token=option.token,
+        amount=Decimal(price.text),
+        payer=told["payerAddress"],
+        pay_to=told["payTo"],
+        transaction=told["txHash"],
+        settled=True,
+        payment_id=payment_id,
+    )

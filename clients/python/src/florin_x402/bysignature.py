@@ -1,0 +1,152 @@
+"""Letting in by a signed authorisation, as the public standard has it: checked first, carried out before or after the handler."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+
+from florin_x402.admissions import (
+    Admission,
+    Charge,
+    Payment,
+    Ticket,
+    Tickets,
+    receipt,
+)
+from florin_x402.answers import Headers, requirement, resource_of
+from florin_x402.catalogue import Kind, Option
+from florin_x402.claims import ClaimStore
+from florin_x402.errors import FacilitatorError, RefusedError
+from florin_x402.facilitator import Facilitator
+from florin_x402.prices import Asked, Price
+from florin_x402.proofs import SignedProof
+
+_DAY: Final = 86_400
+_PENDING: Final = "settlement_pending"
+_TRIES: Final = 2
+_RECEIPTS: Final = {1: "X-PAYMENT-RESPONSE", 2: "PAYMENT-RESPONSE"}
+_SAME: Final = {1: ("scheme", "network"), 2: ("scheme", "network", "amount")}
+
+
+class SignatureDesk:
+    """Takes proofs of the public standard."""
+
+    def __init__(
+        self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore
+    ) -> None:
+        self._facilitator = facilitator
+        self._tickets = tickets
+        self._claims = claims
+
+    def admit(
+        self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
+    ) -> Admission:
+        """Check an authorisation, and settle it where that comes first. Raises RefusedError, FacilitatorError."""
+        charge = _charge(asked, price, options, proof)
+        ticket = self._tickets.ticket_for(proof, asked, price)
+        payer = "" if ticket.is_repeated else self._verify(charge)
+        payment = _payment(price, charge, payer)
+        found = Admission(payment, asked, price, ticket, unsettled=charge)
+        # Of a repeated one the chain knows already, so that it cannot be checked any more.
+        if ticket.is_repeated or price.settles_first:
+            return self.settle(found, charge)
+        return found
+
+    def settle(self, admission: Admission, charge: Charge) -> Admission:
+        """Have an authorisation carried out, for this request alone. Raises RefusedError, FacilitatorError."""
+        answer = self._settled(charge, admission.ticket)
+        payment = admission.payment
+        payer = _text(answer.get("payer")) or payment.payer
+        transaction = _text(answer.get("transaction"))
+        claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
+        # Facilitators give all who ask about one authorisation the same answer; it pays for one of them.
+        if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
+            raise RefusedError("already_used", "This payment was used already.")
+        paid = replace(payment, payer=payer, transaction=transaction, settled=True)
+        return replace(
+            admission,
+            payment=paid,
+            receipt=tuple(_receipt(charge, answer)),
+            claim=claim,
+            unsettled=None,
+        )
+
+    def _verify(self, charge: Charge) -> str:
+        return _text(self._facilitator.verify_signed(charge.body).get("payer"))
+
+    def _settled(self, charge: Charge, ticket: Ticket) -> Mapping[str, Any]:
+        for _ in range(_TRIES):
+            try:
+                answer = self._facilitator.settle(charge.body, key=ticket.key)
+            except FacilitatorError:
+                # It may have been carried out all the same.
+                self._tickets.keep(ticket)
+                raise
+            if answer.get("success") is True:
+                return answer
+            reason = _text(answer.get("errorReason")) or "unexpected_settle_error"
+            if reason != _PENDING:
+                raise RefusedError(reason, _text(answer.get("errorMessage"))[:300])
+        self._tickets.keep(ticket)
+        raise FacilitatorError("The payment is on its way: send the same proof again.")
+
+
+def _charge(
+    asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
+) -> Charge:
+    """Find what a proof says it pays among what is asked; the facilitator is told our words of it, not the payer's."""
+    for option in options:
+        kind = option.kind(proof.version)
+        if kind is not None and _is_accepted(proof, asked, price, option, kind):
+            payload = dict(proof.payload)
+            if proof.version == 2:
+                payload["resource"] = resource_of(asked, price)
+            body = {
+                "x402Version": proof.version,
+                "paymentPayload": payload,
+                "paymentRequirements": requirement(asked, price, option, kind),
+            }
+            return Charge(option, proof.version, body)
+    raise RefusedError(
+        "invalid_payment_requirements", "The payment is for something else."
+    )
+
+
+def _is_accepted(
+    proof: SignedProof, asked: Asked, price: Price, option: Option, kind: Kind
+) -> bool:
+    wanted, told = requirement(asked, price, option, kind), proof.accepted
+    if any(told.get(name) != wanted[name] for name in _SAME[proof.version]):
+        return False
+    return proof.version == 1 or all(
+        _folded(told.get(name)) == _folded(wanted[name]) for name in ("asset", "payTo")
+    )
+
+
+def _folded(address: object) -> object:
+    """Of an EVM address the case is a checksum."""
+    is_evm = isinstance(address, str) and address.startswith(("0x", "0X"))
+    return str(address).lower() if is_evm else address
+
+
+def _payment(price: Price, charge: Charge, payer: str) -> Payment:
+    return Payment(
+        protocol="exact",
+        network=charge.option.chain,
+        token=charge.option.token,
+        amount=Decimal(price.text),
+        payer=payer,
+        pay_to=charge.option.pay_to,
+        transaction="",
+        settled=False,
+    )
+
+
+def _receipt(charge: Charge, answer: Mapping[str, Any]) -> Headers:
+    names = ("success", "transaction", "network", "payer", "amount")
+    told = {name: answer[name] for name in names if answer.get(name) is not None}
+    return receipt(_RECEIPTS[charge.version], told)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

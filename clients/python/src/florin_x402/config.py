@@ -1,0 +1,62 @@
+"""How a paywall is set up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from florin_x402.claims import ClaimStore, MemoryClaims
+from florin_x402.errors import SettingsError
+from florin_x402.prices import PriceLike, PriceList, Rule
+from florin_x402.transport import is_loopback
+
+# Each token's contract signs under a name and version of its own (EIP-712). Source: PyPI x402 2.25, its list of assets.
+KNOWN_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {
+    "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": ("USD Coin", "2"),  # Ethereum
+    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": ("USD Coin", "2"),  # Base
+    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": ("USD Coin", "2"),  # Polygon
+    "0x036cbd53842c5426634e7929541ec2318f3dcf7e": ("USDC", "2"),  # Base Sepolia
+    "0x41e94eb019c0762f9bfcf9fb1e58725bfb0e7582": ("USDC", "2"),  # Polygon Amoy
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A paywall: the facilitator's `url`, ending in /api/v1/x402, the merchant's `key` there, and `prices` by path.
+
+    `seconds` is how long one exchange with the facilitator may take, `refresh` after how many seconds it is asked again where
+    to pay. `base_url` is put before paths in what payers are told; empty takes the request's own host. `claims` remembers what
+    was used: give one that all processes share. `domains` adds the EIP-712 name and version of a token's contract (in lower
+    case). Plain http is for this machine alone unless `allow_http`. Raises SettingsError.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    prices: Mapping[str, PriceLike | Rule]
+    base_url: str = ""
+    seconds: float = 15.0
+    refresh: float = 300.0
+    allow_http: bool = False
+    domains: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    claims: ClaimStore = field(default_factory=MemoryClaims)
+
+    def __post_init__(self) -> None:
+        _check_url(self.url, allow_http=self.allow_http)
+        if not self.key or not self.key.isascii() or not self.key.isprintable():
+            raise SettingsError("key is the merchant's API key.")
+        PriceList(self.prices)
+
+    def domain_of(self, contract: str) -> tuple[str, str] | None:
+        """Return the EIP-712 name and version of a token's contract, where they are known."""
+        low = contract.lower()
+        return self.domains.get(low) or KNOWN_DOMAINS.get(low)
+
+
+def _check_url(url: str, *, allow_http: bool) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError("url is the facilitator's address, ending in /api/v1/x402.")
+    if parts.username or parts.query or parts.fragment:
+        raise SettingsError("url has nothing but a host and a path.")
+    if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
+        raise SettingsError("url is plain http: the key would travel in the open.")

@@ -1,0 +1,113 @@
+"""The gate as a Django middleware: name it in MIDDLEWARE, and set FLORIN_X402.
+
+It belongs behind what answers for CORS, and before everything that serves content, caches included.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from florin_x402.admissions import Admission
+from florin_x402.answers import Answer, Headers, merged
+from florin_x402.config import Config
+from florin_x402.errors import SettingsError
+from florin_x402.gate import Gate
+from florin_x402.hosts import origin_of
+from florin_x402.prices import Asked
+
+_PREFIX = "florin-x402:"
+
+
+class CacheClaims:
+    """Claims in one of Django's caches, which decide for all processes that share it."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+
+    def add(self, name: str, value: str, *, seconds: int) -> bool:
+        """Write a name down unless it is."""
+        return bool(caches[self._alias].add(_PREFIX + name, value, seconds))
+
+    def take(self, name: str) -> str | None:
+        """Forget a name; the deletion decides who gets its value."""
+        cache = caches[self._alias]
+        value = cache.get(_PREFIX + name)
+        return value if value and cache.delete(_PREFIX + name) else None
+
+
+class X402Middleware:
+    """Serves paid paths to payers alone. A handler finds the Payment in `request.x402`; None where the path is free."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+        self.gate = Gate(config_from_settings())
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Serve a request."""
+        entry = self.gate.enter(self._asked(request))
+        payment = entry.payment if isinstance(entry, Admission) else None
+        request.x402 = payment  # type: ignore[attr-defined]
+        if isinstance(entry, Answer):
+            return _response(entry)
+        if entry is None:
+            return self._get_response(request)
+        response = self._get_response(request)
+        left = self.gate.leave(entry, status=response.status_code)
+        if isinstance(left, Answer):
+            response.close()
+            return _response(left)
+        return _with(response, left)
+
+    def _asked(self, request: HttpRequest) -> Asked:
+        # Whether the host is one of ours is Django's own affair, when a view asks for it.
+        origin = origin_of(request.scheme or "", request.META.get("HTTP_HOST", ""))
+        return Asked(
+            method=request.method or "",
+            paths=tuple(dict.fromkeys((request.path, request.path_info))),
+            url=self.gate.url_of(request.path, origin=origin),
+            proof=request.META.get("HTTP_X_PAYMENT"),
+            signed=request.META.get("HTTP_PAYMENT_SIGNATURE"),
+        )
+
+
+def config_from_settings() -> Config:
+    """Read FLORIN_X402: the fields of Config, and `cache`, the alias of one that all processes share.
+
+    Raises ImproperlyConfigured: without sound settings nothing is served at all.
+    """
+    told: Mapping[str, Any] | None = getattr(settings, "FLORIN_X402", None)
+    if not told:
+        raise ImproperlyConfigured("FLORIN_X402 is not set.")
+    fields = dict(told)
+    alias = fields.pop("cache", None)
+    if alias is not None:
+        fields["claims"] = CacheClaims(alias)
+    try:
+        return Config(**fields)
+    except (SettingsError, TypeError) as error:
+        raise ImproperlyConfigured(f"FLORIN_X402: {error}") from error
+
+
+def _response(answer: Answer) -> HttpResponse:
+    response = HttpResponse(answer.body, status=answer.status)
+    del response["Content-Type"]
+    for name, value in answer.headers:
+        response[name] = value
+    return response
+
+
+def _with(response: HttpResponseBase, ours: Headers) -> HttpResponseBase:
+    own = list(response.items())
+    for name, _ in own:
+        del response[name]
+    for name, value in merged(own, ours):
+        response[name] = value
+    return response

@@ -1,0 +1,172 @@
+"""The facilitator, asked as its API is written. Whatever it does not say clearly counts as not said."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from florin_x402.config import Config
+from florin_x402.errors import FacilitatorError, RefusedError
+from florin_x402.transport import Reply, Transport, TransportError
+
+logger = logging.getLogger("florin_x402")
+
+_TRIES: Final = 2
+_LONGEST_MESSAGE: Final = 300
+_LONGEST_WAIT: Final = 3_600
+
+
+class Facilitator:
+    """One merchant's facilitator. Raises FacilitatorError wherever it gives no answer to rely on."""
+
+    def __init__(self, config: Config) -> None:
+        parts = urlsplit(config.url.rstrip("/"))
+        self._path = parts.path
+        self._key = config.key
+        self._transport = Transport(
+            f"{parts.scheme}://{parts.netloc}", seconds=config.seconds
+        )
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self._transport.close()
+
+    def config(self) -> Mapping[str, Any]:
+        """Return `GET /x402/config`: where the merchant is paid."""
+        return self._sound("GET", "/config")
+
+    def kinds(self) -> Sequence[Mapping[str, Any]]:
+        """Return what of the public standard is carried out here; nothing where it is not spoken."""
+        reply = self._exchange("GET", "/supported")
+        if reply.status == 404:
+            return []
+        found = _body(self._ok(reply, "/supported")).get("kinds")
+        if not isinstance(found, list) or not all(isinstance(k, dict) for k in found):
+            raise FacilitatorError("The facilitator's answer has another form.")
+        return found
+
+    def chains(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the records of the chains, by name."""
+        found = self._sound("GET", "/../chains").get("data")
+        if not isinstance(found, list) or not all(isinstance(c, dict) for c in found):
+            raise FacilitatorError("The facilitator's answer has another form.")
+        return {str(one.get("chain")): one for one in found}
+
+    def verify_hash(
+        self, payment: Mapping[str, str], requirements: Mapping[str, str], *, key: str
+    ) -> Mapping[str, Any]:
+        """Use up a payment by its transaction's hash. The same `key` gets the same answer. Raises RefusedError."""
+        body = {"payment": payment, "requirements": requirements}
+        reply = self._exchange("POST", "/verify", body, key=key)
+        if reply.status in {400, 413}:
+            raise RefusedError("invalid_payload", _message(reply))
+        answer = _body(self._ok(reply, "/verify"))
+        if answer.get("valid") is True and answer.get("txHash") == payment["txHash"]:
+            return answer
+        if answer.get("valid") is not False:
+            raise FacilitatorError("The facilitator's answer has another form.")
+        wait = answer.get("retryAfter")
+        raise RefusedError(
+            _short(answer.get("reason")) or "invalid",
+            _short(answer.get("message")),
+            retry_after=wait if type(wait) is int and wait >= 0 else None,
+        )
+
+    def verify_signed(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask whether an authorisation could be carried out. Raises RefusedError."""
+        answer = self._standard("/verify", body, key="")
+        if answer.get("isValid") is True:
+            return answer
+        if answer.get("isValid") is not False:
+            raise FacilitatorError("The facilitator's answer has another form.")
+        reason = _short(answer.get("invalidReason")) or "invalid_payload"
+        raise RefusedError(reason, _short(answer.get("invalidMessage")))
+
+    def settle(self, body: Mapping[str, Any], *, key: str) -> Mapping[str, Any]:
+        """Have an authorisation carried out; the answer may say that it was not."""
+        answer = self._standard("/settle", body, key=key)
+        succeeded, transaction = answer.get("success"), answer.get("transaction")
+        if succeeded is False or (
+            succeeded is True and isinstance(transaction, str) and transaction
+        ):
+            return answer
+        raise FacilitatorError("The facilitator's answer has another form.")
+
+    def _standard(
+        self, path: str, body: Mapping[str, Any], *, key: str
+    ) -> Mapping[str, Any]:
+        reply = self._exchange("POST", path, body, key=key)
+        if reply.status in {400, 413}:
+            raise RefusedError("invalid_payload", _message(reply))
+        return _body(self._ok(reply, path))
+
+    def _sound(self, method: str, path: str) -> Mapping[str, Any]:
+        return _body(self._ok(self._exchange(method, path), path))
+
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        key: str = "",
+    ) -> Reply:
+        """Ask, and once more where no answer came: a key makes that safe where it matters."""
+        headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
+        if key:
+            headers["Idempotency-Key"] = key
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = json.dumps(body).encode()
+        whole = self._whole(path)
+        for tried in range(1, _TRIES + 1):
+            try:
+                return self._transport.exchange(
+                    method, whole, headers=headers, body=content
+                )
+            except TransportError as error:
+                logger.warning("x402: no answer from %s: %s", whole, error)
+                if tried == _TRIES:
+                    raise FacilitatorError("The facilitator does not answer.") from None
+        raise AssertionError
+
+    def _whole(self, path: str) -> str:
+        if path.startswith("/../"):
+            return self._path.rpartition("/")[0] + path.removeprefix("/..")
+        return self._path + path
+
+    def _ok(self, reply: Reply, path: str) -> Reply:
+        if reply.status == 200:
+            return reply
+        logger.warning("x402: the facilitator answered %d to %s", reply.status, path)
+        wait = reply.headers.get("retry-after", "")
+        is_number = wait.isascii() and wait.isdigit() and len(wait) < 6
+        raise FacilitatorError(
+            "The facilitator cannot say.",
+            retry_after=min(int(wait), _LONGEST_WAIT) if is_number else 5,
+        )
+
+
+def _body(reply: Reply) -> Mapping[str, Any]:
+    try:
+        value = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        raise FacilitatorError("The facilitator's answer is not JSON.") from None
+    if not isinstance(value, dict):
+        raise FacilitatorError("The facilitator's answer has another form.")
+    return value
+
+
+def _message(reply: Reply) -> str:
+    """The API's own words on what is wrong with a request."""
+    try:
+        error = _body(reply).get("error")
+    except FacilitatorError:
+        error = None
+    return _short(error.get("message")) if isinstance(error, dict) else ""
+
+
+def _short(value: object) -> str:
+    return value[:_LONGEST_MESSAGE] if isinstance(value, str) else ""

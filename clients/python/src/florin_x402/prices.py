@@ -1,0 +1,115 @@
+"""What a request costs."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, Literal
+
+from florin_x402.errors import SettingsError
+from florin_x402.paths import compile_pattern, spellings
+
+DECIMALS: Final = 6
+DEAR: Final = Decimal(1)
+"""What costs as much or more is settled before the handler runs, unless its price says otherwise."""
+
+_AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a request costs: `amount` in tokens, such as "0.01", never a float.
+
+    `networks` are the chains it may be paid on, the preferred one first; empty leaves it to the facilitator's own order. `token`
+    is a symbol, empty for any that a chain has. `settle` tells when a signed authorisation is carried out: "before" the handler
+    runs, or "after" it answered with a status below 400. `seconds` is how long an authorisation has to be good for.
+    """
+
+    amount: str | Decimal
+    networks: tuple[str, ...] = ()
+    token: str = ""
+    settle: Literal["before", "after", ""] = ""
+    description: str = ""
+    mime_type: str = ""
+    seconds: int = 60
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.amount, str | Decimal):
+            raise SettingsError('A price is a string such as "0.01", or a Decimal.')
+        if not _AMOUNT.fullmatch(self.text) or not self.units:
+            raise SettingsError(f"{self.text!r} is no price with up to six decimals.")
+        if self.settle not in {"before", "after", ""}:
+            raise SettingsError('settle is "before" or "after".')
+
+    @property
+    def text(self) -> str:
+        """The amount as the specification's protocol writes it."""
+        amount = self.amount
+        return amount if isinstance(amount, str) else format(amount, "f")
+
+    @property
+    def units(self) -> int:
+        """The amount in units of 10^-6 tokens, which all listed tokens have on all chains."""
+        return int(Decimal(self.text).scaleb(DECIMALS))
+
+    @property
+    def settles_first(self) -> bool:
+        """Whether money moves before the handler runs."""
+        return self.settle == "before" or (
+            not self.settle and Decimal(self.text) >= DEAR
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as far as money is concerned. `paths` are decoded once, as servers hand them on.
+
+    `url` is where the resource is, for whoever reads the answer. `proof` is the content of X-PAYMENT, `signed` that of
+    PAYMENT-SIGNATURE; None where there is none.
+    """
+
+    method: str
+    paths: tuple[str, ...]
+    url: str
+    proof: str | None = None
+    signed: str | None = None
+
+
+PriceLike = Price | str | Decimal | None
+"""None costs nothing."""
+
+Rule = Callable[[Asked], PriceLike]
+"""Tells the price of a request whose path matched."""
+
+
+class PriceList:
+    """Prices by pattern of path. The first pattern that matches counts."""
+
+    def __init__(self, prices: Mapping[str, PriceLike | Rule]) -> None:
+        if not prices:
+            raise SettingsError("prices is empty: nothing would be protected.")
+        self._entries = [
+            (compile_pattern(pattern), told if callable(told) else _price(told))
+            for pattern, told in prices.items()
+        ]
+
+    def price_of(self, asked: Asked) -> Price | None:
+        """Return what a request costs; None where it is free, however its path is read."""
+        readings = {one for path in asked.paths for one in spellings(path)}
+        firsts = {place for one in readings if (place := self._place(one)) is not None}
+        for place in sorted(firsts):
+            told = self._entries[place][1]
+            price = _price(told(asked)) if callable(told) else told
+            if price is not None:
+                return price
+        return None
+
+    def _place(self, path: str) -> int | None:
+        for place, (pattern, _) in enumerate(self._entries):
+            if pattern.fullmatch(path):
+                return place
+        return None
+
+
+def _price(told: PriceLike) -> Price | None:
+    return told if isinstance(told, Price) or told is None else Price(told)

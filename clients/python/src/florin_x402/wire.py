@@ -1,0 +1,60 @@
+"""JSON in Base64, as the headers of x402 carry it. What strangers sent is read with a limit on everything."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+LONGEST_HEADER: Final = 16_384
+"""Characters. The longest honest proof, a Solana transaction with its requirements, has less than a quarter."""
+
+# Python's reader recurses: a header full of brackets must not reach it.
+_MOST_BRACKETS: Final = 256
+
+
+class UnreadableError(Exception):
+    """A text is not what it should be; the message says why, and quotes nothing of it."""
+
+
+def encode(value: Mapping[str, Any]) -> str:
+    """Return an object as Base64 of its JSON."""
+    return base64.b64encode(json.dumps(value, separators=(",", ":")).encode()).decode()
+
+
+def decode(text: str) -> dict[str, Any]:
+    """Read an object from Base64 of its JSON. Raises UnreadableError."""
+    if len(text) > LONGEST_HEADER:
+        raise UnreadableError("it is too long")
+    try:
+        content = base64.b64decode(text.strip(" \t"), validate=True)
+    except (binascii.Error, ValueError):
+        raise UnreadableError("it is not Base64") from None
+    return decode_json(content)
+
+
+def decode_json(content: bytes) -> dict[str, Any]:
+    """Read an object from JSON in which no name stands twice. Raises UnreadableError."""
+    if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS:
+        raise UnreadableError("it is nested too deeply")
+    try:
+        value = json.loads(
+            content.decode(), object_pairs_hook=_object, parse_constant=_no_constant
+        )
+    except (ValueError, RecursionError):
+        raise UnreadableError("it is not JSON") from None
+    if not isinstance(value, dict):
+        raise UnreadableError("it is not an object")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    # Two readers would each believe another one of the two.
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)

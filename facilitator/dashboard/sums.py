@@ -1,0 +1,97 @@
+"""What machines paid: in all, by network and token, and by day."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import TruncDate
+
+from accounts.seats import Seat
+from accounts.states import Mode
+from facilitator.models import X402Payment
+from facilitator.services.addresses import settles_directly
+from gateway.core.money import from_units
+from settlements.dashboard.sums import Sums, sums_from
+from settlements.figures import Figures, figures_of
+from wallets.models import TransferDay
+from wallets.states import ClaimKind, TransferState
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDay:
+    """Payments of a day, or of some; `volume` is USD."""
+
+    count: int = 0
+    volume: Decimal = Decimal(0)
+
+    def __add__(self, other: "MachineDay") -> "MachineDay":
+        return MachineDay(self.count + other.count, self.volume + other.volume)
+
+
+def machine_sums(seat: Seat) -> Sums:
+    """Return the three figures of machines' payments.
+
+    Forwarders tell what they took in and sent on. Where machines pay the merchant's own wallet, what was verified is settled.
+    In test mode payments are all there is, and what would be in forwarders stays there.
+    """
+    if seat.mode == Mode.LIVE:
+        forwarded = figures_of(seat.merchant.pk, purpose=ClaimKind.X402)
+        return sums_from([*forwarded, *_direct(seat)])
+    return sums_from(_simulated(seat))
+
+
+def _direct(seat: Seat) -> Iterator[Figures]:
+    rows = TransferDay.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        claim=ClaimKind.X402,
+        state=TransferState.CONFIRMED,
+    )
+    return (
+        figures
+        for figures in _grouped(rows)
+        if settles_directly(figures.chain) and figures.received
+    )
+
+
+def _simulated(seat: Seat) -> Iterator[Figures]:
+    return _grouped(X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode))
+
+
+def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
+    """Add rows up by network and token."""
+    grouped = rows.values("chain", "token").annotate(sum=Sum("units"))
+    for row in grouped.order_by("chain", "token"):
+        units = int(row["sum"])
+        settled = units if settles_directly(row["chain"]) else 0
+        yield Figures(ClaimKind.X402, row["chain"], row["token"], units, settled)
+
+
+def machine_days(seat: Seat, *, since: date, until: date) -> Mapping[date, MachineDay]:
+    """Return what machines paid on each day (UTC), both ends included; what a network took back is left out."""
+    found = X402Payment.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        verified_at__gte=_midnight(since),
+        verified_at__lt=_midnight(until + timedelta(days=1)),
+        reversed_at=None,
+    )
+    grouped = found.values(day=TruncDate("verified_at")).annotate(
+        count=Count("pk"), sum=Sum("units")
+    )
+    return {
+        row["day"]: MachineDay(row["count"], from_units(int(row["sum"])))
+        for row in grouped.order_by()
+    }
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)
+
+
+def total(days: Iterable[MachineDay]) -> MachineDay:
+    """Add days up."""
+    return sum(days, MachineDay())

@@ -1,0 +1,52 @@
+"""The standard's shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
+
+from rest_framework import serializers as s
+
+from gateway.core.openapi import errors
+
+__all__ = ["Settled", "StandardPayment", "Supported", "Verified", "errors"]
+
+
+class Kind(s.Serializer[None]):
+    """A kind of payment."""
+
+    x402Version = s.ChoiceField([1, 2])
+    scheme = s.ChoiceField(["exact"])
+    network = s.CharField(help_text="Version 1: a name. Version 2: CAIP-2.")
+
+
+class Supported(s.Serializer[None]):
+    """Which payments are settled, and by which accounts."""
+
+    kinds = Kind(many=True)
+    extensions = s.ListField(child=s.CharField())
+    signers = s.DictField(child=s.ListField(child=s.CharField()))
+
+
+class StandardPayment(s.Serializer[None]):
+    """A payment of the public standard, as its version says: the libraries that clients use write it."""
+
+    x402Version = s.ChoiceField([1, 2])
+    paymentPayload = s.DictField(help_text="What the payer signed.")
+    paymentRequirements = s.DictField(help_text="What the resource costs.")
+
+
+class Verified(s.Serializer[None]):
+    """The standard's answer to a verification."""
+
+    isValid = s.BooleanField()
+    payer = s.CharField(required=False)
+    invalidReason = s.CharField(required=False)
+    invalidMessage = s.CharField(required=False)
+
+
+class Settled(s.Serializer[None]):
+    """The standard's answer to a settlement. With `settlement_pending` the transaction may still get into a block."""
+
+    success = s.BooleanField()
+    transaction = s.CharField(allow_blank=True)
+    network = s.CharField(allow_blank=True)
+    payer = s.CharField(required=False)
+    amount = s.CharField(required=False, help_text="Version 2: base units.")
+    errorReason = s.CharField(required=False)
+    errorMessage = s.CharField(required=False)

@@ -1,0 +1,68 @@
+"""What people say about settlements."""
+
+from typing import Any, Final
+
+from django import forms
+
+from settlements.services.intervals import MOST_HOURS, MOST_MINIMUM
+from wallets.networks import chains, is_accepted
+from wallets.states import ClaimKind
+
+
+class IntervalsForm(forms.Form):
+    """When forwarders are emptied without anybody asking."""
+
+    minimum = forms.DecimalField(
+        label="From so many USD on",
+        min_value=0,
+        max_value=MOST_MINIMUM,
+        decimal_places=2,
+        help_text="What waits of a token on a network, together. Less waits for more, or until you press Settle.",
+    )
+    every_hours = forms.IntegerField(
+        label="Hours between two",
+        min_value=0,
+        max_value=MOST_HOURS,
+        help_text="24 is once a day. 0 settles only when you ask for it.",
+    )
+
+
+class SettleForm(forms.Form):
+    """What is to be settled: of a purpose, and of one network and token or of all."""
+
+    purpose = forms.ChoiceField(choices=ClaimKind.choices)
+    chain = forms.CharField(max_length=16, required=False)
+    token = forms.CharField(max_length=12, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a token that the network does not have; a page never offers one."""
+        told = super().clean() or {}
+        chain, token = told.get("chain", ""), told.get("token", "")
+        is_known = not chain or chain in chains()
+        if not is_known or (chain and token and not is_accepted(chain, token)):
+            raise forms.ValidationError("There is no such network or token.")
+        return told
+
+
+class OneTokenForm(SettleForm):
+    """The same, of one network and token."""
+
+    chain = forms.CharField(max_length=16)
+    token = forms.CharField(max_length=12)
+
+
+_HASH: Final = 66
+
+
+class HashForm(forms.Form):
+    """Under which hash a wallet sent a transaction."""
+
+    tx_hash = forms.RegexField(
+        regex=r"\A\s*0x[0-9a-fA-F]{64}\s*\Z",
+        label="Hash of the transaction",
+        max_length=_HASH + 20,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}
+        ),
+        error_messages={"invalid": "It is 0x and 64 hexadecimal digits."},
+    )

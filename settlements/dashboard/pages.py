@@ -1,0 +1,105 @@
+"""The pages of settlements: what waits, what was sent on, and what one of them was made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import Seat, SeatedRequest, seated
+from gateway.core.keyset import keyset_page
+from settlements.dashboard.forms import IntervalsForm
+from settlements.dashboard.gas import gas_rows, has_key
+from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows
+from settlements.dashboard.sums import sums_of
+from settlements.dashboard.words import PURPOSES, STATUSES
+from settlements.models import Settlement
+from settlements.services.intervals import settings_of
+from settlements.states import Sender, SettlementStatus
+from wallets.states import ClaimKind
+
+# A batch is never larger than this (settlements.flushing.MOST_ITEMS).
+_MOST_ITEMS: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the list's query string asks for; what cannot be read asks for nothing."""
+
+    purpose: str
+    status: str
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything leaves settlements out."""
+        return bool(self.purpose or self.status)
+
+
+@seated(get=Act.SEE)
+def settlements(request: SeatedRequest) -> HttpResponse:
+    """Show the three figures, the settlements, and what pays for their gas."""
+    return settlements_page(request)
+
+
+def settlements_page(
+    request: SeatedRequest, form: IntervalsForm | None = None, status: int = 200
+) -> HttpResponse:
+    """Return the page, with what somebody wrote about intervals where that was refused."""
+    seat, wanted = request.seat, _parse_wanted(request.GET)
+    found = _found(seat, wanted).select_related("transaction")
+    page = keyset_page(found, request.GET.dict())
+    intervals = settings_of(seat.merchant)
+    told = {"minimum": intervals.minimum, "every_hours": intervals.every_hours}
+    context = {
+        "wanted": wanted,
+        "rows": settlement_rows(page.rows),
+        "pager": page,
+        "sums": sums_of(seat),
+        "purposes": PURPOSES.items(),
+        "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
+        "has_key": has_key(),
+        "gas": gas_rows(now=timezone.now()),
+        "intervals": intervals,
+        "form": form or IntervalsForm(initial=told),
+    }
+    return render(request, "dashboard/settlements/list.html", context, status=status)
+
+
+@seated(get=Act.SEE)
+def settlement(request: SeatedRequest, *, settlement_id: str) -> HttpResponse:
+    """Show one settlement and the forwarders that it empties."""
+    found = _mine(request.seat).filter(public_id=settlement_id)
+    one = found.select_related("transaction").first()
+    if one is None:
+        raise Http404
+    items = one.items.select_related("deposit").order_by("-units", "pk")
+    is_open = one.status in {SettlementStatus.PENDING, SettlementStatus.SENT}
+    context = {
+        "row": settlement_row(one),
+        "items": item_rows(list(items[:_MOST_ITEMS])),
+        "batch": one.batch if is_open and one.sender == Sender.WALLET else "",
+    }
+    return render(request, "dashboard/settlements/detail.html", context)
+
+
+def _mine(seat: Seat) -> QuerySet[Settlement]:
+    return Settlement.objects.filter(merchant=seat.merchant, mode=seat.mode)
+
+
+def _parse_wanted(query: Mapping[str, str]) -> Wanted:
+    purpose, status = query.get("purpose", ""), query.get("status", "")
+    return Wanted(
+        purpose=purpose if purpose in ClaimKind.values else "",
+        status=status if status in SettlementStatus.values else "",
+    )
+
+
+def _found(seat: Seat, wanted: Wanted) -> QuerySet[Settlement]:
+    found = _mine(seat)
+    if wanted.purpose:
+        found = found.filter(purpose=wanted.purpose)
+    return found.filter(status=wanted.status) if wanted.status else found

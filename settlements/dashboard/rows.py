@@ -1,0 +1,122 @@
+"""What the templates of settlements show: texts and numbers, made here and escaped there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from settlements.dashboard.gas import COINS, coins
+from settlements.dashboard.words import PURPOSES, SENDERS, STATUSES
+from settlements.models import Settlement, SettlementItem
+from settlements.states import Sender, SettlementStatus
+from wallets.dashboard_rows import marked
+from wallets.forwarder import checksum
+from wallets.networks import chain_spec
+from wallets.states import ClaimKind
+from wallets.watched_pages.rows import shortened, shown_amount
+from webhooks.dashboard.words import Badge
+
+
+@dataclass(frozen=True, slots=True)
+class SettlementRow:
+    """A settlement. `amount` is what it moved once it has ended, and what it means to move until then.
+
+    `gas` is what its whole transaction cost, in `coin`; None where we did not pay, or do not know yet.
+    """
+
+    id: str
+    purpose: str
+    amount: str
+    planned: str
+    token: str
+    chain: str
+    chain_title: str
+    to: str
+    to_short: str
+    badge: Badge
+    sender: str
+    is_scheduled: bool
+    tx_hash: str
+    tx_short: str
+    explorer: str
+    gas: Decimal | None
+    coin: str
+    error: str
+    created_at: datetime
+    settled_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """A forwarder that a settlement empties; `moved` is empty until that is known."""
+
+    forwarder: str
+    short: str
+    explorer: str
+    amount: str
+    moved: str
+
+
+def settlement_rows(settlements: Iterable[Settlement]) -> list[SettlementRow]:
+    """Return what is shown of settlements, in their order; their transactions are loaded with them."""
+    return [settlement_row(settlement) for settlement in settlements]
+
+
+def settlement_row(settlement: Settlement) -> SettlementRow:
+    """Return what is shown of one."""
+    spec, status = chain_spec(settlement.chain), SettlementStatus(settlement.status)
+    is_settled = status is SettlementStatus.SETTLED
+    planned = shown_amount(int(settlement.units))
+    return SettlementRow(
+        id=settlement.public_id,
+        purpose=PURPOSES[ClaimKind(settlement.purpose)],
+        amount=shown_amount(int(settlement.units_moved)) if is_settled else planned,
+        planned=planned,
+        token=settlement.token,
+        chain=settlement.chain,
+        chain_title=spec.title,
+        to=settlement.to,
+        to_short=shortened(marked(settlement.to)),
+        badge=STATUSES[status],
+        sender=SENDERS[Sender(settlement.sender)],
+        is_scheduled=settlement.is_scheduled,
+        tx_hash=settlement.tx_hash,
+        tx_short=shortened(marked(settlement.tx_hash)) if settlement.tx_hash else "",
+        explorer=_explorer(settlement),
+        gas=_gas(settlement),
+        coin=COINS.get(settlement.chain, ""),
+        error=settlement.error,
+        created_at=settlement.created_at,
+        settled_at=settlement.settled_at,
+    )
+
+
+def item_rows(items: Sequence[SettlementItem]) -> list[ItemRow]:
+    """Return what is shown of a settlement's forwarders."""
+    return [_item(item) for item in items]
+
+
+def _item(item: SettlementItem) -> ItemRow:
+    address = marked(checksum(bytes(item.deposit.key)))
+    template = chain_spec(item.chain).explorer_address
+    moved = item.units_moved
+    return ItemRow(
+        forwarder=str(address),
+        short=shortened(address),
+        explorer=template.format(address=address) if template else "",
+        amount=shown_amount(int(item.units)),
+        moved="" if moved is None else shown_amount(int(moved)),
+    )
+
+
+def _explorer(settlement: Settlement) -> str:
+    if not settlement.tx_hash:
+        return ""
+    return chain_spec(settlement.chain).transaction_url(settlement.tx_hash) or ""
+
+
+def _gas(settlement: Settlement) -> Decimal | None:
+    made = settlement.transaction
+    if made is None or made.cost_wei is None:
+        return None
+    return coins(int(made.cost_wei))

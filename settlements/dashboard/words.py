@@ -1,0 +1,28 @@
+"""What the merchant's pages call settlements."""
+
+from types import MappingProxyType
+from typing import Final
+
+from settlements.states import Sender, SettlementStatus
+from wallets.states import ClaimKind
+from webhooks.dashboard.words import Badge
+
+STATUSES: Final = MappingProxyType(
+    {
+        SettlementStatus.PENDING: Badge("Waiting", ""),
+        SettlementStatus.SENT: Badge("Sent", "info"),
+        SettlementStatus.SETTLED: Badge("Settled", "ok"),
+        SettlementStatus.FAILED: Badge("Failed", "bad"),
+    }
+)
+SENDERS: Final = MappingProxyType(
+    {
+        Sender.GATEWAY: "Our gas key",
+        Sender.WALLET: "Your own wallet",
+        Sender.EXTERNAL: "A stranger",
+        Sender.DIRECT: "Nobody: paid straight to the wallet",
+    }
+)
+PURPOSES: Final = MappingProxyType(
+    {ClaimKind.CHECKOUT: "Checkouts", ClaimKind.X402: "x402"}
+)

@@ -1,0 +1,58 @@
+"""How gas accounts, forwarders and books are, for operators."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import Count, Min, Q
+
+from settlements.gas.policy import COIN, gas_policy
+from settlements.models import BookCheck, GasAccount, TroubledForwarder
+from settlements.states import ON_THEIR_WAY
+
+
+@dataclass(frozen=True, slots=True)
+class GasHealth:
+    """One gas account. `coins` is None until a node told; `waiting_since` is when its oldest open transaction was written."""
+
+    chain: str
+    address: str
+    coins: Decimal | None
+    is_low: bool
+    open: int
+    waiting_since: datetime | None
+
+
+def gas_health() -> list[GasHealth]:
+    """Return every gas account that was ever used, by chain and address."""
+    is_open = Q(transactions__state__in=ON_THEIR_WAY)
+    rows = GasAccount.objects.annotate(
+        open=Count("transactions", filter=is_open),
+        waiting_since=Min("transactions__created_at", filter=is_open),
+    )
+    return [
+        GasHealth(
+            chain=row.chain,
+            address=row.address,
+            coins=None if row.balance_wei is None else row.balance_wei / COIN,
+            is_low=row.balance_wei is not None
+            and row.balance_wei < gas_policy(row.chain).low,
+            open=row.open,
+            waiting_since=row.waiting_since,
+        )
+        for row in rows.order_by("chain", "address")
+    ]
+
+
+def troubled_forwarders() -> dict[str, int]:
+    """Return by chain how many forwarders our gas failed to empty so often that a person must look."""
+    rows = TroubledForwarder.objects.filter(
+        failures__gte=TroubledForwarder.MOST_FAILURES
+    )
+    counted = rows.values_list("chain").annotate(Count("pk")).order_by("chain")
+    return dict(counted)
+
+
+def book_checks() -> list[BookCheck]:
+    """Return how the last comparison of each chain's books ended."""
+    return list(BookCheck.objects.order_by("chain"))

@@ -1,0 +1,200 @@
+"""Escrow of checkouts: what is offered, what holds the money, who releases it, what the API and events say."""
+
+from typing import Any
+
+import pytest
+
+from accounts.models import AuditEntry
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.services.again import begin_again
+from checkouts.services.inbox import apply_decisions
+from checkouts.states import CheckoutStatus, InboxAct
+from settlements.models import Hold
+from tests.checkouts.inboxes import DONE, decide, late_item
+from tests.checkouts.watcher import last_body, shown
+from tests.contract.client import ApiClient, client_of
+from tests.contract.conftest import fresh_counters, seller, still_clock
+from tests.contract.payments import BRING_TO, expire, pay
+from tests.factories import NOON, make_checkout, make_live_chain, make_wallet
+
+__all__ = ["fresh_counters", "seller", "still_clock"]
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
+
+
+def said(body: dict[str, Any]) -> tuple[bool, str | None, str | None]:
+    """What a checkout's object says about its escrow."""
+    return body["escrow"], body["escrow_status"], body["escrow_released_by"]
+
+
+def release(client: ApiClient, checkout_id: str) -> Any:
+    return client.post(f"/checkouts/{checkout_id}/release", b"")
+
+
+def told() -> list[tuple[str, str]]:
+    """Who released what, as the audit log has it."""
+    entries = AuditEntry.objects.filter(action="escrow.released").order_by("pk")
+    return list(entries.values_list("object_id", "actor_label"))
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_checkout_in_escrow_is_made_with_its_hold(
+    mode: Mode, seller: ApiClient
+) -> None:
+    body = client_of(seller.merchant, mode).created(escrow=True)
+    assert said(body) == (True, "held", None)
+    checkout = Checkout.objects.get(public_id=body["id"])
+    hold = Hold.objects.get()
+    assert (hold.subject_id, hold.mode) == (checkout.public_id, mode)
+    assert bytes(hold.nonce) == bytes(checkout.deposit_nonce)
+    assert (hold.merchant, hold.created_at) == (checkout.merchant, checkout.created_at)
+
+
+def test_a_checkout_without_escrow_has_no_hold(seller: ApiClient) -> None:
+    for body in (seller.created(), seller.created(escrow=False)):
+        assert said(body) == (False, None, None)
+    assert not Hold.objects.exists()
+
+
+def test_only_chains_with_forwarders_are_offered(seller: ApiClient) -> None:
+    make_live_chain("ethereum")
+    make_wallet(seller.merchant, "ethereum")
+    plain, held = seller.created(), seller.created(escrow=True)
+    names = [
+        {option["chain"] for option in body["available_chains"]}
+        for body in (plain, held)
+    ]
+    assert names == [{"base", "polygon", "ethereum"}, {"base", "polygon"}]
+
+
+def test_escrow_is_refused_where_no_forwarder_can_be_offered(
+    still_clock: Any, seller: ApiClient
+) -> None:
+    client = client_of(mode=Mode.LIVE)
+    make_live_chain("ethereum")
+    make_wallet(client.merchant, "ethereum")
+    client.created()
+    answer = client.create(escrow=True)
+    assert (answer.status, answer.code) == (409, "receiving_wallet_missing")
+    assert "Base or Polygon" in answer.error["message"]
+    assert not Hold.objects.exists()
+
+
+@pytest.mark.parametrize("value", ["true", 1, 0, [], {}])
+def test_escrow_is_a_boolean(value: Any, seller: ApiClient) -> None:
+    assert seller.create(escrow=value).refusal == (400, "parameter_invalid", "escrow")
+
+
+def test_a_repeat_answers_the_checkout_there_is_and_holds_nothing_more(
+    seller: ApiClient,
+) -> None:
+    first = seller.created(order_ref="o", escrow=True)
+    for escrow in (True, False):
+        again = seller.create(order_ref="o", escrow=escrow)
+        assert (again.status, again.body["id"]) == (200, first["id"])
+        assert said(again.body) == (True, "held", None)
+    plain = seller.created(order_ref="p")
+    again = seller.create(order_ref="p", escrow=True)
+    assert (again.body["id"], said(again.body)) == (plain["id"], (False, None, None))
+    assert Hold.objects.count() == 1
+
+
+def test_a_paid_checkout_is_released_once_by_the_key(seller: ApiClient) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    pay(checkout_id)
+    checkout = Checkout.objects.get(public_id=checkout_id)
+    assert said(last_body(checkout)["data"]) == (True, "held", None)
+    for _ in range(2):
+        answer = release(seller, checkout_id)
+        assert (answer.status, answer.body["status"]) == (200, "completed")
+        assert said(answer.body) == (True, "released", "api")
+    assert said(shown(checkout)) == (True, "released", "api")
+    listed = seller.get("/checkouts").body["data"]
+    assert [said(body) for body in listed] == [(True, "released", "api")]
+    [(subject, who)] = told()
+    assert subject == checkout_id
+    assert who.startswith("API key ")
+    hold = Hold.objects.get()
+    assert (hold.released_by, hold.released_actor) == ("api", None)
+
+
+@pytest.mark.parametrize("status", CheckoutStatus)
+def test_only_ended_checkouts_are_released(
+    status: CheckoutStatus, seller: ApiClient
+) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    BRING_TO[status](checkout_id)
+    answer = release(seller, checkout_id)
+    is_final = status in {CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED}
+    assert answer.status == (200 if is_final else 409)
+    assert is_final or answer.code == "state_conflict"
+    assert Hold.objects.filter(released_at=None).exists() is not is_final
+    assert len(told()) == is_final
+
+
+def test_what_was_never_held_is_not_released(seller: ApiClient) -> None:
+    checkout_id = seller.created()["id"]
+    pay(checkout_id)
+    answer = release(seller, checkout_id)
+    assert (answer.status, answer.code) == (409, "state_conflict")
+
+
+def test_nobody_releases_another_merchants_or_the_other_modes(
+    seller: ApiClient,
+) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    pay(checkout_id)
+    strangers = client_of(mode=Mode.LIVE), client_of(seller.merchant, Mode.TEST)
+    for client in strangers:
+        answer = release(client, checkout_id)
+        assert answer.refusal == (404, "resource_missing", "checkout_id")
+    assert Hold.objects.get().released_at is None
+
+
+def test_what_a_stranger_flushed_is_released_for_everybody(seller: ApiClient) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    pay(checkout_id)
+    Hold.objects.update(released_at=NOON, released_by="external")
+    answer = release(seller, checkout_id)
+    assert said(answer.body) == (True, "released", "external")
+    assert told() == []
+
+
+def test_a_checkout_made_afresh_has_a_hold_of_its_own(seller: ApiClient) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    expire(checkout_id)
+    expired = Checkout.objects.get(public_id=checkout_id)
+    fresh = begin_again(expired, now=expired.expires_at)
+    assert fresh.escrow
+    assert set(Hold.objects.values_list("subject_id", flat=True)) == {
+        checkout_id,
+        fresh.public_id,
+    }
+
+
+def test_late_money_stays_held_until_either_checkout_is_released() -> None:
+    item = late_item(escrow=True)
+    decide(item, InboxAct.ACCEPT_LATE)
+    assert apply_decisions(now=DONE) == 1
+    expired = item.checkout
+    assert expired is not None
+    successor = Checkout.objects.get(replaces=expired)
+    # Its money is in the expired one's forwarder: one hold is on both.
+    assert Hold.objects.get().subject_id == expired.public_id
+    assert said(last_body(successor)["data"]) == (True, "held", None)
+    client = client_of(item.merchant, Mode.LIVE)
+    assert said(release(client, successor.public_id).body) == (True, "released", "api")
+    assert said(release(client, expired.public_id).body) == (True, "released", "api")
+    assert [subject for subject, _ in told()] == [successor.public_id]
+    assert bytes(Hold.objects.get().nonce) == bytes(expired.deposit_nonce)
+
+
+def test_reading_asks_about_holds_only_where_there_is_escrow(
+    django_assert_num_queries: Any,
+) -> None:
+    plain, held = make_checkout(), make_checkout(escrow=True)
+    with django_assert_num_queries(1):
+        shown(plain)
+    with django_assert_num_queries(2):
+        shown(held)

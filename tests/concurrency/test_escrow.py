@@ -1,0 +1,44 @@
+"""Two people who release the same money at the same moment."""
+
+from typing import Any
+
+import pytest
+from django.db.models import QuerySet
+
+from accounts.models import AuditEntry
+from settlements.services.escrow import Releaser, release
+from tests.concurrency.races import crew, holding, wait_for_waiters
+from tests.factories import NOON, make_checkout
+
+pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+
+HELD = "SELECT FROM settlements_hold WHERE subject_id = %s FOR NO KEY UPDATE"
+
+
+def race() -> list[bool]:
+    """Let two release what somebody else holds the row of until both wait; return what each was told, sorted."""
+    subject = make_checkout(escrow=True).public_id
+
+    def let_go() -> bool:
+        return release(subject, by=Releaser(label="key"), object_id=subject, now=NOON)
+
+    with crew() as threads:
+        with holding(HELD, subject):
+            both = [threads.start(let_go) for _ in range(2)]
+            wait_for_waiters(2)
+        return sorted(one.result() for one in both)
+
+
+def entries() -> int:
+    return AuditEntry.objects.filter(action="escrow.released").count()
+
+
+def test_money_is_released_by_one_of_two() -> None:
+    assert race() == [False, True]
+    assert entries() == 1
+
+
+def test_without_the_lock_both_release_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **options: rows)
+    assert race() == [True, True]
+    assert entries() == 2

@@ -1,0 +1,94 @@
+"""Signed authorisations settled by many at once: each is sent once, and everybody gets the same answer."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from facilitator.models import Authorization, X402Payment
+from facilitator.standard import authorizations, settling, signer
+from settlements.models import GasTransaction
+from tests.concurrency.races import crew
+from tests.contract.client import ApiClient
+from tests.facilitator.paying import pay_to_of
+from tests.facilitator.standard.asking import body_of, settle
+from tests.facilitator.standard.shop import connect_base, open_shop
+from tests.nodes.anvil import Anvil
+from tests.nodes.authorizing import authorize
+from tests.nodes.tokens import balance_of
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
+UNITS = 10_000
+MANY = 8
+
+
+@pytest.fixture
+def usdc(base_node: Anvil, settings: Any) -> str:
+    """USDC's address on the only chain that can be asked."""
+    return connect_base(settings, base_node)
+
+
+@pytest.fixture
+def seller(usdc: str) -> ApiClient:
+    """A live key of a merchant with a wallet on Base."""
+    return open_shop()
+
+
+def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any]:
+    """The answers to settlements that all began at the same moment."""
+    with crew(len(bodies)) as threads:
+        return threads.together(
+            *[lambda body=body: settle(client, body) for body in bodies]  # type: ignore[misc]
+        )
+
+
+def test_eight_settlements_of_one_authorisation_broadcast_once_and_answer_alike(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    body = body_of(authorize(base_node, to, UNITS), usdc)
+    answers = settled_at_once(seller, [body] * MANY)
+    assert answers[0]["success"] is True, answers[0]
+    assert answers == [answers[0]] * MANY
+    assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
+    assert balance_of(base_node, usdc, to) == UNITS
+
+
+def test_different_authorisations_do_not_wait_for_each_other(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(MANY)]
+    answers = settled_at_once(seller, bodies)
+    assert all(answer["success"] for answer in answers), answers
+    assert len({answer["transaction"] for answer in answers}) == MANY
+    assert balance_of(base_node, usdc, to) == MANY * UNITS
+
+
+def test_without_a_lease_the_ledger_still_sends_once(
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    answers = settled_at_once(seller, [body] * MANY)
+    assert answers == [answers[0]] * MANY
+    assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
+
+
+def test_without_the_authorisations_one_reference_several_would_be_sent(
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the test before this one."""
+
+    def reference_of(row: Authorization) -> str:
+        return f"{row.pk}:{secrets.token_hex(8)}"
+
+    monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
+    monkeypatch.setattr(signer, "reference_of", reference_of)
+    monkeypatch.setattr(settling, "reference_of", reference_of)
+    base_node.set_automine(False)
+    monkeypatch.setattr(signer, "_ROUNDS", 1)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    settled_at_once(seller, [body] * 3)
+    assert GasTransaction.objects.count() > 1

@@ -1,0 +1,65 @@
+"""What provokes each response of the x402 API."""
+
+from accounts.states import Mode
+from facilitator.services.addresses import pay_to
+from tests.contract.client import Answer, ApiClient
+from tests.contract.provoking import Case, Send, body_refusals, refusals
+from tests.facilitator.asking import Claim, ask
+from tests.facilitator.recorded import PAYER, make_machine_transfer
+from wallets.models import ChainCursor
+
+CONFIG, PAYMENTS = "/x402/config", "/x402/payments"
+VERIFY, SETTLE, SUPPORTED = "/x402/verify", "/x402/settle", "/x402/supported"
+UNREADABLE = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
+
+
+def claim_of(client: ApiClient, *, is_recorded: bool = True) -> Claim:
+    """A machine's payment on Base, recorded by its watcher or known to no node."""
+    assert client.merchant is not None
+    to = pay_to(client.merchant.pk, Mode.LIVE, "base")
+    assert to is not None
+    tx_hash = "0x" + "5a" * 32
+    if is_recorded:
+        ChainCursor.objects.filter(chain="base").update(head=1_000)
+        tx_hash = make_machine_transfer(client.merchant, to).tx_hash
+    return Claim("base", "USDC", tx_hash, PAYER, to)
+
+
+def verified(client: ApiClient) -> Answer:
+    answer = ask(client, claim_of(client))
+    assert answer.body["valid"]
+    return answer
+
+
+def same_key(client: ApiClient) -> Answer:
+    claim = claim_of(client)
+    ask(client, claim, key="order-7")
+    return ask(client, claim, key="order-7", resource="another")
+
+
+def listed(client: ApiClient) -> Answer:
+    verified(client)
+    answer = client.get(PAYMENTS)
+    assert answer.body["data"]
+    return answer
+
+
+MACHINES: dict[Case, Send] = {
+    ("get", CONFIG, 200): lambda client: client.get(CONFIG),
+    **refusals("GET", CONFIG, CONFIG, 60),
+    ("get", PAYMENTS, 200): listed,
+    ("get", PAYMENTS, 400): lambda client: client.get(PAYMENTS, {"status": "x"}),
+    **refusals("GET", PAYMENTS, PAYMENTS, 60),
+    ("post", VERIFY, 200): verified,
+    ("post", VERIFY, 409): same_key,
+    ("post", VERIFY, 503): lambda client: ask(
+        client, claim_of(client, is_recorded=False)
+    ),
+    **refusals("POST", VERIFY, VERIFY, 600),
+    **body_refusals("POST", VERIFY, lambda client: VERIFY),
+    ("post", SETTLE, 200): lambda client: client.post(SETTLE, UNREADABLE),
+    **refusals("POST", SETTLE, SETTLE, 600),
+    **body_refusals("POST", SETTLE, lambda client: SETTLE),
+    ("get", SUPPORTED, 200): lambda client: client.get(SUPPORTED),
+    **refusals("GET", SUPPORTED, SUPPORTED, 60),
+}

@@ -1,0 +1,70 @@
+"""Settling in processes of their own, which can be killed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import connection
+
+from tests.contract.client import ApiClient
+from tests.tree import ROOT
+
+SECONDS = 60.0
+
+
+@contextmanager
+def settling(
+    client: ApiClient, body: dict[str, Any], url: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that settles a payment over the node at `url`; killed at the end if it still runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.facilitator.standard.settler"],
+        cwd=ROOT,
+        env=environment(url),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert client.merchant is not None
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"merchant": client.merchant.pk, "body": body}))
+    process.stdin.close()
+    process.stdin = None
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def answer_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a process that comes to its end answered."""
+    told, _ = process.communicate(timeout=SECONDS)
+    found: dict[str, Any] = json.loads(told)
+    return found
+
+
+def environment(url: str) -> dict[str, str]:
+    """Settings of a gateway that uses this test's database, gas key and a node."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("CHAIN_")
+    }
+    database = urlsplit(os.environ["DATABASE_URL"])
+    name = f"/{connection.settings_dict['NAME']}"
+    return kept | {
+        "DATABASE_URL": database._replace(path=name).geturl(),
+        "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        "FLORIN_ENV": "development",
+        "CHAIN_NETWORK": "local",
+        "CHAIN_BASE_RPC_URLS": url,
+        "GAS_KEYS": ",".join(settings.GAS_KEYS),
+        "GAS_DAILY_COINS": "base=100",
+    }

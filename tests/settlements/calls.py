@@ -1,0 +1,29 @@
+"""Transactions of a gas key that move nothing, to be asked for, sent and followed."""
+
+from django.utils import timezone
+
+from settlements.gas.node import GasNode
+from settlements.models import GasTransaction
+from settlements.services.ledger import GasCall, intend
+from settlements.states import Purpose
+from tests.nodes.abi import encode_call
+from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
+
+
+def flush_nothing(*, gas: int = 400_000) -> GasCall:
+    """A call that any account may make, and that moves nothing."""
+    deposit = new_deposit()
+    data = encode_call(FLUSH, deposit.destination, deposit.nonce, NATIVE_COIN)
+    return GasCall(FACTORY, data, gas)
+
+
+def ask(node: GasNode, reference: str, *, gas: int = 400_000) -> GasTransaction:
+    """Have a transaction written down."""
+    return intend(
+        "base",
+        flush_nothing(gas=gas),
+        purpose=Purpose.SWEEP,
+        reference=reference,
+        node=node,
+        now=timezone.now(),
+    )

@@ -1,0 +1,59 @@
+"""A local Base whose forwarders are paid, read by a watcher and emptied."""
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from accounts.models import Merchant
+from settlements.gas.node import GasNode
+from settlements.services.planning import Waiting
+from settlements.services.sweeping import resume
+from settlements.services.tending import tend
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer
+from tests.nodes.tokens import token_address
+from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
+from tests.wallets.paying import transfer
+from wallets.models import DepositAddress
+
+USDC = token_address("USDC")
+WAITING = Waiting("base", "USDC")
+CONFIRMATIONS = 6
+LATE = timedelta(minutes=2)
+
+
+def read(node: Anvil) -> None:
+    """Let a watcher read what is on the chain, all of it final."""
+    node.mine(CONFIRMATIONS)
+    watcher = make_watcher(node.url)
+    read_all(watcher)
+    watcher.close()
+
+
+def paid(
+    node: Anvil, *units: int, merchant: Merchant | None = None
+) -> list[DepositAddress]:
+    """Deposit addresses that a watcher saw being paid for good."""
+    watcher = make_watcher(node.url)
+    read_all(watcher)
+    watcher.close()
+    deposits = []
+    for amount in units:
+        deposit = make_deposit(merchant)
+        transfer(node, payer(node), USDC, address_of(deposit), amount)
+        deposits.append(deposit)
+    read(node)
+    return deposits
+
+
+def look(node: GasNode, *, now: datetime | None = None) -> None:
+    """Let everybody look once, as the task does."""
+    moment = now or timezone.now()
+    tend("base", node=node, now=moment)
+    resume("base", node=node, now=moment)
+
+
+def settle(node: GasNode, base_node: Anvil) -> None:
+    """Let the chain grow until all is final, and everybody look."""
+    base_node.mine(CONFIRMATIONS)
+    look(node)

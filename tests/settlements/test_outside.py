@@ -1,0 +1,70 @@
+"""Whoever sends money on, it is written down once, with the settlement it belongs to."""
+
+import pytest
+from django.utils import timezone
+
+from settlements.gas.node import GasNode
+from settlements.models import Hold, SettledOutflow, Settlement
+from settlements.services.outside import note_outflows
+from settlements.services.sweeping import sweep
+from settlements.states import ReleasedBy, Sender, SettlementStatus
+from tests.nodes.anvil import Anvil
+from tests.nodes.forwarders import FACTORY, FLUSH
+from tests.nodes.tokens import execute
+from tests.settlements.chain import USDC, WAITING, paid, read, settle
+from wallets.forwarder import checksum
+from wallets.models import DepositAddress
+
+pytestmark = pytest.mark.django_db
+
+
+def flush(base_node: Anvil, deposit: DepositAddress) -> str:
+    """Have a stranger send a forwarder's money on; return the transaction's hash."""
+    to = checksum(bytes(deposit.destination))
+    stranger = base_node.accounts[6]
+    return execute(base_node, stranger, FACTORY, FLUSH, to, bytes(deposit.nonce), USDC)
+
+
+def test_a_strangers_flush_is_a_settlement_once(
+    node: GasNode, base_node: Anvil
+) -> None:
+    [deposit] = paid(base_node, 25_000_000)
+    tx_hash = flush(base_node, deposit)
+    assert note_outflows("base", now=timezone.now()) == 0
+    read(base_node)
+    assert note_outflows("base", now=timezone.now()) == 1
+    assert note_outflows("base", now=timezone.now(), everything=True) == 0
+    [settlement] = Settlement.objects.all()
+    assert (settlement.sender, settlement.status) == (
+        Sender.EXTERNAL,
+        SettlementStatus.SETTLED,
+    )
+    assert (settlement.tx_hash, settlement.units_moved) == (tx_hash, 25_000_000)
+    assert settlement.merchant_id == deposit.merchant_id
+    assert sweep(WAITING, node=node, now=timezone.now()) == []
+
+
+def test_what_our_own_gas_sent_belongs_to_its_settlement(
+    node: GasNode, base_node: Anvil
+) -> None:
+    paid(base_node, 25_000_000)
+    [settlement] = sweep(WAITING, node=node, now=timezone.now())
+    read(base_node)
+    assert note_outflows("base", now=timezone.now()) == 1
+    settle(node, base_node)
+    assert SettledOutflow.objects.get().settlement == settlement
+    settlement.refresh_from_db()
+    assert settlement.status == SettlementStatus.SETTLED
+    assert Settlement.objects.count() == 1
+
+
+def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
+    [deposit] = paid(base_node, 25_000_000)
+    hold = Hold.objects.create(
+        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
+    )
+    flush(base_node, deposit)
+    read(base_node)
+    note_outflows("base", now=timezone.now())
+    hold.refresh_from_db()
+    assert hold.released_by == ReleasedBy.EXTERNAL

@@ -1,0 +1,86 @@
+"""Forwarders are emptied without anybody asking: from a minimum on, and not too often."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Merchant
+from settlements.gas.node import GasNode
+from settlements.models import GasTransaction, Hold, Settlement, SettlementSettings
+from settlements.services.scheduling import due_owners, sweep_due
+from settlements.tasks import sweep_due_task, tend_transactions
+from tests.factories import make_merchant
+from tests.nodes.anvil import Anvil
+from tests.settlements.chain import paid, settle
+from wallets.states import ClaimKind
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(hours=25)
+
+
+def due(*, later: timedelta = timedelta()) -> list[int]:
+    found = due_owners("base", "USDC", now=timezone.now() + later)
+    assert {purpose for _, purpose in found} <= {ClaimKind.CHECKOUT}
+    return sorted(merchant for merchant, _ in found)
+
+
+def wants(merchant: Merchant, **values: Any) -> None:
+    SettlementSettings.objects.update_or_create(merchant=merchant, defaults=values)
+
+
+def test_forwarders_wait_until_they_hold_ten_dollars_together(
+    base_node: Anvil, node: GasNode
+) -> None:
+    merchant = make_merchant()
+    paid(base_node, 6_000_000, merchant=merchant)
+    assert due() == []
+    paid(base_node, 4_000_000, merchant=merchant)
+    assert due() == [merchant.pk]
+
+
+def test_a_merchant_says_from_how_much_on_and_how_often(
+    base_node: Anvil, node: GasNode
+) -> None:
+    merchant = make_merchant()
+    paid(base_node, 25_000_000, merchant=merchant)
+    wants(merchant, minimum=26)
+    assert due() == []
+    wants(merchant, minimum=25)
+    assert due() == [merchant.pk]
+    wants(merchant, every_hours=0)
+    assert due() == []
+
+
+def test_the_next_one_comes_after_the_interval(base_node: Anvil, node: GasNode) -> None:
+    merchant = make_merchant()
+    paid(base_node, 25_000_000, merchant=merchant)
+    assert len(sweep_due("base", node=node, now=timezone.now())) == 1
+    settle(node, base_node)
+    paid(base_node, 25_000_000, merchant=merchant)
+    assert due() == []
+    assert due(later=DAY) == [merchant.pk]
+
+
+def test_what_is_held_in_escrow_counts_for_nothing(
+    base_node: Anvil, node: GasNode
+) -> None:
+    [deposit] = paid(base_node, 25_000_000)
+    Hold.objects.create(
+        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
+    )
+    assert due() == []
+
+
+def test_merchants_share_a_transaction(base_node: Anvil, node: GasNode) -> None:
+    paid(base_node, 25_000_000, 30_000_000)
+    [poor] = paid(base_node, 5_000_000)
+    sweep_due_task()
+    assert Settlement.objects.count() == 2
+    assert GasTransaction.objects.count() == 1
+    assert not poor.settlement_items.exists()
+    base_node.mine(6)
+    tend_transactions()
+    statuses = Settlement.objects.values_list("status", flat=True)
+    assert set(statuses) == {"settled"}
