@@ -16,6 +16,8 @@ NAMES = (
     "polling",
     "streams",
     "scale",
+    "sweeping",
+    "verifying",
 )
 
 

@@ -9,7 +9,8 @@ _HIGH = 10**9
 
 # By name, because it can be imported only now that Django is set up.
 _api = import_module("checkouts.api")
-for _view in (_api.CheckoutCollection, _api.CheckoutItem):
+_machines = import_module("facilitator.api")
+for _view in (_api.CheckoutCollection, _api.CheckoutItem, _machines.X402Verify):
     _view.limits = {
         method: Limit(limit.scope, _HIGH) for method, limit in _view.limits.items()
     }

@@ -7,11 +7,9 @@ from checkouts.dashboard import (
     inbox,
     inbox_export,
     inbox_reports,
-    overview,
 )
 
 urlpatterns = [
-    path("", overview.overview, name="dashboard_overview"),
     path("checkouts/", checkouts.checkouts, name="dashboard_checkouts"),
     path("checkouts/new/", checkouts.new_checkout, name="dashboard_new_checkout"),
     path("checkouts/export/", checkouts.export, name="dashboard_checkouts_csv"),

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import orjson
 
+from demo import report_price
 from demo.settings_file import DemoSettings
 from wallets.chains.specs import CHAINS
 
@@ -57,6 +58,11 @@ PAY_BUTTON = Template('<button name="chain" value="$chain">Pay on $title</button
 WALLET = Template((FOLDER / "wallet.html").read_text())
 NO_WALLET = "<p>No local chain runs, so checkouts are made with the test key.</p>"
 NO_BUTTONS = "<p>It is paid by itself: the test key made it.</p>"
+MACHINES = Template(
+    """<p>Machines pay at <a href="$url">$url</a>: $price USDC on the local Base buys a report, by x402.
+<code>manage.py demo_x402</code> pays it and prints the receipt.</p>"""
+)
+NO_MACHINES = "<p>Without a local chain there is nothing for machines to pay on.</p>"
 NOTHING_RECEIVED = "<li>Nothing yet. Buy something.</li>"
 
 
@@ -113,6 +119,7 @@ def shop_page(
         order=_order(order, shop.settings) if order else "",
         products="\n".join(_product(sku, item) for sku, item in products.items()),
         wallet=_wallet(shop.settings),
+        machines=_machines(shop.settings),
         received=received_list(shop.received),
         base_url=html.escape(shop.settings.base_url),
     )
@@ -183,6 +190,13 @@ def _wallet(settings: DemoSettings) -> str:
         return NO_WALLET
     tokens = sorted({t for chain in settings.chains.values() for t in chain["tokens"]})
     return WALLET.substitute(chains=_choices(settings.chains), tokens=_choices(tokens))
+
+
+def _machines(settings: DemoSettings) -> str:
+    if not settings.report_url:
+        return NO_MACHINES
+    fields = {"url": html.escape(settings.report_url), "price": report_price.AMOUNT}
+    return MACHINES.substitute(fields)
 
 
 def _choices(names: Iterable[str]) -> str:

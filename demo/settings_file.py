@@ -25,18 +25,20 @@ class Credentials:
 class DemoSettings:
     """All of var/demo.json. `chains` is empty when no local chain runs.
 
-    `network` says to whoever is about to send something that these are local chains; the demo knows no others.
+    `report_url` is what machines pay for, empty without chains. `network` says to whoever is about to send something that these are local chains; the demo knows no others.
     """
 
     base_url: str
     shop_url: str
     credentials: Credentials
     chains: dict[str, dict[str, Any]]
+    report_url: str = ""
     network: str = "local"
 
     def write(self, path: Path) -> None:
         """Replace the file by one that only its owner can read."""
         urls = {"base_url": self.base_url, "shop_url": self.shop_url}
+        urls["report_url"] = self.report_url
         chains = {"network": self.network, "chains": self.chains}
         document = urls | asdict(self.credentials) | chains
         write_private(path, json.dumps(document, indent=2) + "\n")
@@ -72,6 +74,7 @@ def read_settings(path: Path) -> DemoSettings:
         shop_url=document["shop_url"],
         credentials=_credentials(document),
         chains=document["chains"],
+        report_url=document["report_url"],
         network=document["network"],
     )
 

@@ -41,7 +41,7 @@ def pay(
     )
     send = _sender(family)
     try:
-        with _one_at_a_time(chain):
+        with one_at_a_time(chain):
             return send(chain, order)
     except OSError as error:
         message = f"The node does not answer: {error}"
@@ -66,7 +66,7 @@ def _sender(family: Family) -> Callable[[ChainEntry, Transfer], str]:
 
 
 @contextmanager
-def _one_at_a_time(chain: ChainEntry) -> Iterator[None]:
+def one_at_a_time(chain: ChainEntry) -> Iterator[None]:
     """Let no other transfer of this wallet begin, in this process or another: both would be signed with one number."""
     port = urlsplit(chain["node_url"]).port
     path = Path(tempfile.gettempdir()) / f"florin-demo-{os.getuid()}-{port}.lock"

@@ -24,6 +24,9 @@ CONFIRMATIONS: Final = MappingProxyType(
 Its finality is watched afterwards.
 """
 
+IN_HAND: Final = timedelta(hours=2)
+"""For so long an authorisation that was begun holds back what looks like its transfer; perhaps nobody ever ends it."""
+
 _LONGEST_WAIT: Final = 60
 
 
@@ -31,7 +34,8 @@ _LONGEST_WAIT: Final = 60
 class Candidate:
     """A movement of the transaction in a listed token. `confirmations` count its own block.
 
-    `is_final` says that its watcher recorded it as final, under `transfer_id`.
+    `is_final` says that its watcher recorded it as final, under `transfer_id`. `is_awaited` says that it may be what a signed
+    authorisation moved that we are settling for the same payer, whose own request it then pays.
     """
 
     tx_hash: str
@@ -47,6 +51,7 @@ class Candidate:
     is_used: bool
     transfer_id: int | None = None
     is_final: bool = False
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,12 @@ class Verdict:
 NOT_FOUND: Final = Verdict(
     reason=Reason.NOT_FOUND,
     message="No node of ours knows the transaction yet.",
+    retry_after=5,
+)
+
+_AWAITED: Final = Verdict(
+    reason=Reason.NOT_CONFIRMED,
+    message="A signed authorisation of this payer is being settled.",
     retry_after=5,
 )
 
@@ -158,6 +169,8 @@ def _when(
     """Judge the age and the depth of the movement that would pay."""
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
+    if one.is_awaited:
+        return _AWAITED
     wanted = CONFIRMATIONS[proof.chain]
     if one.confirmations < wanted:
         lacking = wanted - max(one.confirmations, 0)

@@ -1,11 +1,15 @@
 """What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from accounts.states import Mode
 from facilitator.errors import ProofUnknownError
-from facilitator.judging import CONFIRMATIONS, Candidate, Facts
-from facilitator.models import X402Payment
+from facilitator.inputs import Proof
+from facilitator.judging import CONFIRMATIONS, IN_HAND, Candidate, Facts
+from facilitator.models import Authorization, X402Payment
+from facilitator.states import AuthorizationState
 from wallets.chains.base import FoundTransaction, TokenTransfer
 from wallets.lookup import Lookup, look_up_on
 from wallets.models import Transfer
@@ -20,20 +24,25 @@ class _Known(NamedTuple):
     is_used: bool = False
 
 
+_Moves = set[tuple[str, str, int]]
 _Books = dict[tuple[str, int, str], _Known]
 
 
-def facts_from_chain(chain: str, tx_hash: str, *, pay_to: str) -> Facts:
-    """Ask a node of the chain. Raises ProofUnknownError where none can tell."""
-    looked = look_up_on(chain, tx_hash)
+def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime) -> Facts:
+    """Ask a node of the chain. Raises ProofUnknownError where none can tell, or the merchant asked too often already."""
+    looked = look_up_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
+    pay_to = proof.pay_to
     if looked.unasked:
-        raise ProofUnknownError(chain)
+        raise ProofUnknownError(proof.chain)
     if not looked.transactions:
         return Facts(pay_to=pay_to, is_known=False, succeeded=False, candidates=())
-    return _facts(looked, looked.transactions[0], pay_to)
+    awaited = _awaited(proof, since=now - IN_HAND)
+    return _facts(looked, looked.transactions[0], pay_to, awaited)
 
 
-def _facts(looked: Lookup, found: FoundTransaction, pay_to: str) -> Facts:
+def _facts(
+    looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves
+) -> Facts:
     waits = found.succeeded and found.block_height is None
     books = _books(found)
     return Facts(
@@ -41,9 +50,28 @@ def _facts(looked: Lookup, found: FoundTransaction, pay_to: str) -> Facts:
         # In no block yet it may still come to nothing.
         is_known=not waits,
         succeeded=found.succeeded,
-        candidates=[_candidate(one, looked, found, books) for one in found.transfers],
+        candidates=[
+            replace(
+                _candidate(one, looked, found, books),
+                is_awaited=(one.token, one.sender, one.units) in awaited,
+            )
+            for one in found.transfers
+        ],
         other_movements=any(move.token is None for move in found.movements),
     )
+
+
+def _awaited(proof: Proof, *, since: datetime) -> _Moves:
+    """Return what authorisations that we are settling move to an address: token, payer and base units."""
+    open_ones = Authorization.objects.filter(
+        mode=Mode.LIVE,
+        chain=proof.chain,
+        pay_to=proof.pay_to,
+        created_at__gt=since,
+        state__in=(AuthorizationState.TAKEN, AuthorizationState.SENT),
+    )
+    rows = open_ones.values_list("token", "payer", "units")
+    return {(token, payer, int(units)) for token, payer, units in rows}
 
 
 def _books(found: FoundTransaction) -> _Books:

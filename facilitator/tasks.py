@@ -6,6 +6,7 @@ from django.utils import timezone
 from facilitator.services.answers import forget_old
 from facilitator.services.following import follow_transfers
 from facilitator.services.rechecking import recheck_payments
+from facilitator.standard.finishing import finish_open
 
 
 @shared_task(name="facilitator.follow_transfers")
@@ -18,6 +19,12 @@ def follow_transfers_task() -> int:
 def recheck_payments_task() -> int:
     """Look after payments that no watcher has recorded."""
     return recheck_payments(now=timezone.now())
+
+
+@shared_task(name="facilitator.finish_authorizations")
+def finish_authorizations_task() -> int:
+    """End signed authorisations that were sent and that nobody asks about any more."""
+    return finish_open(clock=timezone.now)
 
 
 @shared_task(name="facilitator.forget_old")

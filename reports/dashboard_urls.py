@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from reports.dashboard import payments, statement, summary
+from reports.dashboard import overview, payments, statement, summary
 
 urlpatterns = [
+    path("", overview.overview, name="dashboard_overview"),
     path("payments/", payments.payments, name="dashboard_payments"),
     path("reports/", summary.reports, name="dashboard_reports"),
     path("reports/export/", summary.export, name="dashboard_reports_csv"),

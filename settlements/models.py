@@ -255,6 +255,12 @@ class SettlementItem(models.Model):
                 name="forwarder_in_one_open_settlement",
             ),
         ]
+        indexes = [
+            # What was done with a forwarder lately.
+            models.Index(
+                fields=["deposit", "ended_at"], name="settlement_item_by_forwarder"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.settlement_id}: {self.deposit_id}"

@@ -88,13 +88,21 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
 
 
 def look_up_on(
-    chain: str, tx_hash: str, *, deadline_seconds: float = DEADLINE_SECONDS
+    chain: str,
+    tx_hash: str,
+    *,
+    asker: str = "",
+    deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Lookup:
-    """Ask one chain for a transaction in its own spelling, as for a machine that paid: for these there is a share apart."""
+    """Ask one chain for a transaction in its own spelling, as for a machine that paid: for these there is a share apart.
+
+    `asker` names on whose behalf: one alone gets half of the share, so that whoever is made to ask for nonsense by
+    strangers silences nobody else.
+    """
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
     question = None
-    if chain in specs:
+    if chain in specs and _may_ask(specs[chain], asker):
         scope = "lookup.x402"
         question = _ask(
             specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True
@@ -102,6 +110,15 @@ def look_up_on(
     if question is None or not question.is_answered(until=until):
         return Lookup((), (chain,))
     return Lookup((question.found,) if question.found else (), (), question.head)
+
+
+def _may_ask(spec: ChainSpec, asker: str) -> bool:
+    if not asker:
+        return True
+    allowed = max(spec.requests_per_minute // (2 * _MACHINES_SHARE), _LEAST_A_MINUTE)
+    identity = f"{spec.name}:{asker}"
+    state = hit(Limit("lookup.x402.asker", allowed), identity, now=time.time())
+    return not state.exceeded
 
 
 def recorded(found: FoundTransaction) -> list[Transfer]:

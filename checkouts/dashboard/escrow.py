@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from accounts.seats import Seat
 from checkouts.models import Checkout
 from checkouts.states import FINAL
 from settlements.models import Hold
@@ -18,12 +17,16 @@ RELEASED: Final = Badge("Released from escrow", "ok")
 
 @dataclass(frozen=True, slots=True)
 class ShownEscrow:
-    """Money in escrow. `released_by` is empty, and `released_at` None, while it is held."""
+    """Money in escrow. `released_by` is empty, and `released_at` None, while it is held.
+
+    `is_outside` says that a stranger took it to the merchant's wallet.
+    """
 
     badge: Badge
     released_by: str
     released_at: datetime | None
     is_releasable: bool
+    is_outside: bool
 
 
 def escrow_of(checkout: Checkout) -> ShownEscrow | None:
@@ -37,6 +40,7 @@ def escrow_of(checkout: Checkout) -> ShownEscrow | None:
         released_by=_who(hold),
         released_at=hold.released_at,
         is_releasable=is_held and checkout.status in FINAL,
+        is_outside=hold.released_by == ReleasedBy.EXTERNAL,
     )
 
 

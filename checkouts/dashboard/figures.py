@@ -52,11 +52,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day of the chart. `share` is its volume in per mille of the best day's."""
+    """A day, and what its checkouts add up to."""
 
     day: date
     sums: Sums
-    share: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,6 @@ class Figures:
         """Points of per cent more, or less, than before."""
         now, before = self.now.conversion, self.before.conversion
         return None if now is None or before is None else _tenths(now - before)
-
-    @property
-    def best(self) -> Decimal:
-        """The volume of the best day."""
-        return max((day.sums.volume for day in self.days), default=Decimal(0))
 
 
 def _tenths(amount: Decimal) -> Decimal:
@@ -155,10 +149,8 @@ def _rows(seat: Seat, *, since: date, until: date) -> Iterable[tuple[date, str, 
 
 
 def _days(by_day: Mapping[date, Sums], since: date, days: int) -> tuple[Day, ...]:
-    best = max((sums.volume for sums in by_day.values()), default=Decimal(0))
     dates = [since + timedelta(days=number) for number in range(days)]
-    found = [(day, by_day.get(day, Sums())) for day in dates]
-    return tuple(Day(day, sums, _share(sums.volume, best)) for day, sums in found)
+    return tuple(Day(day, by_day.get(day, Sums())) for day in dates)
 
 
 def _networks(by_chain: Mapping[str, Sums]) -> tuple[NetworkShare, ...]:

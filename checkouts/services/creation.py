@@ -25,9 +25,7 @@ from wallets.forwarder import checksum, deposit_key
 from wallets.selectors import Offerable, offerable_chains
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
-_NOWHERE_TO_HOLD = (
-    "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
-)
+_NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
 # An order_ref being created by somebody else at this very moment is seen on the second look.
 _LOOKS = 5
 

@@ -20,6 +20,4 @@ def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> b
         raise ConflictError(
             f"The checkout is {checkout.status}; its money is released once it is completed or expired."
         )
-    return release(
-        checkout.hold_subject, by=by, object_id=checkout.public_id, now=now
-    )
+    return release(checkout.hold_subject, by=by, object_id=checkout.public_id, now=now)

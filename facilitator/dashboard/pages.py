@@ -121,7 +121,11 @@ def _tokens() -> list[str]:
 
 def _on_base(places: list[Place]) -> str | None:
     return next(
-        (str(place.address) for place in places if place.chain == _BASE and place.address),
+        (
+            str(place.address)
+            for place in places
+            if place.chain == _BASE and place.address
+        ),
         None,
     )
 

@@ -36,13 +36,13 @@ curl {api}/verify \\
 """
 
 _MIDDLEWARE: Final = """\
-# pip install florin-x402
+# The package florin-x402: clients/python in Florin's repository.
 import os
 
 from florin_x402 import Config
-from florin_x402.asgi import PaywallMiddleware
+from florin_x402.asgi import X402Asgi  # for Django and WSGI too
 
-app = PaywallMiddleware(
+app = X402Asgi(
     app,
     Config(
         url="{api}",

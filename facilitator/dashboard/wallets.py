@@ -54,7 +54,9 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
     except ConflictError as error:
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
-    told = f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
+    told = (
+        f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
+    )
     messages.success(request, told)
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from facilitator.inputs import Proof
-from facilitator.judging import CONFIRMATIONS, Candidate, Facts
+from facilitator.judging import CONFIRMATIONS, IN_HAND, Candidate, Facts
 from wallets.networks import is_accepted
 
 
@@ -24,7 +24,12 @@ class Books:
 _READ: Final = """
     SELECT s.seen_at, COALESCE(m.requires_signature, FALSE), t.id, t.tx_hash, t.position, t.token, t.units::text,
            t.sender, t.recipient, t.block_height, t.block_time, t.state = 'confirmed', k.head,
-           c.transfer_id IS NOT NULL OR p.id IS NOT NULL
+           c.transfer_id IS NOT NULL OR p.id IS NOT NULL,
+           EXISTS (
+               SELECT FROM facilitator_authorization a
+               WHERE a.mode = 'live' AND a.chain = t.chain AND a.token = t.token AND a.payer = t.sender
+                 AND a.pay_to = t.recipient AND a.units = t.units AND a.state IN ('taken', 'sent')
+                 AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
     FROM (VALUES (1)) AS one
     LEFT JOIN facilitator_machinesettings m ON m.merchant_id = %(merchant)s
     LEFT JOIN facilitator_sighting s
@@ -44,13 +49,15 @@ _NOTE: Final = """
 """
 
 
-def read_books(merchant_id: int, proof: Proof) -> Books:
+def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
     """Return what is known of a proof without asking anybody, in one statement. Its payTo is known to be the merchant's."""
     parameters: dict[str, Any] = {
         "merchant": merchant_id,
         "chain": proof.chain,
         "tx_hash": proof.tx_hash,
         "pay_to": proof.pay_to,
+        "in_hand": IN_HAND,
+        "now": now,
     }
     with connection.cursor() as cursor:
         cursor.execute(_READ, parameters)
@@ -79,7 +86,7 @@ def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
 
 def _candidate(chain: str, row: Sequence[Any]) -> Candidate:
     _, _, pk, tx_hash, position, token, units, sender, recipient, *rest = row
-    height, block_time, is_final, head, is_used = rest
+    height, block_time, is_final, head, is_used, is_awaited = rest
     depth = max((head or height) - height + 1, 1)
     return Candidate(
         tx_hash=tx_hash,
@@ -95,4 +102,5 @@ def _candidate(chain: str, row: Sequence[Any]) -> Candidate:
         is_used=is_used,
         transfer_id=pk,
         is_final=is_final,
+        is_awaited=is_awaited,
     )

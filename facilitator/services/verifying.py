@@ -71,7 +71,7 @@ def _judge_live(
     caller: Caller, request: VerifyRequest, *, is_signed: bool, now: datetime
 ) -> Verdict:
     proof, merchant = request.proof, caller.merchant_id
-    books = read_books(merchant, proof)
+    books = read_books(merchant, proof, now=now)
     facts = books.facts
     if books.seen_at is None and not facts.is_known:
         # Before the chain is asked: that may fail, and the payment grow older meanwhile.
@@ -80,7 +80,7 @@ def _judge_live(
     if books.requires_signature and not is_signed:
         return _wrong_payer("This merchant wants payment.signature by the payer.")
     if not facts.is_known:
-        facts = _ask_chain(request)
+        facts = _ask_chain(merchant, request, now)
     verdict = judging.judge(
         proof,
         request.requirements,
@@ -93,11 +93,11 @@ def _judge_live(
     return verdict
 
 
-def _ask_chain(request: VerifyRequest) -> Facts:
+def _ask_chain(merchant_id: int, request: VerifyRequest, now: datetime) -> Facts:
     """Ask a node about what no watcher recorded. Raises UnavailableError."""
     proof = request.proof
     try:
-        return facts_from_chain(proof.chain, proof.tx_hash, pay_to=proof.pay_to)
+        return facts_from_chain(proof, merchant_id=merchant_id, now=now)
     except ProofUnknownError as error:
         raise UnavailableError(
             f"{proof.chain} cannot be asked just now; the payment is not refused, ask again.",

@@ -29,11 +29,20 @@ def find(request: StandardRequest) -> Authorization | None:
     return _rows(request).select_related("transaction", "payment").first()
 
 
+def left_open(*, now: datetime) -> QuerySet[Authorization]:
+    """Return what was sent and nobody has in hand, oldest first."""
+    rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
+    return rows.select_related("transaction__account").order_by("pk")
+
+
 def claim(
     merchant_id: int, request: StandardRequest, *, now: datetime
 ) -> Authorization:
     """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
-    values = _terms(merchant_id, request) | {"taken_until": now + LEASE}
+    values = _terms(merchant_id, request) | {
+        "taken_until": now + LEASE,
+        "pending": {"version": request.version},
+    }
     row, is_new = Authorization.objects.get_or_create(
         mode=Mode.LIVE,
         chain=request.spec.name,

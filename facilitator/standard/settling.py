@@ -22,17 +22,16 @@ from facilitator.standard.authorizations import (
     release,
     take_over,
 )
+from facilitator.standard.concluding import conclude, conclude_elsewhere, trouble
 from facilitator.standard.errors import (
     ReceiptMissingError,
     RefusedPaymentError,
     TakenElsewhereError,
 )
-from facilitator.standard.evidence import Executed, find_used, transfer_in
 from facilitator.standard.forms import Body, network_in, parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import StandardRequest
 from facilitator.standard.nodes import pool_of
-from facilitator.standard.recording import fail_row, settle_row
 from facilitator.standard.schemes import ask_settle
 from facilitator.standard.signer import LedgerSigner, push, reference_of, wait
 from facilitator.standard.simulating import settle_simulated
@@ -41,7 +40,6 @@ from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import RECEIPT_SECONDS
 from settlements.states import Purpose, TransactionState
-from wallets.chains.base import ChainError
 
 Clock = Callable[[], datetime]
 Answer = dict[str, Any]
@@ -98,52 +96,28 @@ class _Settling:
             return self._unjudged(signer, told)
         if signer.row.transaction is None:
             return self._unsent(signer.row, signer, told)
-        return self._ended(signer.row, signer.receipt)
+        return self._concluded(signer.row, signer.receipt)
 
     def _unjudged(self, signer: LedgerSigner, told: Any) -> Answer:
         if signer.trouble is not None:
-            return self._trouble()
+            return trouble(self._request)
         return answers.failed(self._request, str(told.error_reason))
 
     def _unsent(self, row: Authorization, signer: LedgerSigner, told: Any) -> Answer:
         """Answer where the token itself refuses: perhaps because somebody else handed the authorisation in."""
         if signer.trouble is not None:
             release(row)
-            return self._trouble()
-        return self._elsewhere(row, str(told.error_reason))
-
-    def _trouble(self) -> Answer:
-        message = (
-            "Nothing was sent: the chain or our gas account is not ready. Settle again."
+            return trouble(self._request)
+        return conclude_elsewhere(
+            row,
+            self._request,
+            str(told.error_reason),
+            pool=self._pool,
+            clock=self._clock,
         )
-        return answers.failed(self._request, reasons.UNEXPECTED_SETTLE, message)
 
-    def _ended(self, row: Authorization, receipt: Receipt | None) -> Answer:
-        if receipt is None:
-            release(row)
-            return answers.pending(self._request, row.tx_hash)
-        if not receipt.succeeded:
-            return self._elsewhere(row, reasons.TRANSACTION_FAILED)
-        executed = transfer_in(receipt, self._request)
-        if executed is None:
-            mismatch = reasons.TRANSFER_MISMATCH
-            answer = answers.failed(self._request, mismatch, tx_hash=receipt.tx_hash)
-            return fail_row(row, answer)
-        return self._settled(row, executed)
-
-    def _elsewhere(self, row: Authorization, reason: str) -> Answer:
-        """Answer with somebody else's transaction where that moved the money, else with the reason why nothing did."""
-        try:
-            executed = find_used(self._pool, self._request)
-        except ChainError:
-            release(row)
-            return self._trouble()
-        if executed is not None:
-            return self._settled(row, executed)
-        return fail_row(row, answers.failed(self._request, reason, tx_hash=row.tx_hash))
-
-    def _settled(self, row: Authorization, executed: Executed) -> Answer:
-        return settle_row(row, self._request, executed, now=self._clock())
+    def _concluded(self, row: Authorization, receipt: Receipt | None) -> Answer:
+        return conclude(row, self._request, receipt, pool=self._pool, clock=self._clock)
 
     def _follow(self, row: Authorization | None) -> Answer:
         """Wait for whoever has it in hand, and go on where that one stopped."""
@@ -160,7 +134,7 @@ class _Settling:
             time.sleep(pause)
             pause = min(1.5 * pause, _LONGEST_PAUSE)
             row = find(self._request)
-        return self._trouble()
+        return trouble(self._request)
 
     def _repeated(self, row: Authorization) -> Answer:
         answer: Answer = row.answer or {}
@@ -180,9 +154,10 @@ class _Settling:
         node = GasNode(self._pool)
         push(made, node=node, now=self._clock())
         try:
-            return self._ended(row, wait(row, made, node=node, clock=self._clock))
+            receipt = wait(row, made, node=node, clock=self._clock)
         except ReceiptMissingError:
-            return self._ended(row, None)
+            return self._concluded(row, None)
+        return self._concluded(row, receipt)
 
 
 def _may_be_tried_again(row: Authorization) -> bool:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from facilitator.models import Authorization
 from facilitator.standard import contracts
 from facilitator.standard.authorizations import adopt, renew
-from facilitator.standard.errors import ReceiptMissingError, TakenElsewhereError
+from facilitator.standard.errors import (
+    ReceiptMissingError,
+    RevertedError,
+    TakenElsewhereError,
+)
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode, Receipt
@@ -122,6 +126,9 @@ class LedgerSigner:
         suffix = bytes.fromhex((data_suffix or "").removeprefix("0x"))
         data = contracts.encode_call(abi, function_name, *args) + suffix
         try:
+            if not self.get_code(address):
+                # A call of nothing succeeds, moves nothing, and is paid for.
+                raise RevertedError("reverted: there is no such contract")
             self.row = self._claim()
             gas = contracts.estimate(
                 self._pool, address, data, sender=next(iter(gas_keys()), address)

@@ -117,7 +117,7 @@ class LinkForm(forms.Form):
     escrow = forms.BooleanField(
         label="Hold what is paid in escrow",
         required=False,
-        help_text="It waits in each payment’s own deposit address until you release it. Base and Polygon alone are offered.",
+        help_text="It waits in its deposit address until you release it. Base and Polygon alone are offered.",
     )
     metadata = forms.CharField(
         label="Metadata",

@@ -1,4 +1,7 @@
-"""The page of payments: every transfer to the merchant's addresses, whether it was credited or not."""
+"""The page of payments: every transfer to the merchant's addresses, whether it was credited or not.
+
+In test mode machines' payments are simulated without a transfer; they are a list of their own there.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,9 +15,15 @@ from django.shortcuts import render
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
+from accounts.states import Mode
 from checkouts.dashboard.inbox_rows import explorer_url, shown_units
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.models import InboxItem
+from facilitator.dashboard.words import STATUSES
+from facilitator.models import X402Payment
+from facilitator.selectors import PaymentFilter, payments_of
+from facilitator.states import PaymentStatus
+from gateway.core.keyset import KeysetPage, keyset_page
 from reports.dashboard.paging import newest_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
@@ -22,7 +31,7 @@ from reports.selectors import transfers_wanted
 from reports.states import PaymentState
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
-from wallets.states import TransferState
+from wallets.states import ClaimKind, TransferState
 from webhooks.dashboard.words import Badge
 
 STATES: Final = (
@@ -31,11 +40,14 @@ STATES: Final = (
     (PaymentState.CONFIRMING, "Confirming"),
     (PaymentState.ORPHANED, "Taken back"),
 )
+KINDS: Final = MappingProxyType(
+    {ClaimKind.CHECKOUT: "Checkout", ClaimKind.X402: "x402"}
+)
+_CREDITED: Final = Q(payment__isnull=False) | Q(x402_payment__isnull=False)
 _CONDITIONS: Final = MappingProxyType(
     {
-        PaymentState.CREDITED: Q(payment__isnull=False),
-        PaymentState.UNCREDITED: Q(payment__isnull=True)
-        & ~Q(state=TransferState.ORPHANED),
+        PaymentState.CREDITED: _CREDITED,
+        PaymentState.UNCREDITED: ~_CREDITED & ~Q(state=TransferState.ORPHANED),
         PaymentState.CONFIRMING: Q(state=TransferState.DETECTED),
         PaymentState.ORPHANED: Q(state=TransferState.ORPHANED),
     }
@@ -49,17 +61,22 @@ class Wanted:
     chain: str
     token: str
     state: PaymentState | None
+    kind: ClaimKind | None
 
     @property
     def is_narrowed(self) -> bool:
         """Whether anything leaves payments out."""
-        return bool(self.chain or self.token or self.state)
+        return bool(self.chain or self.token or self.state or self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentRow:
-    """A line of the page. `item_id` is the newest inbox item that the transfer has; None where nobody needs to decide."""
+    """A line of the page. `item_id` is the newest inbox item that the transfer has; None where nobody needs to decide.
 
+    `resource` is what a machine paid for; empty where none did.
+    """
+
+    kind: str
     amount: str
     token: str
     chain: str
@@ -71,6 +88,7 @@ class PaymentRow:
     came_at: datetime
     checkout_id: str
     checkout_title: str
+    resource: str
     item_id: int | None
 
 
@@ -78,12 +96,24 @@ class PaymentRow:
 def payments(request: SeatedRequest) -> HttpResponse:
     """List payments, newest first."""
     seat, wanted = request.seat, _parse_wanted(request.GET)
-    found = _found(seat, wanted).select_related("payment__checkout")
-    page = newest_page(found, request.GET.dict())
+    is_test = seat.mode == Mode.TEST
+    page: KeysetPage[Transfer] | KeysetPage[X402Payment]
+    if is_test and wanted.kind is ClaimKind.X402:
+        page = keyset_page(_simulated(seat, wanted), request.GET.dict())
+        rows = [_machine_row(payment) for payment in page.rows]
+    else:
+        found = _found(seat, wanted)
+        page = newest_page(
+            found.select_related("payment__checkout", "x402_payment"),
+            request.GET.dict(),
+        )
+        rows = _rows(page.rows)
     context = {
         "wanted": wanted,
-        "rows": _rows(page.rows),
+        "rows": rows,
         "pager": page,
+        "kinds": KINDS.items(),
+        "is_apart": is_test and wanted.kind is None,
         "states": STATES,
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": known_tokens(),
@@ -93,11 +123,12 @@ def payments(request: SeatedRequest) -> HttpResponse:
 
 def _parse_wanted(query: Mapping[str, str]) -> Wanted:
     chain, token = query.get("chain", ""), query.get("token", "")
-    state = query.get("state", "")
+    state, kind = query.get("state", ""), query.get("kind", "")
     return Wanted(
         chain=chain if chain in chains() else "",
         token=token if token in known_tokens() else "",
         state=PaymentState(state) if state in PaymentState.values else None,
+        kind=ClaimKind(kind) if kind in ClaimKind.values else None,
     )
 
 
@@ -107,7 +138,20 @@ def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
             seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token
         )
     )
+    if wanted.kind:
+        found = found.filter(purpose=wanted.kind)
     return found.filter(_CONDITIONS[wanted.state]) if wanted.state else found
+
+
+def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
+    """Machines' payments of test mode: all of them are credited, and none waits."""
+    found = payments_of(
+        PaymentFilter(
+            seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token
+        )
+    )
+    is_wanted = wanted.state in {None, PaymentState.CREDITED}
+    return found if is_wanted else found.none()
 
 
 def _rows(transfers: Iterable[Transfer]) -> list[PaymentRow]:
@@ -120,7 +164,9 @@ def _rows(transfers: Iterable[Transfer]) -> list[PaymentRow]:
 def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
     payment = getattr(transfer, "payment", None)
     checkout = payment.checkout if payment else None
+    machine = getattr(transfer, "x402_payment", None)
     return PaymentRow(
+        kind=KINDS[ClaimKind(transfer.purpose)],
         amount=shown_units(int(transfer.units)),
         token=transfer.token,
         chain=transfer.chain,
@@ -132,5 +178,29 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
         came_at=transfer.block_time,
         checkout_id=checkout.public_id if checkout else "",
         checkout_title=(checkout.order_ref or checkout.public_id) if checkout else "",
+        resource=_resource(machine) if machine else "",
         item_id=item_id,
     )
+
+
+def _machine_row(payment: X402Payment) -> PaymentRow:
+    return PaymentRow(
+        kind=KINDS[ClaimKind.X402],
+        amount=shown_units(int(payment.units)),
+        token=payment.token,
+        chain=payment.chain,
+        chain_title=chain_spec(payment.chain).title,
+        badge=STATUSES[PaymentStatus(payment.status)],
+        sender=payment.payer,
+        tx_hash=payment.tx_hash,
+        explorer="",
+        came_at=payment.verified_at,
+        checkout_id="",
+        checkout_title="",
+        resource=_resource(payment),
+        item_id=None,
+    )
+
+
+def _resource(payment: X402Payment) -> str:
+    return payment.resource or "A resource without a name"

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from accounts.models import User
 from mails.services import queue_mail
+from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import COIN, gas_policy
 from settlements.models import GasAccount
@@ -24,6 +25,8 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
 
     Raises ChainError.
     """
+    for address in gas_keys():
+        GasAccount.objects.get_or_create(chain=chain, address=address)
     final = node.height() - chain_spec(chain).confirmations + 1
     for account in GasAccount.objects.filter(chain=chain):
         balance = node.balance(account.address)

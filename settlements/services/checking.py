@@ -219,7 +219,7 @@ def _call(spec: ChainSpec, held: _Held, height: int) -> Call:
 def _expected(
     spec: ChainSpec, chunk: Sequence[_Held], height: int
 ) -> dict[tuple[int, str], int]:
-    parameters = {
+    parameters: dict[str, Any] = {
         "chain": spec.name,
         "height": height,
         "deposits": [held.deposit_id for held in chunk],

@@ -18,8 +18,12 @@ MOST_MINIMUM = Decimal(1_000_000)
 
 def settings_of(merchant: Merchant) -> SettlementSettings:
     """Return what holds for a merchant; a row that is not saved where nobody said anything."""
-    rows = SettlementSettings.objects.filter(merchant=merchant)
-    return rows.first() or SettlementSettings(merchant=merchant)
+    found = SettlementSettings.objects.filter(merchant=merchant).first()
+    if found is None:
+        found = SettlementSettings(merchant=merchant)
+        # The field's default is not yet what the database would give back.
+        found.minimum = Decimal(found.minimum)
+    return found
 
 
 @transaction.atomic
@@ -66,6 +70,6 @@ def set_intervals(
 
 def _told(settings: SettlementSettings) -> dict[str, Any]:
     return {
-        "minimum": f"{Decimal(settings.minimum):.2f}",
+        "minimum": f"{settings.minimum:.2f}",
         "every_hours": settings.every_hours,
     }

@@ -24,6 +24,7 @@ from settlements.states import SettlementStatus
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.evm_decode import TRANSFER
 from wallets.forwarder import keccak
+from wallets.models import DepositOutflow
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
@@ -37,6 +38,8 @@ _FLUSH_FAILED: Final = "0x" + keccak(b"FlushFailed(address,address,address)").he
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _EVENT_TOPICS: Final = 4
 _TRANSFER_TOPICS: Final = 3
+# Blocks' clocks are not ours, and what left just before this was written was not known yet.
+_BEFORE: Final = timedelta(days=1)
 _MOST_UNITS: Final = 2**256 - 1
 
 Move = tuple[str, str, str]
@@ -63,8 +66,8 @@ def record_outcome(
 ) -> int:
     """Write what a final receipt says arrived; return how many settlements ended. Raises MalformedAnswerError.
 
-    The token's own Transfer events decide, never the transaction's status. A forwarder that somebody else emptied first has
-    sent nothing here and has not failed: its money is where it should be.
+    The token's own Transfer events decide, never the transaction's status. A forwarder that somebody else is known to have
+    emptied first has not failed: its money is where it should be.
     """
     told = read_receipt(receipt)
     rows = list(open_settlements(batch).select_for_update(no_key=True))
@@ -99,11 +102,13 @@ def _end(settlement: Settlement, told: Outcome, tx_hash: str, now: datetime) -> 
         forwarder = str(item.deposit)
         moved = told.moved.get((token, forwarder, settlement.to.lower()), 0)
         item.units_moved, item.ended_at = Decimal(moved), now
-        if not moved and (not told.succeeded or forwarder in told.failed):
+        if not moved and (forwarder in told.failed or not _was_emptied(item)):
             failed.append(item)
     SettlementItem.objects.bulk_update(items, ["units_moved", "ended_at"])
     note_trouble(failed, now=now)
-    _forget_trouble([item for item in items if item.units_moved])
+    forget_trouble(
+        settlement.chain, [item.deposit_id for item in items if item.units_moved]
+    )
     total = sum(int(item.units_moved or 0) for item in items)
     settlement.units_moved, settlement.tx_hash = Decimal(total), tx_hash
     settlement.settled_at = now if total else None
@@ -116,7 +121,7 @@ def _why_nothing(told: Outcome, failed: Sequence[SettlementItem]) -> str:
     if not told.succeeded:
         return "The transaction was reverted: nothing moved."
     if failed:
-        return "The token refused to pay the wallet: nothing moved."
+        return "The forwarders sent nothing: the token refused, or they were empty."
     return "Somebody else had sent the money on first: nothing was left to move."
 
 
@@ -141,13 +146,19 @@ def note_trouble(items: Sequence[SettlementItem], *, now: datetime) -> None:
         )
 
 
-def _forget_trouble(items: Sequence[SettlementItem]) -> None:
-    for item in items[:1]:
-        TroubledForwarder.objects.filter(
-            deposit__in=[each.deposit_id for each in items],
-            chain=item.chain,
-            token=item.token,
-        ).delete()
+def forget_trouble(chain: str, deposits: Sequence[int]) -> None:
+    """Forget the failures of forwarders that something left: they can be emptied."""
+    TroubledForwarder.objects.filter(chain=chain, deposit__in=deposits).delete()
+
+
+def _was_emptied(item: SettlementItem) -> bool:
+    """Whether somebody else sent on what was to be moved. Where nobody is known to, gas was spent for nothing."""
+    return DepositOutflow.objects.filter(
+        deposit=item.deposit_id,
+        chain=item.chain,
+        token=item.token,
+        block_time__gte=item.settlement.created_at - _BEFORE,
+    ).exists()
 
 
 def read_receipt(receipt: Receipt) -> Outcome:

@@ -21,7 +21,7 @@ from settlements.models import (
     SettlementItem,
 )
 from settlements.running import alone
-from settlements.services.outcomes import OPEN_STATUSES
+from settlements.services.outcomes import OPEN_STATUSES, forget_trouble
 from settlements.states import ReleasedBy, Sender, SettlementStatus
 from wallets.models import ChainCursor, DepositOutflow
 from wallets.states import TransferState
@@ -63,6 +63,7 @@ def _unsettled(chain: str, *, everything: bool) -> QuerySet[DepositOutflow]:
 
 @transaction.atomic
 def _note_transaction(tx_hash: str, outflows: Outflows, now: datetime) -> None:
+    forget_trouble(outflows[0].chain, [outflow.deposit_id for outflow in outflows])
     left = _link(outflows, _settlements_of_ours(tx_hash))
     if not left:
         return

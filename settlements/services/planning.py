@@ -41,9 +41,27 @@ class Waiting:
     is_scheduled: bool = False
 
 
+MAY_BE_EMPTIED: Final = """
+    NOT EXISTS (SELECT FROM settlements_settlementitem i
+                WHERE i.deposit_id = b.deposit_id AND i.chain = b.chain AND i.token = b.token AND i.ended_at IS NULL)
+    AND NOT EXISTS (SELECT FROM settlements_settlementitem i
+                    WHERE i.deposit_id = b.deposit_id AND i.chain = b.chain AND i.token = b.token
+                      AND i.units_moved > 0 AND i.ended_at > %(now)s::timestamptz - interval '1 day'
+                      AND NOT EXISTS (SELECT FROM settlements_settledoutflow s
+                                      JOIN wallets_depositoutflow o ON o.id = s.outflow_id
+                                      WHERE s.settlement_id = i.settlement_id AND o.deposit_id = i.deposit_id))
+    AND NOT EXISTS (SELECT FROM settlements_hold h WHERE h.nonce = d.nonce AND h.released_at IS NULL)
+    AND (%(with_troubled)s OR NOT EXISTS (
+        SELECT FROM settlements_troubledforwarder f
+        WHERE f.deposit_id = b.deposit_id AND f.chain = b.chain AND f.token = b.token
+          AND (f.failures >= %(most_failures)s OR f.retry_at > %(now)s::timestamptz)))
+"""
+"""Which forwarders to leave alone: those on their way, those that are empty already and whose watcher does not know it yet,
+those held in escrow, and those that failed lately or too often. For a balance `b` and its address `d`."""
+
 # Locked, so that two runs do not put the same forwarders into two batches; whoever comes second passes them over. What our
 # books say is final: what came since stays for the next time, and is sent on with the rest all the same.
-_WAITING: Final = """
+_WAITING: Final = f"""
     SELECT d.id, d.merchant_id, b.purpose, d.destination, d.nonce, (b.received - b.flushed)::text, b.flushed > 0
     FROM wallets_depositbalance b JOIN wallets_depositaddress d ON d.id = b.deposit_id
     WHERE b.chain = %(chain)s AND b.token = %(token)s AND b.received > b.flushed
@@ -51,14 +69,7 @@ _WAITING: Final = """
       AND (%(purpose)s::text IS NULL OR b.purpose = %(purpose)s)
       AND (%(merchants)s::bigint[] IS NULL
            OR (b.merchant_id, b.purpose) IN (SELECT * FROM unnest(%(merchants)s::bigint[], %(purposes)s::text[])))
-      AND NOT EXISTS (SELECT FROM settlements_settlementitem i
-                      WHERE i.deposit_id = b.deposit_id AND i.chain = b.chain AND i.token = b.token
-                        AND i.ended_at IS NULL)
-      AND NOT EXISTS (SELECT FROM settlements_hold h WHERE h.nonce = d.nonce AND h.released_at IS NULL)
-      AND (%(with_troubled)s OR NOT EXISTS (
-          SELECT FROM settlements_troubledforwarder f
-          WHERE f.deposit_id = b.deposit_id AND f.chain = b.chain AND f.token = b.token
-            AND (f.failures >= %(most_failures)s OR f.retry_at > %(now)s::timestamptz)))
+      AND {MAY_BE_EMPTIED}
     ORDER BY b.received - b.flushed DESC, b.id LIMIT %(most)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
 """
@@ -69,7 +80,7 @@ def waiting_items(
 ) -> list[Item]:
     """Return forwarders that hold something and may be emptied, the fullest first, locked for the caller's transaction.
 
-    Those in an open settlement, those held in escrow and those that failed lately or too often are left out.
+    Those that `MAY_BE_EMPTIED` speaks of are left out.
     """
     owners = wanted.owners
     parameters: dict[str, Any] = {

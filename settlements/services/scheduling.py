@@ -10,26 +10,19 @@ from django.db import connection
 from gateway.core.money import to_units
 from settlements.gas.node import GasNode
 from settlements.models import Settlement, SettlementSettings, TroubledForwarder
-from settlements.services.planning import Waiting
+from settlements.services.planning import MAY_BE_EMPTIED, Waiting
 from settlements.services.sweeping import sweep
 from wallets.networks import chain_spec
 
 # What each merchant's forwarders of a purpose hold together, of those that may be emptied, against its minimum and its
 # interval. Settlements that a person asked for, or that moved nothing, do not put off the next one that nobody asks for.
-_DUE: Final = """
+_DUE: Final = f"""
     SELECT b.merchant_id, b.purpose
-    FROM wallets_depositbalance b
+    FROM wallets_depositbalance b JOIN wallets_depositaddress d ON d.id = b.deposit_id
     LEFT JOIN settlements_settlementsettings s ON s.merchant_id = b.merchant_id
     WHERE b.chain = %(chain)s AND b.token = %(token)s AND b.received > b.flushed
       AND COALESCE(s.every_hours, %(every_hours)s) > 0
-      AND NOT EXISTS (SELECT FROM settlements_settlementitem i
-                      WHERE i.deposit_id = b.deposit_id AND i.chain = b.chain AND i.token = b.token
-                        AND i.ended_at IS NULL)
-      AND NOT EXISTS (SELECT FROM settlements_hold h JOIN wallets_depositaddress d ON d.nonce = h.nonce
-                      WHERE d.id = b.deposit_id AND h.released_at IS NULL)
-      AND NOT EXISTS (SELECT FROM settlements_troubledforwarder f
-                      WHERE f.deposit_id = b.deposit_id AND f.chain = b.chain AND f.token = b.token
-                        AND (f.failures >= %(most_failures)s OR f.retry_at > %(now)s::timestamptz))
+      AND {MAY_BE_EMPTIED}
       AND NOT EXISTS (SELECT FROM settlements_settlement l
                       WHERE l.merchant_id = b.merchant_id AND l.mode = 'live' AND l.purpose = b.purpose
                         AND l.chain = b.chain AND l.token = b.token AND l.is_scheduled AND l.status <> 'failed'
@@ -50,6 +43,7 @@ def due_owners(chain: str, token: str, *, now: datetime) -> Sequence[tuple[int, 
         "every_hours": _DEFAULTS.every_hours,
         "minimum": _DEFAULTS.minimum,
         "usd": to_units(Decimal(1)),
+        "with_troubled": False,
         "most_failures": TroubledForwarder.MOST_FAILURES,
     }
     with connection.cursor() as cursor:

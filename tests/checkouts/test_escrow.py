@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.services.again import begin_again
@@ -26,6 +26,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 def said(body: dict[str, Any]) -> tuple[bool, str | None, str | None]:
     """What a checkout's object says about its escrow."""
     return body["escrow"], body["escrow_status"], body["escrow_released_by"]
+
+
+def merchant_of(client: ApiClient) -> Merchant:
+    assert client.merchant is not None
+    return client.merchant
 
 
 def release(client: ApiClient, checkout_id: str) -> Any:
@@ -59,7 +64,7 @@ def test_a_checkout_without_escrow_has_no_hold(seller: ApiClient) -> None:
 
 def test_only_chains_with_forwarders_are_offered(seller: ApiClient) -> None:
     make_live_chain("ethereum")
-    make_wallet(seller.merchant, "ethereum")
+    make_wallet(merchant_of(seller), "ethereum")
     plain, held = seller.created(), seller.created(escrow=True)
     names = [
         {option["chain"] for option in body["available_chains"]}
@@ -73,7 +78,7 @@ def test_escrow_is_refused_where_no_forwarder_can_be_offered(
 ) -> None:
     client = client_of(mode=Mode.LIVE)
     make_live_chain("ethereum")
-    make_wallet(client.merchant, "ethereum")
+    make_wallet(merchant_of(client), "ethereum")
     client.created()
     answer = client.create(escrow=True)
     assert (answer.status, answer.code) == (409, "receiving_wallet_missing")

@@ -52,6 +52,9 @@ ADDED_FIELDS = {
     "paid_at",
     "replaces",
     "transfers",
+    "escrow",
+    "escrow_status",
+    "escrow_released_by",
 }
 
 

@@ -10,6 +10,7 @@ from accounts.services import revoke_api_key
 from accounts.states import Mode
 from tests.checkouts.crowds import make_holders
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.machines import MACHINES, VERIFY, same_key
 from tests.contract.payments import pay
 from tests.factories import NOON, make_key
 from tests.tree import ROOT
@@ -59,8 +60,6 @@ TABLE: dict[int, tuple[str, set[str]]] = {
 }
 NOT_YET = {
     "role_insufficient": "roles belong to people, and people have no routes yet",
-    "duplicate": "nothing but checkouts is created by the API yet",
-    "chain_unavailable": "no API request asks a node before x402 does",
 }
 
 # Codes that never leave by the API, and who reads them.
@@ -144,6 +143,8 @@ PROVOKED: dict[str, Callable[[ApiClient], Answer]] = {
     "media_type_unsupported": lambda client: client.send(
         "POST", "/checkouts", b"{}", content_type="text/plain"
     ),
+    "duplicate": same_key,
+    "chain_unavailable": MACHINES["post", VERIFY, 503],
     "internal": _bug,
 }
 STATUS_OF = {code: status for status, (_, codes) in TABLE.items() for code in codes}
@@ -189,6 +190,7 @@ def api_sources() -> list[Path]:
             "gateway/core",
             "accounts",
             "checkouts",
+            "facilitator",
             "links",
             "reports",
             "waitlist",

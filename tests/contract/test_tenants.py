@@ -74,6 +74,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
         not_found,
         {"chain": "base", "token": "USDC"},
     ),
+    ("POST", "checkouts/<str:checkout_id>/release"): (not_found, None),
     ("POST", "links"): (own_new_one, {"title": "Tea", "amount": "25.00"}),
     ("GET", "links"): (none_of_theirs, None),
     ("GET", "links/<str:link_id>"): (not_found, None),

@@ -141,7 +141,8 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, desk: Desk) ->
     page = desk.get("dashboard_new_link_of", kind=kind)
     own = set(FIELDS[kind]) | set(MORE)
     asked = {field.name for field in page.context["form"]}
-    assert own <= asked <= own | {"webhook_url", "template", "save_as_template"}
+    others = {"webhook_url", "escrow", "template", "save_as_template"}
+    assert own <= asked <= own | others
     answer = make(desk, kind)
     link = PaymentLink.objects.get()
     assert answer["Location"] == desk.url("dashboard_link", link_id=link.public_id)

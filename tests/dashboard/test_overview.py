@@ -68,7 +68,12 @@ def test_the_figures_are_those_of_the_merchants_days(owner: Desk) -> None:
     assert (shown.now.created, shown.now.conversion) == (4, 75)
     assert shown.before.volume == Decimal("1.00")
     assert [str(day.sums.volume) for day in shown.days][-1] == "30.01"
-    assert (len(shown.days), shown.days[-1].share) == (7, 1000)
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (len(shown.days), chart.days[-1].share, chart.best) == (
+        7,
+        1000,
+        Decimal("30.01"),
+    )
     assert [(one.chain, one.completed) for one in shown.networks] == [("base", 3)]
     assert shown.speed.median == 10
     assert figures(owner, "?days=90").now.completed == 4

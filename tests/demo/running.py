@@ -89,8 +89,15 @@ def demo_pay(
     demo: Running, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `manage.py demo_pay` beside a demo, with `environment` on top of the usual one."""
+    return manage(demo, "demo_pay", *arguments, **environment)
+
+
+def manage(
+    demo: Running, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of `manage.py` beside a demo, with `environment` on top of the usual one."""
     return subprocess.run(
-        [sys.executable, "manage.py", "demo_pay", *arguments],
+        [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=environment_for(demo.var) | environment,
         capture_output=True,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.management.stack import ROOT
-from tests.demo.running import Running, ask, demo_pay, running, var_folder
+from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
@@ -138,6 +138,22 @@ def test_buying_in_the_shop_makes_a_checkout_of_that_price(demo: Running) -> Non
     assert bought["amount"] == "18.50"
     assert f'href="{base}/' in page
     assert bought["id"] in page
+
+
+def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None:
+    settings = settings_of(demo)
+    url = settings["report_url"]
+    assert url in ask(settings["shop_url"], "GET", "/")[1]
+    base, _, path = url.rpartition("/x402/")
+    assert ask(base, "GET", f"/x402/{path}")[0] == 402
+    done = manage(demo, "demo_x402")
+    assert done.returncode == 0, done.stderr
+    receipt = json.loads(done.stdout.rpartition("Receipt")[2])
+    key = settings["live_key"]
+    listed = ask(settings["base_url"], "GET", "/api/v1/x402/payments", key=key)[1]
+    [payment] = listed["data"]
+    assert (payment["id"], payment["amount"]) == (receipt["paymentId"], "0.010000")
+    assert (payment["resource"], payment["signed"]) == ("/x402/report", True)
 
 
 def test_an_order_the_shop_does_not_know_is_not_paid(demo: Running) -> None:

@@ -30,7 +30,8 @@ ONE = Candidate(
 
 def told(*candidates: Candidate, **facts: Any) -> Verdict:
     seen_at = facts.pop("seen_at", NOON)
-    values = {"pay_to": OURS, "is_known": True, "succeeded": True} | facts
+    values: dict[str, Any] = {"pay_to": OURS, "is_known": True, "succeeded": True}
+    values |= facts
     known = Facts(candidates=candidates, **values)
     return judge(PROOF, WANTED, known, seen_at=seen_at, block_seconds=2)
 

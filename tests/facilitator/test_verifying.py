@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from facilitator.models import Sighting, X402Payment
+from facilitator.models import Authorization, Sighting, X402Payment
 from facilitator.services.addresses import pay_to
 from tests.contract.client import ApiClient, client_of
 from tests.facilitator.asking import ask, verdict
@@ -337,3 +337,46 @@ def test_lists_are_narrowed_and_strangers_see_nothing(
         assert seller.get("/x402/payments", query).body["total"] == count, query
     assert seller.get("/x402/payments", {"status": "x"}).status == 400
     assert other_seller().get("/x402/payments").body["total"] == 0
+
+
+def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
+    base: Anvil, seller: ApiClient
+) -> None:
+    """Its hash is public before its settlement is recorded; in bearer mode anybody could show it."""
+    claims = [paid(base, seller, blocks=8)]
+    read_all(make_watcher(base.url))
+    claims.append(paid(base, seller))
+    assert seller.merchant is not None
+    authorization = Authorization.objects.create(
+        merchant=seller.merchant,
+        mode=Mode.LIVE,
+        chain="base",
+        token="USDC",
+        payer=claims[0].payer,
+        nonce="1",
+        pay_to=claims[0].pay_to,
+        units=UNITS,
+        state="sent",
+        created_at=timezone.now(),
+    )
+    for claim in claims:
+        answer = ask(seller, claim)
+        assert answer.body["message"].startswith("A signed authorisation")
+        assert answer.body["retryAfter"] == 5
+    authorization.state = "settled"
+    authorization.save()
+    assert [verdict(seller, claim) for claim in claims] == ["valid", "valid"]
+
+
+def test_one_merchant_s_nonsense_silences_no_other(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "BASE_REQUESTS_PER_MINUTE": "60"
+    }
+    noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(seller))
+    with time_machine.travel(timezone.now().replace(second=1), tick=True):
+        told = [ask(seller, noise).status for _ in range(9)]
+        assert told == [200] * 7 + [503] * 2
+        stranger = other_seller()
+        assert verdict(stranger, paid(base, stranger)) == "valid"

@@ -7,7 +7,9 @@ from django.test import Client
 
 from gateway.operator import health_page
 from mails.models import OutgoingMail
+from settlements.models import BookCheck, GasAccount, TroubledForwarder
 from tests.factories import LOCAL_NODES, NOON, make_merchant
+from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.models import Delivery, Endpoint
 from webhooks.states import DeliveryStatus
@@ -75,3 +77,27 @@ def test_failed_deliveries_are_counted_as_far_as_anybody_needs_to_know(
     answer = client.get("/operator/health/")
     assert [row.failed for row in answer.context["endpoints"]] == [0, 1, 2]
     assert "2 or more" in " ".join(answer.text.split())
+
+
+def test_gas_that_runs_low_and_books_that_differ_are_shown(
+    client: Client, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {}
+    GasAccount.objects.create(
+        chain="base", address="0xGas", balance_wei=10**15, balance_at=NOON
+    )
+    BookCheck.objects.create(
+        chain="base", checked_at=NOON, asked=7, height=12, differences=["one unit less"]
+    )
+    TroubledForwarder.objects.create(
+        deposit=make_deposit(),
+        chain="base",
+        token="USDC",
+        failures=TroubledForwarder.MOST_FAILURES,
+        failed_at=NOON,
+        retry_at=NOON,
+    )
+    page = page_of(client)
+    for said in ("0.001000: low", "one unit less", "7, at block 12"):
+        assert said in page
+    assert "1 could not be emptied three times and waits for a person" in page

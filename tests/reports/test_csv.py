@@ -89,11 +89,12 @@ def peak_of(merchant: Merchant, consume: Callable[[Iterable[str]], int]) -> int:
 
 
 @pytest.mark.unmeasured
-def test_four_times_the_lines_take_no_more_memory() -> None:
+def test_ten_times_the_lines_take_no_more_memory() -> None:
     small, large = make_merchant(), make_merchant()
-    for merchant, times in ((small, 5_999), (large, 23_999)):
+    for merchant, times in ((small, 1_999), (large, 19_999)):
         copy(earn(merchant), times)
     peak_of(small, _send)  # what is imported or cached once is no part of a file
-    assert peak_of(large, _send) < 1.2 * peak_of(small, _send)
+    # A chunk more or less may wait for the collector of garbage.
+    assert peak_of(large, _send) < 1.4 * peak_of(small, _send)
     # The control: who keeps the file is seen.
     assert peak_of(large, _keep) > 1.5 * peak_of(small, _keep)

@@ -33,8 +33,8 @@ pytestmark = pytest.mark.django_db
 
 
 def ask(merchant_id: int, **wanted: Any) -> list[Settlement]:
-    given = {"purpose": ClaimKind.CHECKOUT, "now": timezone.now()} | wanted
-    return settle_now(merchant_id, given.pop("mode", Mode.LIVE), **given)
+    given: dict[str, Any] = {"purpose": ClaimKind.CHECKOUT, "now": timezone.now()}
+    return settle_now(merchant_id, wanted.pop("mode", Mode.LIVE), **given | wanted)
 
 
 def offered(deposit: DepositAddress) -> WalletBatch:
@@ -104,7 +104,9 @@ def test_a_merchants_own_wallet_sends_the_same_call(
     base_settings: Any, base_node: Anvil
 ) -> None:
     base_settings.GAS_KEYS = []
-    first, _ = deposits = paid(base_node, 25_000_000, 30_000_000, merchant=make_merchant())
+    first, _ = deposits = paid(
+        base_node, 25_000_000, 30_000_000, merchant=make_merchant()
+    )
     batch = offered(first)
     assert offered(first) == batch
     call = batch.transaction
@@ -127,7 +129,6 @@ def test_a_merchants_own_wallet_sends_the_same_call(
         tx_hash,
     )
     assert settlement.units_moved == 55_000_000
-
 
 
 def test_what_a_wallet_never_sent_is_free_again_after_a_day(

@@ -11,13 +11,14 @@ from settlements.models import GasTransaction, Settlement, TroubledForwarder
 from settlements.services.broadcasting import broadcast
 from settlements.services.ledger import GasCall, intend
 from settlements.services.outcomes import RETRY_AFTER
+from settlements.services.outside import note_outflows
 from settlements.services.planning import waiting_items, write_batch
 from settlements.services.sweeping import sweep
 from settlements.states import Purpose, SettlementStatus, TransactionState
 from tests.nodes.anvil import Anvil
 from tests.nodes.forwarders import FLUSH
 from tests.nodes.tokens import balance_of, execute
-from tests.settlements.chain import LATE, USDC, WAITING, look, paid, settle
+from tests.settlements.chain import LATE, USDC, WAITING, look, paid, read, settle
 from wallets.forwarder import checksum
 from wallets.models import DepositAddress
 
@@ -113,6 +114,7 @@ def test_what_somebody_else_sent_on_first_is_no_failure(
     stranger, to = base_node.accounts[6], checksum(bytes(deposit.destination))
     execute(base_node, stranger, FACTORY, FLUSH, to, bytes(deposit.nonce), USDC)
     look(node)
+    read(base_node)
     settle(node, base_node)
     settlement.refresh_from_db()
     assert (settlement.status, settlement.units_moved) == (SettlementStatus.FAILED, 0)
@@ -157,3 +159,30 @@ def test_a_batch_whose_number_was_used_elsewhere_is_sent_anew(
     assert settlement.status == SettlementStatus.SETTLED
     states = GasTransaction.objects.order_by("nonce").values_list("state", flat=True)
     assert list(states) == [TransactionState.DROPPED, TransactionState.MINED]
+
+
+def test_gas_that_moved_nothing_for_no_known_reason_is_not_spent_again_at_once(
+    node: GasNode, base_node: Anvil
+) -> None:
+    paid(base_node, 25_000_000)
+    # As if the factory were not there: every call of it succeeds, and does nothing.
+    base_node.rpc("anvil_setCode", FACTORY, "0x")
+    sweep(WAITING, node=node, now=timezone.now())
+    settle(node, base_node)
+    assert TroubledForwarder.objects.get().failures == 1
+    assert waiting_items(WAITING, now=timezone.now()) == []
+
+
+def test_a_forwarder_that_was_emptied_waits_for_its_watcher_to_know(
+    node: GasNode, base_node: Anvil
+) -> None:
+    paid(base_node, 25_000_000)
+    sweep(WAITING, node=node, now=timezone.now())
+    settle(node, base_node)
+    now = timezone.now()
+    assert waiting_items(WAITING, now=now) == []
+    # Without this a deep reorganisation would leave its money there for ever.
+    assert len(waiting_items(WAITING, now=now + timedelta(days=2))) == 1
+    read(base_node)
+    note_outflows("base", now=now)
+    assert waiting_items(WAITING, now=now + timedelta(days=2)) == []

@@ -22,12 +22,14 @@ from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account
 from wallets.models import (
     AccountCursor,
+    ChainCursor,
     Transfer,
     WatchedMovement,
     WatchedWallet,
 )
 from wallets.services.watched import remove_watched_wallet
 from wallets.states import TransferState
+from wallets.watched.account_history import AccountHistory
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)
@@ -213,6 +215,42 @@ def test_ten_thousand_watched_wallets_delay_nobody_and_keep_to_the_budget() -> N
     others = {one.key for one in crowded.ledger.asked} - received
     # What is left over is theirs.
     assert len(others) > 50
+
+
+def test_watched_wallets_that_cannot_be_read_are_no_failure_of_their_chain() -> None:
+    """Such as those of exchanges, in which more moves than a watcher can follow."""
+    watched = Watched(Ledger(at_once=10))
+    accounts = [make_account(expected_until=LATER) for _ in range(10)]
+    busy = {bytes(one.key) for one in make_watched(40)}
+    [quiet] = make_watched()
+
+    def trouble(account: Account) -> None:
+        if account.key in busy:
+            raise no_answer()
+
+    watched.ledger.trouble = trouble
+    watched.run(61)
+    # All of the chain's payments are asked for together, in each of its passes.
+    assert {watched.asked(one) for one in accounts} == {61}
+    assert ChainCursor.objects.get().failing_since is None
+    watched.pay(quiet)
+    watched.run(130)
+    assert [units for _, units, _, _ in moved(quiet)] == [25]
+
+
+def test_a_history_is_worth_so_many_requests_at_a_time_and_no_more() -> None:
+    """Where no end is set, one turn may take a thousand pages, and keep them all in the watchers' process."""
+    watched, ledger = Watched(), Ledger(height=100)
+    watched.tick()
+    spans = {"history_from": 1, "history_height": 0, "history_until": 90}
+    [wallet] = make_watched(**spans)
+
+    class Times:
+        before = at = staticmethod(lambda _: ledger.block(1))
+
+    history = AccountHistory(watched.spec, ledger, Times(), owner=watched.owner)
+    assert history.read([wallet], genesis=ledger.first, now=watched.now)
+    assert [one.most is not None and one.most <= 300 for one in ledger.asked] == [True]
 
 
 def test_while_nobody_is_expected_watched_wallets_have_the_whole_budget() -> None:

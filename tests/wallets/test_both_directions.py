@@ -157,8 +157,8 @@ def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(
     back = watch(shop(base_node).address, merchant=wallet.merchant)
     third = pay(base_node, wallet.address, 3)
     read_all(watcher)
-    assert moved(wallet) == [("in", 1, first)]
-    assert moved(back) == [("in", 3, third)]
+    assert back == wallet
+    assert moved(wallet) == [("in", 1, first), ("in", 3, third)]
     assert [units for _, units, _ in moved(kept)] == [1, 2, 3]
     assert moved(kept)[1][2] == second
 

@@ -1,4 +1,8 @@
-"""Whatever anybody calls, in whatever order: a forwarder's tokens move to its destination or not at all."""
+"""Whatever anybody calls, in whatever order: a forwarder's tokens and coin move to its destination or not at all.
+
+Six accounts call everything there is. Some flush a token that takes the forwarder by surprise: from inside its own
+transfer it tries to take the good ones, and enters the factory again for whoever made it.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -13,11 +17,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.nodes.abi import encode_arguments
 from tests.nodes.anvil import Anvil, FundedAccount
 from tests.nodes.errors import NodeError
 from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
 from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, execute, token_address, transfer
+from tests.nodes.tokens import (
+    balance_of,
+    deploy_contract,
+    execute,
+    token_address,
+    transfer,
+)
 from wallets.contracts.compile import compile_contract
 from wallets.factory import CONTRACTS
 from wallets.forwarder import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
@@ -50,6 +61,8 @@ class Attacks(RuleBasedStateMachine):
                 self.pay(deposit, token, 1000)
         # One forwarder has code from the start, the other has none yet.
         self.flush(CALLERS[0], DEPOSITS[0], NATIVE_COIN)
+        self.evil = [self._deploy_evil(deposit) for deposit in DEPOSITS]
+        self.coin = {who: self.node.balance(who) for who in self._callers()}
 
     def teardown(self) -> None:
         self.node.roll_back(self.snapshot)
@@ -58,6 +71,17 @@ class Attacks(RuleBasedStateMachine):
     def pay(self, deposit: Deposit, token: str, amount: int) -> None:
         transfer(self.node, payer(self.node), token, deposit.address, amount)
         self.paid[deposit, token] += amount
+
+    @rule(deposit=deposits, amount=units)
+    def pay_coin(self, deposit: Deposit, amount: int) -> None:
+        sent = self.node.send(payer(self.node), to=deposit.address, value=amount)
+        self.node.receipt(sent)
+        self.paid[deposit, NATIVE_COIN] += amount
+
+    @rule(caller=callers, deposit=deposits, evil=st.sampled_from([0, 1]))
+    def flush_evil(self, caller: int, deposit: Deposit, evil: int) -> None:
+        token = self.evil[evil]
+        self._attempt(caller, FACTORY, FLUSH, deposit.destination, deposit.nonce, token)
 
     @rule(caller=callers, deposit=deposits, token=assets)
     def flush(self, caller: int, deposit: Deposit, token: str) -> None:
@@ -115,17 +139,19 @@ class Attacks(RuleBasedStateMachine):
 
     @invariant()
     def every_unit_is_at_its_forwarder_or_its_destination(self) -> None:
-        for token in TOKENS:
+        for asset in (*TOKENS, NATIVE_COIN):
             for merchant in MERCHANTS:
                 own = [d for d in DEPOSITS if d.destination == merchant]
-                left = {d: balance_of(self.node, token, d.address) for d in own}
-                assert all(left[d] <= self.paid[d, token] for d in own)
-                total = sum(left.values()) + balance_of(self.node, token, merchant)
-                assert total == sum(self.paid[d, token] for d in own)
+                left = {d: self._held(asset, d.address) for d in own}
+                assert all(left[d] <= self.paid[d, asset] for d in own)
+                total = sum(left.values()) + self._held(asset, merchant)
+                assert total == sum(self.paid[d, asset] for d in own)
 
     @invariant()
     def no_caller_has_gained_anything(self) -> None:
         assert {who: self._holdings(who) for who in self._callers()} == self.before
+        # They pay for gas, and get nothing back.
+        assert all(self.node.balance(who) <= coin for who, coin in self.coin.items())
 
     def _attempt(
         self,
@@ -141,6 +167,20 @@ class Attacks(RuleBasedStateMachine):
             )
         except NodeError:
             return  # refused or reverted: the invariants say whether that matters
+
+    def _deploy_evil(self, deposit: Deposit) -> str:
+        """A token that robs a deposit address, for the last of the callers, when it is flushed there."""
+        kinds = ["address", "address", "address", "address", "bytes32"]
+        robber = self._callers()[-1]
+        arguments = encode_arguments(
+            kinds, FACTORY, TOKENS[0], robber, deposit.destination, deposit.nonce
+        )
+        return deploy_contract(self.node, "EvilToken", arguments=arguments)
+
+    def _held(self, asset: str, who: str) -> int:
+        if asset == NATIVE_COIN:
+            return self.node.balance(who)
+        return balance_of(self.node, asset, who)
 
     def _account(self, caller: int) -> FundedAccount:
         return self.node.accounts[caller]

@@ -133,6 +133,26 @@ def test_what_is_given_up_can_neither_be_changed_nor_given_up_again() -> None:
     for act in (change_watched_wallet, remove_watched_wallet):
         with pytest.raises(ConflictError):
             act(wallet, now=NOON)
-    again = watch(merchant)
-    assert again.pk != wallet.pk
+    watch(merchant)
     assert acts()[-2:] == ["watched_wallet.removed", "watched_wallet.added"]
+
+
+def test_a_wallet_that_comes_back_is_the_same_one_and_begins_anew() -> None:
+    """Else its history would be read into a second one, and reports would have all that moved twice."""
+    merchant = make_merchant()
+    wallet = watch(merchant, label="Till", tags=["till"])
+    WatchedWallet.objects.update(
+        status=WatchStatus.ACTIVE, history_height=9, history_until=9, history_from=1
+    )
+    WatchedBalance.objects.create(
+        wallet=wallet, token="USDC", units=7, height=9, read_at=NOON
+    )
+    remove_watched_wallet(wallet, now=NOON)
+    again, is_new = watch_wallet(
+        merchant, mode=Mode.LIVE, chain="base", address=WALLET, now=NOON, label="Safe"
+    )
+    assert (again.pk, is_new, again.removed_at) == (wallet.pk, True, None)
+    assert (again.label, again.tags) == ("Safe", [])
+    assert (again.status, again.history_until) == (WatchStatus.IMPORTING, None)
+    assert balances_of([again]) == {again.pk: {}}
+    assert watch(make_merchant()).pk != again.pk

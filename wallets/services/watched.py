@@ -22,6 +22,14 @@ MOST_WATCHED: Final = 10_000
 """How many wallets a merchant may have watched at once, in each mode."""
 
 LABEL_LENGTH: Final = 80
+# A history of which nothing is known yet.
+_UNREAD: Final = {
+    "history_from": None,
+    "history_height": None,
+    "history_until": None,
+    "history_error": "",
+    "history_read_at": None,
+}
 
 
 @transaction.atomic
@@ -40,6 +48,7 @@ def watch_wallet(
 ) -> tuple[WatchedWallet, bool]:
     """Have an address watched; return it, and whether that is new: one that is watched already stays as it is.
 
+    One that was given up is the same wallet again, as new: what moved in it is kept once, and reports have it once.
     Any address of the chain may be watched, whoever's it is. In test mode no chain is asked, and it holds nothing. `client`
     is the network address of whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid,
     parameter_invalid) and ConflictError (capacity_exhausted) where MOST_WATCHED are watched.
@@ -60,7 +69,7 @@ def watch_wallet(
             f"{MOST_WATCHED} wallets are watched; remove one first.",
             code="capacity_exhausted",
         )
-    wallet = _create(
+    wallet = _begin(
         merchant, mode, chain, canonical, key, clean_label(label), clean_tags(tags), now
     )
     record(
@@ -141,7 +150,7 @@ def remove_watched_wallet(
     return wallet
 
 
-def _create(
+def _begin(
     merchant: Merchant,
     mode: Mode,
     chain: str,
@@ -152,17 +161,25 @@ def _create(
     now: datetime,
 ) -> WatchedWallet:
     has_history = mode == Mode.LIVE and settings.WALLET_HISTORY_DAYS > 0
-    wallet = WatchedWallet.objects.create(
-        merchant=merchant,
-        mode=mode,
-        chain=chain,
-        address=address,
-        key=key,
-        label=label,
-        tags=tags,
-        status=WatchStatus.IMPORTING if has_history else WatchStatus.ACTIVE,
-        created_at=now,
+    rows = WatchedWallet.objects.filter(
+        merchant=merchant, mode=mode, chain=chain, key=key
     )
+    wallet = rows.order_by("-pk").first() or WatchedWallet(
+        merchant=merchant, mode=mode, chain=chain, key=key
+    )
+    begun = {
+        "address": address,
+        "label": label,
+        "tags": tags,
+        "status": WatchStatus.IMPORTING if has_history else WatchStatus.ACTIVE,
+        "created_at": now,
+        "removed_at": None,
+    }
+    for name, value in (begun | _UNREAD).items():
+        setattr(wallet, name, value)
+    wallet.save()
+    # What it held then is not what it holds.
+    WatchedBalance.objects.filter(wallet=wallet).delete()
     if mode == Mode.TEST:
         _hold_nothing(wallet, now=now)
     return wallet

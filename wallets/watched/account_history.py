@@ -21,6 +21,9 @@ from wallets.watched.turns import check_lease, next_group, write_turn
 from wallets.watching.account_ingest import account_facts
 
 _REMEMBERED = 10_000
+# Pages of a thousand, which are listed anew in each turn: in the wallets of exchanges is more than could ever be read, and
+# whoever watches one must not have a million entries kept in the process that reads what was paid.
+_MOST_REQUESTS = 300
 
 
 class AccountHistory:
@@ -117,7 +120,10 @@ class AccountHistory:
         height = wallet.history_height or 0
         if height not in self._since:
             self._remember(height, self._times.at(height).time)
-        return Account(bytes(wallet.key), wallet.address, height, self._since[height])
+        since = self._since[height]
+        return Account(
+            bytes(wallet.key), wallet.address, height, since, most=_MOST_REQUESTS
+        )
 
     def _remember(self, height: int, since: datetime) -> None:
         if len(self._since) >= _REMEMBERED:

@@ -14,6 +14,8 @@ from wallets.watched.turns import importing
 
 _AT_ONCE = 1_000
 
+_Seen = tuple[int, datetime]
+
 StartFinder = Callable[[int, datetime], int]
 """Tells at which block the history begins of a wallet that is watched, now, from a block on. Raises ChainError."""
 
@@ -24,8 +26,8 @@ class Openings:
     def __init__(self, spec: ChainSpec, first_block: StartFinder) -> None:
         self._spec = spec
         self._first_block = first_block
-        # Wallets that were seen, and a time after that.
-        self._seen: dict[int, datetime | None] = {}
+        # Wallets that were seen, and a time after that. One that was given up and came back is to be seen anew.
+        self._seen: dict[_Seen, datetime | None] = {}
 
     def tick(self, *, now: datetime) -> int:
         """Open the histories whose end is known by now; return how many. Raises ChainError."""
@@ -38,22 +40,23 @@ class Openings:
         read_at = self._read_at({bytes(wallet.key) for wallet in waiting})
         ready: dict[int, list[int]] = {}
         for wallet in waiting:
-            since, known = self._since(wallet.pk, now), read_at.get(bytes(wallet.key))
+            since, known = self._since(wallet, now), read_at.get(bytes(wallet.key))
             if since is not None and known is not None and known[0] > since:
                 ready.setdefault(known[1], []).append(wallet.pk)
-        present = {wallet.pk for wallet in waiting}
-        self._seen = {pk: at for pk, at in self._seen.items() if pk in present}
+        present = {_seen(wallet) for wallet in waiting}
+        self._seen = {name: at for name, at in self._seen.items() if name in present}
         for height, wallets in ready.items():
             self._open(wallets, height, now)
         return sum(map(len, ready.values()))
 
-    def _since(self, pk: int, now: datetime) -> datetime | None:
+    def _since(self, wallet: WatchedWallet, now: datetime) -> datetime | None:
         """A time when the wallet had been seen already: the beginning of the look after the first one."""
-        if pk not in self._seen:
-            self._seen[pk] = None
-        elif self._seen[pk] is None:
-            self._seen[pk] = now
-        return self._seen[pk]
+        name = _seen(wallet)
+        if name not in self._seen:
+            self._seen[name] = None
+        elif self._seen[name] is None:
+            self._seen[name] = now
+        return self._seen[name]
 
     def _read_at(self, keys: Collection[bytes]) -> dict[bytes, tuple[datetime, int]]:
         """When the last written pass began that read these accounts, and up to where it was."""
@@ -86,3 +89,7 @@ class Openings:
             return
         beyond = importing(self._spec.name).filter(history_until__gt=cursor.height)
         beyond.update(history_from=None, history_height=None, history_until=None)
+
+
+def _seen(wallet: WatchedWallet) -> _Seen:
+    return wallet.pk, wallet.created_at

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Final
 
@@ -32,17 +32,38 @@ _MOST_FAILURES_IN_A_ROW: Final = 6
 _LONGEST_PASS_SECONDS: Final = 15.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Accounts that are asked for together, all of them watched by somebody and no more, or none."""
+
+    accounts: Sequence[Account]
+    is_watched: bool = False
+
+    def halves(self) -> list["_Group"]:
+        """Cut it in two; a single account is none."""
+        half = len(self.accounts) // 2
+        parts = (self.accounts[:half], self.accounts[half:]) if half else ()
+        return [replace(self, accounts=part) for part in parts]
+
+
 @dataclass(slots=True)
 class AccountReads:
     """What came of reading accounts.
 
     `broken` are those that failed alone, and why; without a reason where it may be the nodes' fault. `error` is the last
     failure there was, `has_given_up` whether there were too many.
+
+    In an account that is only watched may be more than can be followed, which says nothing of the nodes: it has failures of
+    its own, and where they are too many the other watched ones wait for another pass, and nobody else.
     """
 
     readings: list[AccountReading] = field(default_factory=list)
     broken: dict[bytes, str] = field(default_factory=dict)
     error: ChainError | None = None
+    watched_error: ChainError | None = None
+    # How many groups failed one after the other, of both sorts.
+    failures: int = 0
+    watched_failures: int = 0
     groups: int = 0
     # How many requests that took.
     spent: int = 0
@@ -61,6 +82,33 @@ class AccountReads:
         """Whether the nodes failed, and not just single accounts."""
         return self.has_given_up or (self.error is not None and not self.readings)
 
+    @property
+    def leaves_watched(self) -> bool:
+        """Whether too many accounts failed that are only watched."""
+        return self.watched_failures >= _MOST_FAILURES_IN_A_ROW
+
+    def note_success(self, group: _Group, readings: Sequence[AccountReading]) -> None:
+        """Keep what was read."""
+        self.readings += readings
+        if group.is_watched:
+            self.watched_failures = 0
+        else:
+            self.failures = 0
+
+    def note_failure(self, group: _Group, error: ChainError) -> None:
+        """Keep why a group could not be read. A node that asks to be left alone is meant by everybody."""
+        must_wait = _asks_to_wait(error)
+        if group.is_watched:
+            self.watched_error = error
+            self.watched_failures += 1
+        else:
+            self.failures += 1
+        if must_wait or not group.is_watched:
+            self.error = error
+        if len(group.accounts) == 1:
+            self.broken[group.accounts[0].key] = str(error)
+        self.has_given_up = must_wait or self.failures >= _MOST_FAILURES_IN_A_ROW
+
 
 class AccountReader:
     """Reads accounts through an adapter. What it learns of group sizes and turns is kept from pass to pass."""
@@ -75,7 +123,7 @@ class AccountReader:
         self._adapter = adapter
         self._budget = budget
         self._clock = clock
-        self._at_once = adapter.accounts_at_once
+        self._at_once = self._watched_at_once = adapter.accounts_at_once
         self._turn = 0
 
     @property
@@ -102,19 +150,24 @@ class AccountReader:
         """
         reads, before = AccountReads(), self._adapter.requests
         waiting, spare = self._groups(expected, others, watched)
-        failures, until = 0, self._clock() + _LONGEST_PASS_SECONDS
-        while queue := waiting or spare:
+        until = self._clock() + _LONGEST_PASS_SECONDS
+        while queue := waiting or (spare if not reads.leaves_watched else None):
             saved = self._saved(expected, reads) if queue is spare else 0.0
             is_over = self._budget.level() <= saved or self._clock() >= until
             if reads.groups and is_over:
                 break
-            failures = 0 if self._read_group(queue, reads, head) else failures + 1
+            self._read_group(queue, spare, reads, head)
             reads.spent = self._adapter.requests - before
-            if failures >= _MOST_FAILURES_IN_A_ROW or _asks_to_wait(reads.error):
-                reads.has_given_up = True
+            if reads.leaves_watched:
+                _move_watched(waiting, spare)
+            if reads.has_given_up:
                 break
         if reads.is_failure:
             reads.broken = dict.fromkeys(reads.broken, "")
+        elif reads.leaves_watched:
+            reads.broken |= dict.fromkeys(
+                reads.broken.keys() & {one.key for one in watched}, ""
+            )
         # What is read with what is left over waits for no sooner pass while somebody is expected.
         reads.is_complete = not waiting and not (spare and not expected)
         if not reads.is_complete:
@@ -144,22 +197,22 @@ class AccountReader:
         return min(1 + groups * group_cost, self._budget.capacity)
 
     def _read_group(
-        self, waiting: deque[Sequence[Account]], reads: AccountReads, head: Head
-    ) -> bool:
+        self,
+        queue: deque[_Group],
+        spare: deque[_Group],
+        reads: AccountReads,
+        head: Head,
+    ) -> None:
         """Read the next group; one that fails is cut in two, to be read last."""
-        group = waiting.popleft()
+        group = queue.popleft()
         reads.groups += 1
         try:
-            reads.readings += self._ask(group, head)
+            readings = self._ask(group.accounts, head)
         except ChainError as error:
-            reads.error = error
-            half = len(group) // 2
-            if half:
-                waiting.extend((group[:half], group[half:]))
-            else:
-                reads.broken[group[0].key] = str(error)
-            return False
-        return True
+            reads.note_failure(group, error)
+            (spare if group.is_watched else queue).extend(group.halves())
+        else:
+            reads.note_success(group, readings)
 
     def _ask(self, group: Sequence[Account], head: Head) -> list[AccountReading]:
         try:
@@ -179,12 +232,11 @@ class AccountReader:
         expected: Sequence[Account],
         others: Sequence[Account],
         watched: Sequence[Account],
-    ) -> tuple[deque[Sequence[Account]], deque[Sequence[Account]]]:
+    ) -> tuple[deque[_Group], deque[_Group]]:
         """Return the groups to be read in this pass, and those to be read with what is left over."""
-        found: deque[Sequence[Account]] = deque()
-        first, second, spare = (
-            deque(self._cut(accounts)) for accounts in (expected, others, watched)
-        )
+        found: deque[_Group] = deque()
+        first, second = (deque(self._cut(accounts)) for accounts in (expected, others))
+        spare = deque(self._cut(watched, is_watched=True))
         turn = self._turn
         while first or second:
             turn += 1
@@ -198,16 +250,32 @@ class AccountReader:
             found.append(queue.popleft())
         return found, spare
 
-    def _cut(self, accounts: Sequence[Account]) -> Iterator[Sequence[Account]]:
-        for start in range(0, len(accounts), self._at_once):
-            yield accounts[start : start + self._at_once]
+    def _cut(
+        self, accounts: Sequence[Account], *, is_watched: bool = False
+    ) -> Iterator[_Group]:
+        size = self._watched_at_once if is_watched else self._at_once
+        for start in range(0, len(accounts), size):
+            yield _Group(accounts[start : start + size], is_watched)
 
     def _learn(self, reads: AccountReads) -> None:
         """Ask for fewer at once after a failure: the budget may not suffice to find its cause in one pass."""
-        if reads.error is not None:
-            self._at_once = max(self._at_once // 2, 1)
-        else:
-            self._at_once = min(self._at_once * 2, self._adapter.accounts_at_once)
+        self._at_once = self._next_size(self._at_once, reads.error)
+        self._watched_at_once = self._next_size(
+            self._watched_at_once, reads.watched_error
+        )
+
+    def _next_size(self, size: int, error: ChainError | None) -> int:
+        if error is not None:
+            return max(size // 2, 1)
+        return min(size * 2, self._adapter.accounts_at_once)
+
+
+def _move_watched(waiting: deque[_Group], spare: deque[_Group]) -> None:
+    """Leave the watched accounts among those that wait to what is read with what is left over."""
+    groups = list(waiting)
+    waiting.clear()
+    for group in groups:
+        (spare if group.is_watched else waiting).append(group)
 
 
 def _asks_to_wait(error: ChainError | None) -> bool:

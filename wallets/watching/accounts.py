@@ -90,7 +90,7 @@ class AccountWatcher(ChainWatcher):
             self._has_new_watched = False
         due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
         reads = self._read(due, head)
-        if reads.readings or not due:
+        if reads.readings or reads.error is None:
             self._commit(lease, due, reads, head, now)
         else:
             self._pass_on(lease, reads, now)

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
+from demo.report_price import CHAIN as REPORT_CHAIN
+from demo.report_price import PATH as REPORT_PATH
 from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
 from gateway.management.stack import (
@@ -29,6 +32,8 @@ from gateway.management.stack import (
 from tests.nodes.errors import NodeMissingError, NodeStartError
 from wallets.chains.specs import CHAINS, Family
 
+# What machines pay for comes after the streams.
+REPORT_PORT = 3
 # The nodes' ports come after the shop's, with room between.
 FIRST_NODE_PORT = 10
 TITLES = {facts.name: facts.title for facts in CHAINS}
@@ -99,15 +104,28 @@ class Command(BaseCommand):
         argv = [*MANAGE, "seed_demo", str(path), f"{shop_url}/webhook"]
         credentials = Credentials(**json.loads(stack.run("seed_demo", argv)))
         entries = {chain.name: chain.as_json() for chain in chains}
-        demo = DemoSettings(stack.base_url, shop_url, credentials, entries)
+        report_url = self._report_url(stack) if REPORT_CHAIN in entries else ""
+        demo = DemoSettings(stack.base_url, shop_url, credentials, entries, report_url)
         demo.write(path)
         write_environment(stack.var / "demo.env", stack.environment)
         return demo
 
+    def _report_url(self, stack: Stack) -> str:
+        return f"http://{HOST}:{free_port(stack.port + REPORT_PORT)}{REPORT_PATH}"
+
     def _start_services(self, stack: Stack, demo: DemoSettings) -> None:
-        arguments = (str(stack.port + 1), str(stack.var / "demo.json"))
-        shop = stack.command("shop", sys.executable, "-m", "demo.shop", *arguments)
-        stack.start_services(shop)
+        ports = {"shop": stack.port + 1, "report": urlsplit(demo.report_url).port}
+        stack.start_services(
+            *(
+                stack.command(
+                    name,
+                    *(sys.executable, "-m", f"demo.{name}"),
+                    *(str(port), str(stack.var / "demo.json")),
+                )
+                for name, port in ports.items()
+                if port
+            )
+        )
         if not stack.await_chains(demo.chains.keys()):
             self._say(f"The chains are slow to be read; see {stack.log('watchers')}.")
 
@@ -195,7 +213,9 @@ def _payment_lines(demo: DemoSettings) -> list[str]:
         return []
     pay = f"{os.path.relpath(sys.executable)} manage.py demo_pay CHECKOUT_ID --chain"
     commands = [f"  {pay} {name}" for name in demo.chains]
-    return ["Pay its checkout with play money:", "", *commands, ""]
+    lines = ["Pay its checkout with play money:", "", *commands, ""]
+    machines = f"  {os.path.relpath(sys.executable)} manage.py demo_x402"
+    return [*lines, f"Pay for {demo.report_url} as a machine:", "", machines, ""]
 
 
 def _titles(names: Iterable[str]) -> str:

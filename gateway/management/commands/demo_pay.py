@@ -49,7 +49,7 @@ class Command(BaseCommand):
         """Pay, or say why not."""
         wish = Wish(chain, token=token, amount=amount, comment=comment)
         try:
-            demo = self._local_demo(chain)
+            demo = local_demo(chain)
             refuse_real_money(chain_entry(demo, chain))
             tx_hash = self._pay(demo, checkout_id, wish)
         except (WalletError, GatewayError) as error:
@@ -66,17 +66,19 @@ class Command(BaseCommand):
         option = closed_option(checkout_id, wish.chain)
         return pay_option(demo.chains[wish.chain], option, wish)
 
-    def _local_demo(self, chain: str) -> DemoSettings:
-        path = settings.VAR_DIR / "demo.json"
-        try:
-            demo = read_settings(path)
-        except (FileNotFoundError, ValueError, KeyError) as error:
-            message = f"No demo was started: {path} does not describe one."
-            raise CommandError(message) from error
-        if {demo.network, wanted_network(chain)} != {Network.LOCAL}:
-            message = "The demo's wallet pays on local networks alone."
-            raise CommandError(message)
-        return demo
+
+def local_demo(chain: str) -> DemoSettings:
+    """The running demo. Raises CommandError unless there is one, on local networks alone."""
+    path = settings.VAR_DIR / "demo.json"
+    try:
+        demo = read_settings(path)
+    except (FileNotFoundError, ValueError, KeyError) as error:
+        message = f"No demo was started: {path} does not describe one."
+        raise CommandError(message) from error
+    if {demo.network, wanted_network(chain)} != {Network.LOCAL}:
+        message = "The demo's wallet pays on local networks alone."
+        raise CommandError(message)
+    return demo
 
 
 def wanted_network(chain: str) -> str:

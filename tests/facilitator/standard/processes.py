@@ -20,9 +20,9 @@ SECONDS = 60.0
 
 @contextmanager
 def settling(
-    client: ApiClient, body: dict[str, Any], url: str
+    client: ApiClient, bodies: list[dict[str, Any]], url: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that settles a payment over the node at `url`; killed at the end if it still runs."""
+    """A process that settles payments over the node at `url`; killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.facilitator.standard.settler"],
         cwd=ROOT,
@@ -33,7 +33,8 @@ def settling(
     )
     assert client.merchant is not None
     assert process.stdin is not None
-    process.stdin.write(json.dumps({"merchant": client.merchant.pk, "body": body}))
+    asked = {"merchant": client.merchant.pk, "bodies": bodies}
+    process.stdin.write(json.dumps(asked))
     process.stdin.close()
     process.stdin = None
     try:
@@ -43,10 +44,10 @@ def settling(
         process.communicate()
 
 
-def answer_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+def answers_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     """What a process that comes to its end answered."""
     told, _ = process.communicate(timeout=SECONDS)
-    found: dict[str, Any] = json.loads(told)
+    found: list[dict[str, Any]] = json.loads(told)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A process that settles one payment: reads the merchant's id and the body from standard input, writes the answer."""
+"""A process that settles payments: reads the merchant's id and the bodies from standard input, writes the answers."""
 
 import json
 import sys
@@ -16,5 +16,7 @@ from facilitator.standard.settling import settle_standard  # noqa: E402
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
     caller = Caller(asked["merchant"], Mode.LIVE)
-    answer = settle_standard(caller, asked["body"], clock=timezone.now)
-    json.dump(answer, sys.stdout)
+    answers = [
+        settle_standard(caller, body, clock=timezone.now) for body in asked["bodies"]
+    ]
+    json.dump(answers, sys.stdout)

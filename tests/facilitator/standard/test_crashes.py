@@ -1,4 +1,4 @@
-"""Processes killed in the middle of a settlement: the next one finishes it, and nothing is sent twice."""
+"""Processes beside each other, and killed in the middle of a settlement: the next one finishes it, nothing is sent twice."""
 
 import threading
 from typing import Any
@@ -10,7 +10,7 @@ from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
 from tests.facilitator.standard.asking import body_of, settle
-from tests.facilitator.standard.processes import answer_of, settling
+from tests.facilitator.standard.processes import answers_of, settling
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import (
@@ -63,7 +63,7 @@ def test_killed_between_writing_down_and_sending(
     body = body_of(authorize(base_node, to, UNITS), usdc)
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = holding = Holding()
-        with settling(seller, body, proxy.url) as process:
+        with settling(seller, [body], proxy.url) as process:
             assert holding.came.wait(60)
             process.kill()
     the_one_settlement(settle(seller, body))
@@ -77,7 +77,7 @@ def test_killed_between_sending_and_the_receipt(
     to = pay_to_of(seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     base_node.set_automine(False)
-    with settling(seller, body, base_node.url) as process:
+    with settling(seller, [body], base_node.url) as process:
         wait_until(
             lambda: GasTransaction.objects.filter(state="sent").exists(), seconds=60
         )
@@ -94,9 +94,25 @@ def test_two_processes_settle_one_authorisation_once(
 ) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     with (
-        settling(seller, body, base_node.url) as one,
-        settling(seller, body, base_node.url) as other,
+        settling(seller, [body], base_node.url) as one,
+        settling(seller, [body], base_node.url) as other,
     ):
-        answers = [answer_of(one), answer_of(other)]
+        answers = [*answers_of(one), *answers_of(other)]
     assert answers[0] == answers[1]
     the_one_settlement(answers[0])
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(100)]
+    with (
+        settling(seller, bodies[:50], base_node.url) as one,
+        settling(seller, bodies[50:], base_node.url) as other,
+    ):
+        answers = answers_of(one) + answers_of(other)
+    assert [answer for answer in answers if not answer["success"]] == []
+    assert GasTransaction.objects.count() == X402Payment.objects.count() == 100
+    assert balance_of(base_node, usdc, to) == 100 * UNITS

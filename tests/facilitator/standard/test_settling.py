@@ -8,6 +8,7 @@ from accounts.models import FeeEntry
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import signer
+from facilitator.tasks import finish_authorizations_task
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.facilitator.asking import verdict
@@ -170,8 +171,13 @@ def test_the_time_of_an_authorisation_is_kept(
     assert settle(seller, body)["errorReason"] == reason
 
 
-def test_a_transaction_that_waits_for_its_block_is_pending_and_is_found_by_the_next_request(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("asks_again", [True, False])
+def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    monkeypatch: pytest.MonkeyPatch,
+    asks_again: bool,
 ) -> None:
     monkeypatch.setattr(signer, "_ROUNDS", 1)
     monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
@@ -179,10 +185,17 @@ def test_a_transaction_that_waits_for_its_block_is_pending_and_is_found_by_the_n
     base_node.set_automine(False)
     first = settle(seller, body)
     assert first["errorReason"] == "settlement_pending"
+    finish_authorizations_task()
+    assert not X402Payment.objects.exists()
     base_node.set_automine(True)
     base_node.mine()
-    second = settle(seller, body)
-    assert (second["success"], second["transaction"]) == (True, first["transaction"])
+    if asks_again:
+        second = settle(seller, body)
+        assert second["success"], second
+        assert second["transaction"] == first["transaction"]
+    else:
+        finish_authorizations_task()
+    assert X402Payment.objects.get().tx_hash == first["transaction"]
     assert GasTransaction.objects.count() == 1
 
 
@@ -218,3 +231,35 @@ def test_the_money_of_an_honest_payer_may_come_by_both_protocols(
     claim = claim_of(base_node, tx_hash, to, amount="0.01", price="0.01")
     assert verdict(seller, claim) == "valid"
     assert X402Payment.objects.count() == 2
+
+
+def test_permit2_asks_for_the_allowance_that_is_missing(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    told = authorize(base_node, to, UNITS)
+    body = body_of(told, usdc)
+    body["paymentPayload"]["payload"] = permit2_of(base_node, to, usdc)
+    reason = "permit2_allowance_required"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not GasTransaction.objects.exists()
+
+
+def permit2_of(node: Anvil, to: str, usdc: str) -> dict[str, Any]:
+    """What the library's client signs where a token has no authorisations of its own."""
+    from eth_account import Account
+    from x402.mechanisms.evm import EthAccountSigner
+    from x402.mechanisms.evm.exact.permit2_utils import create_permit2_payload
+    from x402.schemas import PaymentRequirements
+
+    requirements = PaymentRequirements(
+        scheme="exact",
+        network="eip155:8453",
+        asset=usdc,
+        amount=str(UNITS),
+        pay_to=to,
+        max_timeout_seconds=60,
+    )
+    signer = EthAccountSigner(Account.from_key(payer(node).key))
+    return create_permit2_payload(signer, requirements)

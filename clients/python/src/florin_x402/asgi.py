@@ -59,9 +59,8 @@ class X402Asgi:
         root = str(scope.get("root_path") or "")
         path = str(scope["path"])
         headers = _Headers(scope["headers"])
-        scheme = {"ws": "http", "wss": "https"}.get(
-            scope.get("scheme", "http"), scope.get("scheme", "http")
-        )
+        told = str(scope.get("scheme") or "http")
+        scheme = {"ws": "http", "wss": "https"}.get(told, told)
         # Servers disagree about whether the path has the root before it.
         other = path.removeprefix(root) if path.startswith(root) else root + path
         origin = origin_of(scheme, headers.get(b"host") or "")

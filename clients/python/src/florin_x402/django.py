@@ -56,14 +56,14 @@ class X402Middleware:
         payment = entry.payment if isinstance(entry, Admission) else None
         request.x402 = payment  # type: ignore[attr-defined]
         if isinstance(entry, Answer):
-            return _response(entry)
+            return _response(entry, request)
         if entry is None:
             return self._get_response(request)
         response = self._get_response(request)
         left = self.gate.leave(entry, status=response.status_code)
         if isinstance(left, Answer):
             response.close()
-            return _response(left)
+            return _response(left, request)
         return _with(response, left)
 
     def _asked(self, request: HttpRequest) -> Asked:
@@ -96,8 +96,9 @@ def config_from_settings() -> Config:
         raise ImproperlyConfigured(f"FLORIN_X402: {error}") from error
 
 
-def _response(answer: Answer) -> HttpResponse:
-    response = HttpResponse(answer.body, status=answer.status)
+def _response(answer: Answer, request: HttpRequest) -> HttpResponse:
+    body = b"" if request.method == "HEAD" else answer.body
+    response = HttpResponse(body, status=answer.status)
     del response["Content-Type"]
     for name, value in answer.headers:
         response[name] = value

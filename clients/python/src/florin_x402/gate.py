@@ -60,7 +60,8 @@ class Gate:
     def enter(self, asked: Asked) -> Admission | Answer | None:
         """Decide about a request before its handler: None lets it pass unpaid, an Answer is sent as it is."""
         if any(len(path) > LONGEST_PATH for path in asked.paths):
-            return Answer(414, [*PRIVATE, ("Content-Length", "0")])
+            plain = [("Content-Type", "text/plain"), ("Content-Length", "0")]
+            return Answer(414, [*PRIVATE, *plain])
         price = self._prices.price_of(asked)
         if price is None:
             return None

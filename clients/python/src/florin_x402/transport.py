@@ -106,6 +106,8 @@ class Transport:
                 raise TimeoutError
         if response.length:
             raise http.client.IncompleteRead(bytes(content), response.length)
+        # Only then may its connection be used again.
+        response.close()
         return bytes(content)
 
     def _connection(self) -> http.client.HTTPConnection:

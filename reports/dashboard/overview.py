@@ -13,6 +13,7 @@ from checkouts.dashboard.onboarding import onboarding_of
 from checkouts.models import Checkout
 from checkouts.services.counts import day_of
 from checkouts.states import CheckoutStatus
+from reports.dashboard.chart import chart_of
 
 _USUAL_DAYS = 30
 _LATEST = 8
@@ -29,10 +30,12 @@ def overview(request: SeatedRequest) -> HttpResponse:
     now = timezone.now()
     asked = request.GET.get("days", "")
     days = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
+    figures = figures_of(request.seat, days=days, today=day_of(now))
     context = {
         "ranges": RANGES,
         "days": days,
-        "figures": figures_of(request.seat, days=days, today=day_of(now)),
+        "figures": figures,
+        "chart": chart_of(request.seat, figures),
         "notices": notices_of(request.seat, now=now),
         "onboarding": onboarding_of(request.seat),
         "latest": _latest(request.seat),

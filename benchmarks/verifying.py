@@ -1,0 +1,191 @@
+"""Verifying machines' payments (x402, proof by hash): recorded ones against creating checkouts, others against their node."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from itertools import count
+
+import orjson
+
+from benchmarks import stack
+from benchmarks.creation import creation_requests
+from benchmarks.load import http_request, run_load
+from benchmarks.report import Claim, Report, Series, ratio
+from tests.nodes.anvil import Anvil
+from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.tokens import token_address, transfer
+from wallets.chains.rpc import Node
+
+CLIENTS = (4, 16)
+PATH = "/api/v1/x402/verify"
+_PAYER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+_UNITS = 10_000
+# More than any machine verifies in the time.
+_TRANSFERS = 200_000
+_SAMPLES = 40
+
+_RECORD = """
+    INSERT INTO wallets_transfer (
+        chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, purpose, merchant_id, mode,
+        labels, block_height, block_hash, block_time, state, detected_at, confirmed_at)
+    SELECT 'base', '0x' || lpad(to_hex(n), 64, '0'), 0, 'USDC', %s, %s, %s, %s, d.id, 'x402', d.merchant_id, 'live',
+           '[]', 50, '0x00', now(), 'confirmed', now(), now()
+    FROM generate_series(1, %s) AS n, wallets_depositaddress d WHERE d.key = %s
+"""
+
+
+def run(*, rounds: int, seconds: float) -> list[Report]:
+    """Measure rates at 4 and 16 clients, then how long one request takes."""
+    with Anvil(8453) as node, stack.engines(**_settings(node)):
+        prepare_chain(node)
+        merchant, key = stack.seed_merchant()
+        to = _record(merchant)
+        with stack.server("benchmarks.product_wsgi:application") as port:
+            numbers = count(1)
+            reports = [
+                _rates(port, key, to, numbers, clients, rounds, seconds)
+                for clients in CLIENTS
+            ]
+            return [*reports, _latencies(node, port, key, to, numbers)]
+
+
+def _settings(node: Anvil) -> dict[str, str]:
+    return {
+        "CHAIN_BASE_RPC_URLS": node.url,
+        "CHAIN_BASE_TOKEN_USDC": token_address("USDC"),
+        "CHAIN_BASE_REQUESTS_PER_MINUTE": "100000",
+    }
+
+
+def _record(merchant_id: int) -> str:
+    """Let the merchant's machines have paid very often, all of it final; return where."""
+    from django.db import connection
+
+    from accounts.states import Mode
+    from facilitator.services.addresses import pay_to
+
+    to = pay_to(merchant_id, Mode.LIVE, "base")
+    assert to is not None
+    token = token_address("USDC")
+    with connection.cursor() as cursor:
+        key = bytes.fromhex(to[2:])
+        cursor.execute(_RECORD, (token, _UNITS, _PAYER, to, _TRANSFERS, key))
+        cursor.execute("ANALYZE")
+    return to
+
+
+def _body(tx_hash: str, to: str, sender: str = _PAYER) -> bytes:
+    payment = {"chain": "base", "token": "USDC", "amount": "0.01"}
+    wanted = {"scheme": "exact", "network": "base", "asset": "USDC"}
+    return orjson.dumps(
+        {
+            "payment": payment
+            | {"txHash": tx_hash, "payerAddress": sender, "payTo": to},
+            "requirements": wanted
+            | {"maxAmountRequired": "0.01", "resource": "https://shop.example/r"},
+        }
+    )
+
+
+def _requests(key: str, to: str, numbers: Iterator[int]) -> Iterator[bytes]:
+    for number in numbers:
+        body = _body(f"0x{number:064x}", to)
+        yield http_request("POST", PATH, key=key, body=body)
+
+
+def _rates(
+    port: int,
+    key: str,
+    to: str,
+    numbers: Iterator[int],
+    clients: int,
+    rounds: int,
+    seconds: float,
+) -> Report:
+    creating, verifying = Series("creating", "req/s"), Series("verifying", "req/s")
+    run_load(port, _requests(key, to, numbers), clients=clients, seconds=1)
+    run_load(port, creation_requests(key, f"w{clients}"), clients=clients, seconds=1)
+    before, answered, notes = _payments(), 0, []
+    for number in range(rounds):
+        made = run_load(
+            port,
+            creation_requests(key, f"{clients}-{number}"),
+            clients=clients,
+            seconds=seconds,
+        )
+        creating.rounds.append(made.rate)
+        told = run_load(
+            port, _requests(key, to, numbers), clients=clients, seconds=seconds
+        )
+        verifying.rounds.append(told.rate)
+        answered += sum(told.statuses.values())
+        notes += [f"{one.failures} no success" for one in (made, told) if one.failures]
+    # Of those under way when a round ends the answers are not counted.
+    notes.append(f"{answered} answers, {_payments() - before} payments used up")
+    claims = [Claim("verifying / creating checkouts", ratio(verifying, creating), 0.9)]
+    name = f"x402 verification, {clients} clients"
+    return Report(name, [creating, verifying], claims, notes)
+
+
+def _payments() -> int:
+    from facilitator.models import X402Payment
+
+    return X402Payment.objects.count()
+
+
+def _latencies(
+    node: Anvil, port: int, key: str, to: str, numbers: Iterator[int]
+) -> Report:
+    unread = [
+        transfer(node, payer(node), token_address("USDC"), to, _UNITS)
+        for _ in range(_SAMPLES)
+    ]
+    node.mine(20)
+    recorded = [f"0x{next(numbers):064x}" for _ in range(_SAMPLES)]
+    sender = payer(node).address
+    connection, rpc = HTTPConnection("127.0.0.1", port), Node(node.url)
+    series = [
+        _timed("recorded", recorded, lambda tx: _ask(connection, key, _body(tx, to))),
+        _timed(
+            "known to the node only",
+            unread,
+            lambda tx: _ask(connection, key, _body(tx, to, sender)),
+        ),
+        _timed(
+            "a round trip to the node",
+            unread,
+            lambda _: rpc.call("eth_getBlockByNumber", ["latest", False]),
+        ),
+    ]
+    connection.close()
+    rpc.close()
+    known, unknown, trip = (one.median for one in series)
+    claims = [
+        Claim(
+            "more for what is not recorded, in round trips",
+            (unknown - known) / trip,
+            1.0,
+            at_most=True,
+        )
+    ]
+    return Report("x402 verification, one at a time", series, claims)
+
+
+def _timed(name: str, hashes: list[str], ask: Callable[[str], object]) -> Series:
+    found = Series(name, "ms")
+    for tx_hash in hashes:
+        started = time.perf_counter()
+        ask(tx_hash)
+        found.rounds.append(1000 * (time.perf_counter() - started))
+    # The first ones open connections.
+    found.rounds = [statistics.median(found.rounds[5:])]
+    return found
+
+
+def _ask(connection: HTTPConnection, key: str, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    connection.request("POST", PATH, body, headers)
+    answer = orjson.loads(connection.getresponse().read())
+    if answer.get("valid") is not True:
+        raise RuntimeError(f"a payment was refused: {answer}")

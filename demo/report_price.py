@@ -1,0 +1,6 @@
+"""What the demo's report costs machines, and where it is."""
+
+PATH = "/x402/report"
+AMOUNT = "0.01"
+CHAIN = "base"
+TOKEN = "USDC"  # noqa: S105 - a symbol

@@ -1,0 +1,74 @@
+"""Ending what nobody asks about any more: authorisations that were sent while their requests gave up or died.
+
+Left open, their money would be there and no payment in the books.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from facilitator.models import Authorization
+from facilitator.standard.authorizations import left_open, take_over
+from facilitator.standard.concluding import conclude
+from facilitator.standard.inputs import Signed, StandardRequest
+from facilitator.standard.networks import network_of
+from facilitator.standard.nodes import pool_of
+from settlements.gas.node import GasNode
+from settlements.models import GasTransaction
+from settlements.services.broadcasting import find_receipt
+from wallets.chains.base import ChainError
+from wallets.networks import chain_spec
+
+log = structlog.get_logger(__name__)
+
+_AT_ONCE: Final = 100
+
+
+def finish_open(*, clock: Callable[[], datetime]) -> int:
+    """End the authorisations whose transactions are in a block; return how many were looked at."""
+    rows: Sequence[Authorization] = left_open(now=clock())[:_AT_ONCE]
+    for row in rows:
+        made = row.transaction
+        if made is not None and take_over(row, now=clock()):
+            try:
+                _finish(row, made, clock)
+            except ChainError as error:
+                log.warning("not finished", chain=row.chain, error=str(error))
+    return len(rows)
+
+
+def _finish(
+    row: Authorization, made: GasTransaction, clock: Callable[[], datetime]
+) -> None:
+    request = request_of(row)
+    pool = pool_of(request.spec)
+    receipt = find_receipt(made, node=GasNode(pool))
+    conclude(row, request, receipt, pool=pool, clock=clock)
+
+
+def request_of(row: Authorization) -> StandardRequest:
+    """Return what was asked for, as far as its end needs it."""
+    spec = chain_spec(row.chain)
+    version = int((row.pending or {}).get("version", 2))
+    return StandardRequest(
+        version=version,
+        network=network_of(spec, version) or "",
+        spec=spec,
+        token=row.token,
+        asset=spec.tokens[row.token].address,
+        pay_to=row.pay_to,
+        units=int(row.units),
+        resource=row.resource,
+        extra={},
+        signed=Signed(
+            payer=row.payer,
+            recipient=row.pay_to,
+            units=int(row.units),
+            valid_after=0,
+            valid_before=0,
+            nonce=row.nonce,
+            payload={},
+        ),
+    )

@@ -1,0 +1,36 @@
+"""`manage.py demo_x402`: pay for the demo's report as a machine does, with play money."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from demo import machine, report_price
+from demo.payments import chain_entry
+from demo.wallets.base import WalletError
+from gateway.management.commands.demo_pay import local_demo, refuse_real_money
+
+
+class Command(BaseCommand):
+    """Sends a real transfer on the local Base, and prints what it bought and the receipt."""
+
+    help = (
+        "Ask for the running demo's report, pay what its answer 402 asks for on the local Base, and ask again with the"
+        " proof. Prints each step, the report and the receipt."
+    )
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Pay, or say why not."""
+        demo = local_demo(report_price.CHAIN)
+        try:
+            entry = chain_entry(demo, report_price.CHAIN)
+            refuse_real_money(entry)
+            bought = machine.buy(
+                demo.report_url, entry, most=Decimal("0.05"), say=self.stdout.write
+            )
+        except WalletError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"Report   {json.dumps(bought.report)}")
+        self.stdout.write(f"Receipt  {json.dumps(bought.receipt)}")

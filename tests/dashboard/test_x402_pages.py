@@ -1,0 +1,235 @@
+"""The pages of x402: what machines paid, where they pay, and who may change that."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode, Role
+from facilitator.models import MachineSettings
+from facilitator.services.addresses import pay_to
+from facilitator.states import PaymentStatus
+from gateway.core.keyset import PAGE_ROWS
+from tests.dashboard.machines import make_machine_payment, of_transfer
+from tests.dashboard.people import Desk, make_desk
+from tests.facilitator.recorded import make_machine_transfer, make_seller
+from tests.factories import make_wallet
+from tests.reports.takings import earn, receive
+from wallets.models import ReceivingWallet
+from wallets.states import TransferState
+
+pytestmark = pytest.mark.django_db
+
+SOLANA = "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK"
+
+
+def shown(desk: Desk, query: str = "", page: str = "dashboard_x402") -> list[str]:
+    """The hashes on a page, in its order."""
+    answer = desk.get(page, query)
+    assert answer.status_code == 200
+    return [row.tx_hash for row in answer.context["rows"]]
+
+
+def test_payments_are_the_merchants_own_of_the_mode_newest_first(
+    owner: Desk, stranger: Desk
+) -> None:
+    older = make_machine_payment(owner.merchant)
+    newer = make_machine_payment(owner.merchant, resource="<b>a report")
+    tried = make_machine_payment(owner.merchant, mode=Mode.TEST)
+    make_machine_payment(stranger.user.memberships.get().merchant)
+    assert shown(owner) == [newer.tx_hash, older.tx_hash]
+    page = owner.get("dashboard_x402").text
+    assert "&lt;b&gt;a report" in page
+    assert "Verified" in page
+    owner.mode = Mode.TEST
+    assert shown(owner) == [tried.tx_hash]
+    assert stranger.get("dashboard_x402").status_code == 404
+
+
+def test_payments_are_narrowed_and_leave_as_a_file(viewer: Desk) -> None:
+    merchant = viewer.merchant
+    make_machine_payment(merchant)
+    tron = make_machine_payment(
+        merchant,
+        chain="tron",
+        token="USDT",
+        status=PaymentStatus.REVERSED,
+        resource="=1+1",
+    )
+    for query in ("?chain=tron", "?token=USDT", "?status=reversed"):
+        assert shown(viewer, query) == [tron.tx_hash]
+    assert len(shown(viewer, "?chain=x&token=%00&status=y&before=z")) == 2
+    assert "No payments match" in viewer.get("dashboard_x402", "?chain=ton").text
+    file = viewer.get("dashboard_x402_csv", "?chain=tron")
+    lines = b"".join(file.streaming_content).decode().splitlines()
+    assert len(lines) == 2
+    assert "'=1+1" in lines[1]
+    assert "0.010000" in lines[1]
+
+
+def test_pages_lead_on_with_their_filter(owner: Desk) -> None:
+    for _ in range(PAGE_ROWS + 1):
+        make_machine_payment(owner.merchant)
+    page = owner.get("dashboard_x402", "?chain=base")
+    assert len(page.context["rows"]) == PAGE_ROWS
+    older = page.context["pager"].older
+    assert "chain=base" in older
+    assert len(shown(owner, f"?{older}")) == 1
+
+
+def test_a_merchant_without_payments_learns_what_x402_is(owner: Desk) -> None:
+    page = owner.get("dashboard_x402").text
+    assert "No machine has paid yet" in page
+    assert "/api/v1/x402/verify" in page
+    assert "Machines cannot pay you yet" in page
+
+
+def test_the_three_figures_add_up(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    for units in (10_000, 30_000):
+        final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
+        make_machine_transfer(owner.merchant, to, units, **final)
+    sums = owner.get("dashboard_x402").context["sums"]
+    assert [(line.chain, line.received, line.waiting) for line in sums.lines] == [
+        ("base", Decimal("0.04"), Decimal("0.04"))
+    ]
+    assert sums.received == sums.waiting + sums.settled
+
+
+def test_in_test_mode_the_figures_are_those_of_simulated_payments(owner: Desk) -> None:
+    owner.mode = Mode.TEST
+    make_machine_payment(owner.merchant, mode=Mode.TEST)
+    make_machine_payment(owner.merchant, mode=Mode.TEST, chain="solana", tx_hash="s")
+    make_machine_payment(owner.merchant)
+    sums = owner.get("dashboard_x402").context["sums"]
+    assert (sums.received, sums.waiting, sums.settled) == (
+        Decimal("0.02"),
+        Decimal("0.01"),
+        Decimal("0.01"),
+    )
+
+
+def test_set_up_shows_where_machines_pay_and_what_is_missing(
+    owner: Desk, settings: Any
+) -> None:
+    to = make_seller(owner.merchant, settings)
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "SOLANA_RPC_URLS": "http://127.0.0.1:1",
+        "POLYGON_RPC_URLS": "http://127.0.0.1:1",
+    }
+    page = owner.get("dashboard_x402_setup")
+    assert f'data-copy="{to}"' in page.text
+    found = {place.chain: str(place.missing) for place in page.context["places"]}
+    assert found == {
+        "base": "",
+        "polygon": "receiving_wallet",
+        "solana": "wallet",
+        "ton": "node",
+        "tron": "node",
+        "ethereum": "node",
+    }
+    assert owner.url("dashboard_x402_wallet", chain="solana") in page.text
+
+
+def test_an_owner_sets_a_wallet_for_machines_in_two_steps(
+    owner: Desk, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
+    typed = {"address": SOLANA}
+    asked = owner.post("dashboard_x402_wallet", typed, chain="solana")
+    assert "Check the bold first and last characters" in asked.text
+    assert not ReceivingWallet.objects.exists()
+    bad = owner.post("dashboard_set_x402_wallet", typed, chain="solana")
+    assert bad.status_code == 422
+    done = owner.post(
+        "dashboard_set_x402_wallet", typed | {"compared": "on"}, chain="solana"
+    )
+    assert done["Location"] == owner.url("dashboard_x402_setup")
+    assert pay_to(owner.merchant.pk, Mode.LIVE, "solana") == SOLANA
+    entry = AuditEntry.objects.get(action="x402.wallet_set")
+    assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_a_wallet_that_buyers_pay_is_refused_for_machines(owner: Desk) -> None:
+    make_wallet(owner.merchant, "solana", SOLANA)
+    sent = {"address": SOLANA, "compared": "on"}
+    answer = owner.post("dashboard_set_x402_wallet", sent, chain="solana")
+    assert answer.status_code == 409
+    assert "Machines need a wallet of their own" in answer.text
+    # Where forwarders are, there is nothing to set.
+    assert owner.get("dashboard_x402_wallet", chain="base").status_code == 404
+    assert owner.get("dashboard_x402_wallet", chain="x").status_code == 404
+
+
+def test_only_an_owner_who_proved_it_lately_sets_a_wallet(
+    merchant: Merchant, admin: Desk
+) -> None:
+    assert admin.get("dashboard_x402_wallet", chain="solana").status_code == 403
+    stale = make_desk(merchant, Role.OWNER, fresh=False)
+    assert stale.get("dashboard_x402_wallet", chain="solana").status_code == 302
+
+
+def test_owners_and_admins_say_whether_payers_must_sign(
+    admin: Desk, viewer: Desk
+) -> None:
+    url = "dashboard_x402_signature"
+    assert viewer.post(url, {"required": "yes"}).status_code == 403
+    admin.post(url, {"required": "yes"})
+    assert MachineSettings.objects.get().requires_signature
+    assert "Accept hashes without a signature" in admin.get("dashboard_x402_setup").text
+    entry = AuditEntry.objects.get(action="x402.requirements_set")
+    assert (entry.actor, entry.after) == (admin.user, {"requires_signature": True})
+    admin.post(url, {"required": "no"})
+    assert not MachineSettings.objects.get().requires_signature
+
+
+def test_machines_and_buyers_stand_side_by_side_in_payments(
+    owner: Desk, settings: Any
+) -> None:
+    to = make_seller(owner.merchant, settings)
+    bought = earn(owner.merchant, block_time=timezone.now() - timedelta(hours=2))
+    paid = make_machine_transfer(owner.merchant, to)
+    of_transfer(paid, resource="<i>a report")
+    loose = receive(owner.merchant)
+    answer = owner.get("dashboard_payments")
+    kinds = {row.tx_hash: (row.kind, row.resource) for row in answer.context["rows"]}
+    assert kinds[paid.tx_hash] == ("x402", "<i>a report")
+    assert kinds[bought.tx_hash] == ("Checkout", "")
+    assert "&lt;i&gt;a report" in answer.text
+    payments = "dashboard_payments"
+    assert shown(owner, "?kind=x402", payments) == [paid.tx_hash]
+    assert set(shown(owner, "?kind=checkout", payments)) == {
+        bought.tx_hash,
+        loose.tx_hash,
+    }
+    credited = shown(owner, "?state=credited", payments)
+    assert credited == [paid.tx_hash, bought.tx_hash]
+    assert shown(owner, "?state=uncredited", payments) == [loose.tx_hash]
+
+
+def test_in_test_mode_payments_has_simulated_ones_of_machines_apart(
+    owner: Desk,
+) -> None:
+    owner.mode = Mode.TEST
+    tried = make_machine_payment(owner.merchant, mode=Mode.TEST)
+    make_machine_payment(owner.merchant)
+    assert "?kind=x402" in owner.get("dashboard_payments").text
+    assert shown(owner, "?kind=x402", "dashboard_payments") == [tried.tx_hash]
+    assert shown(owner, "?kind=x402&state=orphaned", "dashboard_payments") == []
+
+
+def test_the_overview_has_machines_beside_checkouts(owner: Desk) -> None:
+    now = timezone.now()
+    make_machine_payment(owner.merchant, 2_500_000, now=now)
+    make_machine_payment(owner.merchant, 500_000, now=now - timedelta(days=3))
+    make_machine_payment(owner.merchant, 9_000_000, now=now - timedelta(days=8))
+    make_machine_payment(owner.merchant, 9_000_000, reversed_at=now)
+    make_machine_payment(owner.merchant, 9_000_000, mode=Mode.TEST)
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (chart.machines.count, chart.machines.volume) == (2, Decimal(3))
+    today = chart.days[-1]
+    assert (len(chart.days), today.share, today.machine_share) == (7, 0, 1000)
+    assert chart.days[3].machine_share == 200
