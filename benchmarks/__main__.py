@@ -18,6 +18,7 @@ NAMES = (
     "scale",
     "sweeping",
     "verifying",
+    "settling",
 )
 
 

@@ -29,6 +29,8 @@ AGAIN_GAS: Final = 20_000
 # The contract refuses to go on with less than this for each item, so that no estimate starves a token's transfer.
 FLOOR_GAS: Final = 330_000
 
+_SPARE_NUMERATOR: Final = 13
+_SPARE_DENOMINATOR: Final = 10
 _WORD: Final = 32
 
 
@@ -70,6 +72,14 @@ def batches(items: Iterable[Item], *, gas: int = BATCH_GAS) -> Iterator[list[Ite
 def gas_of(items: Sequence[Item]) -> int:
     """Return what a batch takes, about."""
     return TRANSACTION_GAS + sum(item.gas for item in items)
+
+
+def gas_limit_of(items: Sequence[Item]) -> int:
+    """Return what a batch may take: a token that looks at block lists and fees costs more than one that does not.
+
+    What is not used is not paid. Short by little, the contract undoes the whole batch.
+    """
+    return gas_of(items) * _SPARE_NUMERATOR // _SPARE_DENOMINATOR + FLOOR_GAS
 
 
 def calldata(items: Sequence[Item], token: bytes) -> bytes:

@@ -96,8 +96,8 @@ def look_up_on(
 ) -> Lookup:
     """Ask one chain for a transaction in its own spelling, as for a machine that paid: for these there is a share apart.
 
-    `asker` names on whose behalf: one alone gets half of the share, so that whoever is made to ask for nonsense by
-    strangers silences nobody else.
+    `asker` names on whose behalf: one alone gets three quarters of the share, so that whoever is made to ask for nonsense
+    by strangers silences nobody else.
     """
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
@@ -115,7 +115,8 @@ def look_up_on(
 def _may_ask(spec: ChainSpec, asker: str) -> bool:
     if not asker:
         return True
-    allowed = max(spec.requests_per_minute // (2 * _MACHINES_SHARE), _LEAST_A_MINUTE)
+    share = spec.requests_per_minute // _MACHINES_SHARE
+    allowed = max(3 * share // 4, _LEAST_A_MINUTE)
     identity = f"{spec.name}:{asker}"
     state = hit(Limit("lookup.x402.asker", allowed), identity, now=time.time())
     return not state.exceeded

@@ -13,7 +13,6 @@ from django.db.models import Sum
 from accounts.seats import Seat
 from checkouts.models import DailyTotal
 from checkouts.states import CheckoutStatus
-from wallets.networks import chain_spec
 
 RANGES: Final = (7, 30, 90)
 # So many of the newest say how long crediting takes; all of them would be read one by one.
@@ -59,14 +58,12 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkShare:
-    """What was paid on a network; `share` in per mille of the busiest one's."""
+class NetworkSum:
+    """What was paid on a network."""
 
     chain: str
-    name: str
     volume: Decimal
     completed: int
-    share: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Figures:
     now: Sums
     before: Sums
     days: tuple[Day, ...]
-    networks: tuple[NetworkShare, ...]
+    networks: tuple[NetworkSum, ...]
     speed: Speed | None
 
     @property
@@ -153,23 +150,11 @@ def _days(by_day: Mapping[date, Sums], since: date, days: int) -> tuple[Day, ...
     return tuple(Day(day, by_day.get(day, Sums())) for day in dates)
 
 
-def _networks(by_chain: Mapping[str, Sums]) -> tuple[NetworkShare, ...]:
-    best = max((sums.volume for sums in by_chain.values()), default=Decimal(0))
+def _networks(by_chain: Mapping[str, Sums]) -> tuple[NetworkSum, ...]:
     ranked = sorted(by_chain.items(), key=lambda item: -item[1].volume)
     return tuple(
-        NetworkShare(
-            chain=chain,
-            name=chain_spec(chain).title,
-            volume=sums.volume,
-            completed=sums.completed,
-            share=_share(sums.volume, best),
-        )
-        for chain, sums in ranked
+        NetworkSum(chain, sums.volume, sums.completed) for chain, sums in ranked
     )
-
-
-def _share(part: Decimal, best: Decimal) -> int:
-    return int(part * 1000 / best) if best else 0
 
 
 _SPEED = """

@@ -14,14 +14,16 @@ from checkouts.dashboard.searching import matching_keys
 from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.pages import plain_amount
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.keyset import chunks_by_key, keyset_page
 from gateway.core.money import format_token, format_usd
 from gateway.core.times import iso, iso_or_none
+from settlements.models import Hold
 from wallets.networks import chain_spec
 from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
+_HELD: Final = EscrowStatus.HELD.value
 # Rows read at once for a file: its memory, whatever the file's length.
 CSV_HEADER: Final = [
     "id",
@@ -52,11 +54,13 @@ class Wanted:
     since: date | None
     until: date | None
     size: int
+    # Only those whose money waits to be released.
+    is_held: bool = False
 
     @property
     def is_narrowed(self) -> bool:
         """Whether anything but the tab leaves checkouts out."""
-        return bool(self.text or self.since or self.until)
+        return bool(self.text or self.since or self.until or self.is_held)
 
     def query(self, status: str) -> str:
         """Return the query string of the same list on another tab."""
@@ -65,6 +69,7 @@ class Wanted:
             "q": self.text,
             "from": self.since.isoformat() if self.since else "",
             "to": self.until.isoformat() if self.until else "",
+            "escrow": _HELD if self.is_held else "",
             "size": "" if self.size == SIZES[0] else str(self.size),
         }
         return urlencode({name: value for name, value in named.items() if value})
@@ -79,6 +84,7 @@ def parse_wanted(query: Mapping[str, str]) -> Wanted:
         since=_day(query.get("from", "")),
         until=_day(query.get("to", "")),
         size=int(size) if size in map(str, SIZES) else SIZES[0],
+        is_held=query.get("escrow") == _HELD,
     )
 
 
@@ -98,9 +104,19 @@ def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
         found = found.filter(status=wanted.status)
     if wanted.since or wanted.until:
         found = found.filter(_between(seat, wanted))
+    if wanted.is_held:
+        found = found.filter(_held(seat), escrow=True)
     if wanted.text:
         found = found.filter(pk__in=matching_keys(seat, wanted.text))
     return found
+
+
+def _held(seat: Seat) -> Q:
+    """The checkouts with a hold that nobody lifted, and those that took such a one's money."""
+    holds = Hold.objects.filter(
+        merchant=seat.merchant, mode=seat.mode, released_at=None
+    ).values("subject_id")
+    return Q(public_id__in=holds, replaces=None) | Q(replaces__public_id__in=holds)
 
 
 def _between(seat: Seat, wanted: Wanted) -> Q:

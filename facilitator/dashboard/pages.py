@@ -11,12 +11,14 @@ from django.utils import timezone
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
-from facilitator.dashboard.places import Missing, Place, places_of
+from accounts.states import Mode
+from facilitator.dashboard.places import Place, places_of
 from facilitator.dashboard.rows import CSV_HEADER, csv_rows, payment_rows
 from facilitator.dashboard.snippets import snippets, verify_call
 from facilitator.dashboard.sums import machine_sums
 from facilitator.dashboard.words import STATUSES
 from facilitator.selectors import PaymentFilter, payments_of
+from facilitator.services.addresses import pay_to
 from facilitator.services.requirements import requires_signature, set_requirements
 from facilitator.states import PaymentStatus
 from gateway.core.clientaddr import address_or_none
@@ -44,7 +46,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "has_key": has_key(),
         "is_payable": any(place.address for place in places),
         "export": _query(wanted),
-        "call": verify_call(_on_base(places)),
+        "call": verify_call(pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": _tokens(),
         "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
@@ -68,7 +70,6 @@ def setup(request: SeatedRequest) -> HttpResponse:
     context = {
         "tabs": _tabs(seat, "dashboard_x402_setup"),
         "places": places,
-        "missing": Missing,
         "snippets": snippets(_on_base(places)),
         "requires_signature": requires_signature(seat.merchant),
     }
@@ -87,7 +88,7 @@ def signature(request: SeatedRequest) -> HttpResponse:
         client=address_or_none(request),
     )
     told = (
-        "From now on a hash counts only with its payer’s signature."
+        "From now on a hash counts only with the payer's signature."
         if wanted
         else "From now on whoever shows a hash first may use it."
     )

@@ -1,6 +1,6 @@
 """What machines paid: in all, by network and token, and by day."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -70,28 +70,57 @@ def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
         yield Figures(ClaimKind.X402, row["chain"], row["token"], units, settled)
 
 
-def machine_days(seat: Seat, *, since: date, until: date) -> Mapping[date, MachineDay]:
-    """Return what machines paid on each day (UTC), both ends included; what a network took back is left out."""
+@dataclass(frozen=True, slots=True)
+class MachineSum:
+    """What machines paid on a day (UTC) and network."""
+
+    day: date
+    chain: str
+    paid: MachineDay
+
+
+def machine_days(seat: Seat, *, since: date, until: date) -> list[MachineSum]:
+    """Return what machines paid by day and network, both ends included; what a network took back is left out.
+
+    Live transfers are summed up by day as they are written: as quick for a million payments as for ten.
+    """
+    if seat.mode == Mode.LIVE:
+        return _from_transfers(seat, since, until)
+    return _from_simulated(seat, since, until)
+
+
+def _from_transfers(seat: Seat, since: date, until: date) -> list[MachineSum]:
+    kept = TransferDay.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        day__gte=since,
+        day__lte=until,
+        claim=ClaimKind.X402,
+    )
+    standing = kept.exclude(state=TransferState.ORPHANED)
+    grouped = standing.values("day", "chain").annotate(
+        number=Sum("count"), sum=Sum("units")
+    )
+    return [_sum(row) for row in grouped.order_by()]
+
+
+def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
     found = X402Payment.objects.filter(
         merchant=seat.merchant,
         mode=seat.mode,
         verified_at__gte=_midnight(since),
         verified_at__lt=_midnight(until + timedelta(days=1)),
-        reversed_at=None,
     )
-    grouped = found.values(day=TruncDate("verified_at")).annotate(
-        count=Count("pk"), sum=Sum("units")
+    grouped = found.values("chain", day=TruncDate("verified_at")).annotate(
+        number=Count("pk"), sum=Sum("units")
     )
-    return {
-        row["day"]: MachineDay(row["count"], from_units(int(row["sum"])))
-        for row in grouped.order_by()
-    }
+    return [_sum(row) for row in grouped.order_by()]
+
+
+def _sum(row: Mapping[str, Any]) -> MachineSum:
+    paid = MachineDay(int(row["number"]), from_units(int(row["sum"])))
+    return MachineSum(row["day"], row["chain"], paid)
 
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time.min, UTC)
-
-
-def total(days: Iterable[MachineDay]) -> MachineDay:
-    """Add days up."""
-    return sum(days, MachineDay())

@@ -5,7 +5,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from accounts.states import Mode
@@ -28,6 +28,8 @@ _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
 # When each merchant's machines were last said to be expected, by this process's clock.
 _told: dict[int, float] = {}
+# By merchant and destination. A forwarder is never another one afterwards.
+_forwarders: dict[tuple[int, bytes], str] = {}
 
 
 def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
@@ -78,10 +80,25 @@ def _test_pay_to(chain: str) -> str:
 
 
 def _forwarder(merchant_id: int, destination: bytes) -> str:
+    known = _forwarders.get((merchant_id, destination))
+    if known is not None:
+        return known
     rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
     found = rows.values_list("deposit__key", flat=True).first()
-    key = bytes(found) if found else _make_forwarder(merchant_id, destination)
-    return checksum(key)
+    if found is None:
+        return checksum(_make_forwarder(merchant_id, destination))
+    address = checksum(bytes(found))
+    _remember(merchant_id, destination, address)
+    return address
+
+
+def _remember(merchant_id: int, destination: bytes, address: str) -> None:
+    # What a transaction of ours wrote may be rolled back, and money for it would be lost.
+    if connection.in_atomic_block:
+        return
+    if len(_forwarders) > _MOST_REMEMBERED:
+        _forwarders.clear()
+    _forwarders[merchant_id, destination] = address
 
 
 def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:

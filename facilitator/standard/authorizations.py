@@ -6,6 +6,7 @@ The lease only spares work. That nothing is sent twice is the ledger's doing, wh
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from accounts.states import Mode
@@ -43,19 +44,28 @@ def claim(
         "taken_until": now + LEASE,
         "pending": {"version": request.version},
     }
-    row, is_new = Authorization.objects.get_or_create(
-        mode=Mode.LIVE,
-        chain=request.spec.name,
-        token=request.token,
-        payer=request.signed.payer,
-        nonce=request.signed.nonce,
-        defaults=values | {"created_at": now},
-    )
-    if is_new:
-        return row
+    try:
+        with transaction.atomic():
+            return Authorization.objects.create(
+                mode=Mode.LIVE,
+                chain=request.spec.name,
+                token=request.token,
+                payer=request.signed.payer,
+                nonce=request.signed.nonce,
+                created_at=now,
+                **values,
+            )
+    except IntegrityError:
+        return _claim_known(merchant_id, request, values, now)
+
+
+def _claim_known(
+    merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime
+) -> Authorization:
+    row = _rows(request).get()
     # What came to nothing before anything was sent may be tried again, and by another merchant.
     free = Q(state=AuthorizationState.FAILED, transaction=None) | (
-        Q(state=AuthorizationState.TAKEN) & _is_free(now) & Q(**_owned(merchant_id))
+        Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now)
     )
     changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
     if not Authorization.objects.filter(free, pk=row.pk).update(**changed):
@@ -119,10 +129,6 @@ def _rows(request: StandardRequest) -> QuerySet[Authorization]:
         payer=request.signed.payer,
         nonce=request.signed.nonce,
     )
-
-
-def _owned(merchant_id: int) -> dict[str, Any]:
-    return {"merchant_id": merchant_id}
 
 
 def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Left open, their money would be there and no payment in the books.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -14,8 +14,7 @@ from facilitator.standard.authorizations import left_open, take_over
 from facilitator.standard.concluding import conclude
 from facilitator.standard.inputs import Signed, StandardRequest
 from facilitator.standard.networks import network_of
-from facilitator.standard.nodes import pool_of
-from settlements.gas.node import GasNode
+from facilitator.standard.nodes import gas_node_of, pool_of
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import find_receipt
 from wallets.chains.base import ChainError
@@ -28,7 +27,7 @@ _AT_ONCE: Final = 100
 
 def finish_open(*, clock: Callable[[], datetime]) -> int:
     """End the authorisations whose transactions are in a block; return how many were looked at."""
-    rows: Sequence[Authorization] = left_open(now=clock())[:_AT_ONCE]
+    rows = list(left_open(now=clock())[:_AT_ONCE])
     for row in rows:
         made = row.transaction
         if made is not None and take_over(row, now=clock()):
@@ -44,7 +43,7 @@ def _finish(
 ) -> None:
     request = request_of(row)
     pool = pool_of(request.spec)
-    receipt = find_receipt(made, node=GasNode(pool))
+    receipt = find_receipt(made, node=gas_node_of(request.spec))
     conclude(row, request, receipt, pool=pool, clock=clock)
 
 

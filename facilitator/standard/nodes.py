@@ -1,17 +1,41 @@
 """Connections to nodes that are kept between requests: a settlement asks half a dozen things, and is waited for."""
 
 import threading
+import time
+from typing import Final
 
+from settlements.gas.fees import Prices
+from settlements.gas.node import GasNode
 from wallets.chains.adapters import open_pool
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+
+# Attempts are signed for twice the base fee, which grows by an eighth a block at most.
+_PRICES_SECONDS: Final = 2.0
+
+
+class _SteadyNode(GasNode):
+    """Remembers what gas costs for a block's time."""
+
+    def __init__(self, pool: RpcPool) -> None:
+        super().__init__(pool)
+        self.pool = pool
+        self._prices: Prices | None = None
+        self._asked_at = 0.0
+
+    def prices(self) -> Prices:
+        """Return what gas costs, or cost a moment ago."""
+        now = time.monotonic()
+        if self._prices is None or now - self._asked_at > _PRICES_SECONDS:
+            self._prices, self._asked_at = super().prices(), now
+        return self._prices
 
 
 class _Kept(threading.local):
     """Each thread's own: a pool is not for several at once."""
 
     def __init__(self) -> None:
-        self.pools: dict[str, tuple[ChainSpec, RpcPool]] = {}
+        self.nodes: dict[str, tuple[ChainSpec, _SteadyNode]] = {}
 
 
 _kept = _Kept()
@@ -19,11 +43,20 @@ _kept = _Kept()
 
 def pool_of(spec: ChainSpec) -> RpcPool:
     """Return this thread's pool of a chain's nodes."""
-    known = _kept.pools.get(spec.name)
+    return _node_of(spec).pool
+
+
+def gas_node_of(spec: ChainSpec) -> GasNode:
+    """Return the same nodes, to be asked about transactions."""
+    return _node_of(spec)
+
+
+def _node_of(spec: ChainSpec) -> _SteadyNode:
+    known = _kept.nodes.get(spec.name)
     if known is not None and known[0] == spec:
         return known[1]
     if known is not None:
-        known[1].close()
-    pool = open_pool(spec)
-    _kept.pools[spec.name] = (spec, pool)
-    return pool
+        known[1].pool.close()
+    node = _SteadyNode(open_pool(spec))
+    _kept.nodes[spec.name] = (spec, node)
+    return node

@@ -31,12 +31,12 @@ from facilitator.standard.errors import (
 from facilitator.standard.forms import Body, network_in, parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import StandardRequest
-from facilitator.standard.nodes import pool_of
+from facilitator.standard.nodes import gas_node_of, pool_of
 from facilitator.standard.schemes import ask_settle
 from facilitator.standard.signer import LedgerSigner, push, reference_of, wait
 from facilitator.standard.simulating import settle_simulated
 from facilitator.states import AuthorizationState
-from settlements.gas.node import GasNode, Receipt
+from settlements.gas.node import Receipt
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import RECEIPT_SECONDS
 from settlements.states import Purpose, TransactionState
@@ -151,7 +151,7 @@ class _Settling:
             return self._begin(lambda: row)
         if row.transaction_id != made.pk:
             adopt(row, made, now=self._clock())
-        node = GasNode(self._pool)
+        node = gas_node_of(self._request.spec)
         push(made, node=node, now=self._clock())
         try:
             receipt = wait(row, made, node=node, clock=self._clock)

@@ -4,9 +4,12 @@ The library turns every exception of a signer into a code of its own. What it ca
 gas is too dear, is kept here for whoever asks afterwards.
 """
 
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+
+from django.db import transaction
 
 from facilitator.models import Authorization
 from facilitator.standard import contracts
@@ -16,21 +19,25 @@ from facilitator.standard.errors import (
     RevertedError,
     TakenElsewhereError,
 )
+from facilitator.standard.nodes import gas_node_of
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
-from settlements.services.broadcasting import await_receipt, broadcast
+from settlements.services.broadcasting import broadcast, find_receipt
 from settlements.services.ledger import GasCall, intend
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+from wallets.networks import chain_spec
 
 if TYPE_CHECKING:
     from x402.mechanisms.evm.types import TransactionReceipt
 
 _ROUND_SECONDS: Final = 2.0
+_FIRST_PAUSE: Final = 0.003
+_LOOKS_IN_A_BLOCK: Final = 40
 _ROUNDS: Final = 10
 # Storage of the token may have changed before the transaction's turn comes.
 _SPARE_GAS: Final = 1.25
@@ -126,9 +133,7 @@ class LedgerSigner:
         suffix = bytes.fromhex((data_suffix or "").removeprefix("0x"))
         data = contracts.encode_call(abi, function_name, *args) + suffix
         try:
-            if not self.get_code(address):
-                # A call of nothing succeeds, moves nothing, and is paid for.
-                raise RevertedError("reverted: there is no such contract")
+            self._expect_contract(address)
             self.row = self._claim()
             gas = contracts.estimate(
                 self._pool, address, data, sender=next(iter(gas_keys()), address)
@@ -150,7 +155,7 @@ class LedgerSigner:
         if row is None or row.transaction is None:
             raise ReceiptMissingError(tx_hash)
         receipt = self.receipt = wait(
-            row, row.transaction, node=GasNode(self._pool), clock=self._clock
+            row, row.transaction, node=gas_node_of(self._spec), clock=self._clock
         )
         return TransactionReceipt(
             status=int(receipt.succeeded),
@@ -159,17 +164,26 @@ class LedgerSigner:
             logs=list(receipt.logs),
         )
 
+    def _expect_contract(self, address: str) -> None:
+        """Refuse a call of nothing: it succeeds, moves nothing, and is paid for. Raises RevertedError, ChainError."""
+        known = {token.address for token in self._spec.accepted_tokens}
+        if address not in known and not self.get_code(address):
+            raise RevertedError("reverted: there is no such contract")
+
     def _send(self, row: Authorization, to: str, data: bytes, gas: int) -> str:
-        node, now = GasNode(self._pool), self._clock()
-        made = intend(
-            self._spec.name,
-            GasCall(to, data, min(int(gas * _SPARE_GAS), _MOST_GAS)),
-            purpose=Purpose.X402,
-            reference=reference_of(row),
-            node=node,
-            now=now,
-        )
-        tx_hash = adopt(row, made, now=now)
+        node, now = gas_node_of(self._spec), self._clock()
+        # Asked for here, so that the ledger's transaction below waits for no node.
+        node.prices()
+        with transaction.atomic():
+            made = intend(
+                self._spec.name,
+                GasCall(to, data, min(int(gas * _SPARE_GAS), _MOST_GAS)),
+                purpose=Purpose.X402,
+                reference=reference_of(row),
+                node=node,
+                now=now,
+            )
+            tx_hash = adopt(row, made, now=now)
         push(made, node=node, now=now)
         return tx_hash
 
@@ -191,9 +205,10 @@ def wait(
     row: Authorization, made: GasTransaction, *, node: GasNode, clock: Clock
 ) -> Receipt:
     """Wait for a transaction's receipt, staying the one who does. Raises ReceiptMissingError after twenty seconds."""
+    longest = chain_spec(row.chain).block_seconds / _LOOKS_IN_A_BLOCK
     for _ in range(_ROUNDS):
         try:
-            receipt = await_receipt(made, node=node, seconds=_ROUND_SECONDS)
+            receipt = _look(row.tx_hash, node, longest) or find_receipt(made, node=node)
         except ChainError:
             receipt = None
         if receipt is not None:
@@ -203,3 +218,12 @@ def wait(
         if made.state == TransactionState.INTENDED:
             push(made, node=node, now=clock())
     raise ReceiptMissingError(row.tx_hash)
+
+
+def _look(tx_hash: str, node: GasNode, longest: float) -> Receipt | None:
+    """Look for the receipt of a transaction's first attempt, for one round."""
+    until, pause = time.monotonic() + _ROUND_SECONDS, _FIRST_PAUSE
+    while (receipt := node.receipt(tx_hash)) is None and time.monotonic() < until:
+        time.sleep(pause)
+        pause = min(1.5 * pause, longest)
+    return receipt

@@ -91,6 +91,11 @@ class PaymentRow:
     resource: str
     item_id: int | None
 
+    @property
+    def is_machine(self) -> bool:
+        """Whether it came to an address that machines pay."""
+        return self.kind == KINDS[ClaimKind.X402]
+
 
 @seated(get=Act.SEE)
 def payments(request: SeatedRequest) -> HttpResponse:

@@ -10,8 +10,9 @@ import structlog
 
 from settlements.gas.fees import Prices
 from wallets.chains.base import MalformedAnswerError
+from wallets.chains.batches import ask_in_parts
 from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.rpc import Call, Node, RefusedError
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +31,11 @@ class Sending(Enum):
     POOR = "its account cannot pay for it"
     REFUSED = "no node takes it"
 
+
+_PRICES: Final[Sequence[Call]] = (
+    ("eth_getBlockByNumber", ["latest", False]),
+    ("eth_maxPriorityFeePerGas", []),
+)
 
 # As go-ethereum and what is built on it, erigon, nethermind, besu and anvil say it.
 _SAYINGS: Final = (
@@ -68,12 +74,11 @@ class GasNode:
         self._pool = pool
 
     def prices(self) -> Prices:
-        """Return what gas costs now."""
-        block = self._pool.call("eth_getBlockByNumber", ["latest", False])
+        """Return what gas costs now, asked in one request."""
+        block, tip = self._pool.run(lambda node: ask_in_parts(node, _PRICES))
         if not isinstance(block, dict):
             raise MalformedAnswerError("a block is no object")
-        tip = _quantity(self._pool.call("eth_maxPriorityFeePerGas", []))
-        return Prices(_quantity(block.get("baseFeePerGas")), tip)
+        return Prices(_quantity(block.get("baseFeePerGas")), _quantity(tip))
 
     def height(self) -> int:
         """Return the newest block's height."""

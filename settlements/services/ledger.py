@@ -7,19 +7,17 @@ node is asked.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Final
 
-from django.db import transaction
-from django.db.models import Count, DecimalField, F, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db import connection, transaction
+from django.db.models import Count, F, Q, QuerySet
 
 from settlements.errors import NoGasError
 from settlements.gas.fees import Fees, first_fees
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import GasPolicy, gas_policy
-from settlements.models import WEI_DIGITS, GasAccount, GasAttempt, GasTransaction
+from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.networks import chain_spec
 
@@ -97,18 +95,20 @@ def write_attempt(
     )
 
 
+# A newer attempt pays no less than an older one.
+_SPENT: Final = """
+    SELECT COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
+        SELECT max(a.max_fee) FROM settlements_gasattempt a WHERE a.transaction_id = t.id))), 0)::text
+    FROM settlements_gastransaction t JOIN settlements_gasaccount g ON g.id = t.account_id
+    WHERE g.chain = %s AND t.created_at >= %s AND t.state <> 'dropped'
+"""
+
+
 def spent_since(chain: str, moment: datetime) -> int:
     """Return what a chain's transactions cost since then, in wei; those on their way count as dear as they may become."""
-    rows = GasTransaction.objects.filter(
-        account__chain=chain, created_at__gte=moment
-    ).exclude(state=TransactionState.DROPPED)
-    mined = rows.aggregate(wei=Coalesce(Sum("cost_wei"), _NOTHING))["wei"]
-    return int(mined) + _committed(rows.filter(state__in=ON_THEIR_WAY))
-
-
-_NOTHING: Final = Value(
-    Decimal(0), DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
-)
+    with connection.cursor() as cursor:
+        cursor.execute(_SPENT, [chain, moment])
+        return int(cursor.fetchone()[0])
 
 
 def _committed(rows: QuerySet[GasTransaction]) -> int:

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from accounts.states import Mode
 from gateway.core.ids import new_id
-from settlements.flushing import FACTORY, FLOOR_GAS, Item, calldata, gas_of
+from settlements.flushing import FACTORY, Item, calldata, gas_limit_of
 from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.services.ledger import GasCall
 from settlements.states import Sender
@@ -72,7 +72,7 @@ _WAITING: Final = f"""
       AND {MAY_BE_EMPTIED}
     ORDER BY b.received - b.flushed DESC, b.id LIMIT %(most)s
     FOR NO KEY UPDATE OF b SKIP LOCKED
-"""
+"""  # noqa: S608 - constants of ours
 
 
 def waiting_items(
@@ -179,4 +179,4 @@ def call_of(chain: str, token: str, items: Sequence[Item]) -> GasCall:
     starved. The contract takes no less for each than a token's transfer needs, and then undoes the whole batch.
     """
     contract = bytes.fromhex(chain_spec(chain).tokens[token].address[2:])
-    return GasCall(FACTORY, calldata(items, contract), gas_of(items) + FLOOR_GAS)
+    return GasCall(FACTORY, calldata(items, contract), gas_limit_of(items))

@@ -30,7 +30,7 @@ _DUE: Final = f"""
                             - make_interval(hours => COALESCE(s.every_hours, %(every_hours)s)))
     GROUP BY b.merchant_id, b.purpose, s.minimum
     HAVING sum(b.received - b.flushed) >= COALESCE(s.minimum, %(minimum)s) * %(usd)s
-"""
+"""  # noqa: S608 - constants of ours
 _DEFAULTS: Final = SettlementSettings()
 
 

@@ -15,6 +15,7 @@ from settlements.flushing import batches
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement
 from settlements.quoting import is_worthwhile, worthwhile
+from settlements.running import alone
 from settlements.services.broadcasting import broadcast, find_receipt
 from settlements.services.ledger import find, intend
 from settlements.services.outcomes import (
@@ -100,11 +101,15 @@ def resume(chain: str, *, node: GasNode, now: datetime) -> int:
 
 
 def _try_to_go_on(batch: str, *, node: GasNode, now: datetime) -> int:
-    try:
-        return _go_on(batch, node=node, now=now)
-    except (NoGasError, ChainError) as error:
-        log.warning("batch waits", batch=batch, error=str(error))
-        return 0
+    """Go on with one batch unless somebody else does, who could decide otherwise about its price."""
+    with alone(f"batch:{batch}") as is_ours:
+        if not is_ours:
+            return 0
+        try:
+            return _go_on(batch, node=node, now=now)
+        except (NoGasError, ChainError) as error:
+            log.warning("batch waits", batch=batch, error=str(error))
+            return 0
 
 
 def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:

@@ -67,9 +67,13 @@ function buttonFor({ name, provider }, isFirst) {
   return button;
 }
 
-const wallets = findWallets("evm", () => {
-  const buttons = [...wallets.values()].map((wallet, index) => buttonFor(wallet, !index));
+// Called for each wallet that is found, for some before `findWallets` has come back.
+function offer() {
+  const wallets = [...findWallets("evm", offer).values()];
+  const buttons = wallets.map((wallet, index) => buttonFor(wallet, !index));
   area.querySelector("[data-flush-buttons]").replaceChildren(...buttons);
-  area.hidden = false;
-  document.querySelector("[data-flush-by-hand]").open = false;
-});
+  area.hidden = !buttons.length;
+  document.querySelector("[data-flush-by-hand]").open = !buttons.length;
+}
+
+offer();

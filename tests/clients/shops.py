@@ -51,7 +51,7 @@ class Shop:
     status: int = 200
     served: list[Payment | None] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    before_answering: Callable[[], None] = lambda: None
+    before_answering: Callable[[], object] = lambda: None
 
     def handle(self, payment: Payment | None, body: bytes) -> bytes:
         """The handler."""

@@ -42,6 +42,8 @@ def price(path: str, *, method: str = "GET") -> str | None:
             "/api/health": None,
             "/api/**": "0.01",
             "/files/*/raw": "0.02",
+            "/shelf/cheap": "0.04",
+            "/shelf/**": "5",
             "/by-rule": lambda asked: "0.03" if asked.method == "POST" else None,
         }
     )
@@ -65,6 +67,8 @@ def price(path: str, *, method: str = "GET") -> str | None:
         ("/api/secret/../health", "0.01"),
         ("/api/secret/../../public", "0.01"),
         ("/public/../api/secret", "0.01"),
+        ("/shelf/cheap", "0.04"),
+        ("/shelf/dear/../cheap", "5"),
         ("/files//raw", "0.02"),
         ("/files/7%2Fraw", "0.02"),
     ],

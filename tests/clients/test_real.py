@@ -1,11 +1,7 @@
 """The whole way on real parts: a payer's key, a local chain, the gate, and our own facilitator over HTTP."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
-from threading import Thread
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 
@@ -15,30 +11,13 @@ from florin_x402.config import Config
 from florin_x402.evm import EvmWallet
 from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
 from florin_x402.wsgi import X402Wsgi
+from tests.clients.serving import served
 from tests.facilitator.conftest import connect
 from tests.factories import make_key, make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import token_address
 from wallets.selectors import forget
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - inherited
-        pass
-
-
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """An application on a port of loopback."""
-    with make_server(
-        "127.0.0.1", 0, app, server_class=WSGIServer, handler_class=_Quiet
-    ) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def report(environ: Any, start_response: Any) -> list[bytes]:

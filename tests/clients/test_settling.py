@@ -1,6 +1,8 @@
 """When money moves: before the handler or after it, once for each authorisation, and what the payer is told."""
 
+import itertools
 import json
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -124,13 +126,28 @@ def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(
     shop = open_shop("wsgi", claims=Forgetful())
     gathered = Barrier(CALLERS)
     # All were verified before the first is settled.
-    shop.before_answering = lambda: gathered.wait(10) and None
+    shop.before_answering = lambda: gathered.wait(10)
     proof = second_version()
     assert at_once(lambda: shop.get(**proof).status) == [200] * CALLERS
     remembering = open_shop("wsgi")
     remembering.before_answering = shop.before_answering
     proof = second_version()
     found = at_once(lambda: remembering.get(**proof).status)
+    assert sorted(found) == [200] + [402] * (CALLERS - 1)
+
+
+def test_processes_that_share_a_cache_serve_one_authorisation_once(
+    open_shop: OpenShop, settings: Any
+) -> None:
+    valkey = "django.core.cache.backends.redis.RedisCache"
+    cache = {"BACKEND": valkey, "LOCATION": settings.REDIS_URL}
+    settings.CACHES = {"x402": cache | {"KEY_PREFIX": secrets.token_hex(8)}}
+    # As two processes have it: nothing in common but the cache.
+    shops = [open_shop("wsgi", claims=CacheClaims("x402")) for _ in range(2)]
+    gathered, turns, proof = Barrier(CALLERS), itertools.count(), second_version()
+    for shop in shops:
+        shop.before_answering = lambda: gathered.wait(10)
+    found = at_once(lambda: shops[next(turns) % 2].get(**proof).status)
     assert sorted(found) == [200] + [402] * (CALLERS - 1)
 
 

@@ -39,6 +39,7 @@ def settled(base_node: Anvil, *names: str) -> list[list[str]]:
     return [lines.split("\n")[:-1] for lines in said]
 
 
+@pytest.mark.slow
 def test_two_processes_with_one_key_settle_a_hundred_times_and_succeed_each_time(
     base_settings: object, base_node: Anvil
 ) -> None:
@@ -52,6 +53,7 @@ def test_two_processes_with_one_key_settle_a_hundred_times_and_succeed_each_time
     assert GasAccount.objects.get().next_nonce == before + 2 * EACH
 
 
+@pytest.mark.slow
 def test_two_processes_that_settle_the_same_things_send_each_once(
     base_settings: object, base_node: Anvil
 ) -> None:

@@ -12,7 +12,8 @@ from settlements.models import GasTransaction
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
-from tests.facilitator.standard.asking import body_of, settle
+from tests.facilitator.standard.asking import settle
+from tests.facilitator.standard.bodies import body_of
 from tests.facilitator.standard.shop import connect_base, open_shop
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
@@ -39,7 +40,7 @@ def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any
     """The answers to settlements that all began at the same moment."""
     with crew(len(bodies)) as threads:
         return threads.together(
-            *[lambda body=body: settle(client, body) for body in bodies]  # type: ignore[misc]
+            *[lambda body=body: settle(client, body) for body in bodies]
         )
 
 

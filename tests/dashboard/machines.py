@@ -10,12 +10,12 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from facilitator.models import X402Payment
-from facilitator.states import PaymentStatus, Protocol
+from facilitator.states import Protocol
 from settlements.models import GasAccount, GasTransaction, Settlement, SettlementItem
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
 from tests.facilitator.recorded import PAYER
 from tests.factories import WALLET
-from wallets.models import DepositAddress, Transfer
+from wallets.models import DepositAddress, Transfer, TransferClaim
 from wallets.states import ClaimKind
 
 GAS_KEY = "0x" + "11" * 32
@@ -47,7 +47,10 @@ def make_machine_payment(
 
 
 def of_transfer(transfer: Transfer, **facts: Any) -> X402Payment:
-    """The payment of a transfer that a watcher recorded."""
+    """The payment of a transfer that a watcher recorded, which it claims."""
+    TransferClaim.objects.create(
+        transfer=transfer, kind=ClaimKind.X402, claimed_at=transfer.detected_at
+    )
     return make_machine_payment(
         transfer.merchant,
         int(transfer.units),

@@ -6,9 +6,16 @@ import pytest
 
 from accounts.models import AuditEntry
 from checkouts.models import Checkout
+from links.models import PaymentLink
+from links.states import LinkType
 from settlements.models import Hold
-from tests.checkouts.factories import make_completed, make_page_checkout
+from tests.checkouts.factories import (
+    make_completed,
+    make_expired,
+    make_page_checkout,
+)
 from tests.dashboard.people import Desk
+from tests.dashboard.test_links import edited, make
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
 
 pytestmark = pytest.mark.django_db
@@ -95,3 +102,35 @@ def test_the_page_says_who_released_it(who: str, words: str, owner: Desk) -> Non
     assert f"Released by <b>{words}" in page
     assert "Released from escrow" in page
     assert ("the money is there" in page) is (who == "external")
+
+
+def test_the_list_finds_what_is_held(owner: Desk) -> None:
+    held = make_completed(merchant=owner.merchant, escrow=True)
+    released = make_completed(merchant=owner.merchant, escrow=True)
+    make_completed(merchant=owner.merchant)
+    make_completed(escrow=True)
+    successor = make_completed(
+        merchant=owner.merchant,
+        replaces=make_expired(merchant=owner.merchant, escrow=True),
+    )
+    Checkout.objects.filter(pk=successor.pk).update(escrow=True)
+    release(owner, released)
+    page = owner.get("dashboard_checkouts", "?escrow=held&status=completed")
+    found = [row.public_id for row in page.context["page"].rows]
+    assert found == [successor.public_id, held.public_id]
+    assert "escrow=held" in page.context["tabs"][0][1]
+    everything = owner.get("dashboard_checkouts", "?escrow=nonsense")
+    assert len(everything.context["page"].rows) == 5
+
+
+def test_escrow_of_a_link_is_ticked_in_its_form_and_kept_by_editing(
+    owner: Desk,
+) -> None:
+    make(owner, LinkType.CUSTOM, escrow="on")
+    link = PaymentLink.objects.get()
+    assert link.escrow
+    page = owner.get("dashboard_link", link_id=link.public_id).text
+    assert "Held until you release it" in page
+    assert edited(owner, link, title="Another").status_code == 302
+    link.refresh_from_db()
+    assert (link.title, link.escrow) == ("Another", True)

@@ -394,14 +394,3 @@ def test_a_page_of_the_list_costs_few_queries(
     # What every page asks, and the links, what they brought in and how many there are of each status.
     with django_assert_max_num_queries(11):
         desk.get("dashboard_links")
-
-
-def test_escrow_is_ticked_in_the_form_and_kept_by_editing(desk: Desk) -> None:
-    make(desk, LinkType.CUSTOM, escrow="on")
-    link = PaymentLink.objects.get()
-    assert link.escrow
-    page = desk.get("dashboard_link", link_id=link.public_id).text
-    assert "Held until you release it" in page
-    assert edited(desk, link, title="Another").status_code == 302
-    link.refresh_from_db()
-    assert (link.title, link.escrow) == ("Another", True)

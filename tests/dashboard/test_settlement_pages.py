@@ -139,12 +139,12 @@ def test_without_a_gas_key_ones_own_wallet_gets_the_same_call(owner: Desk) -> No
 def test_a_batch_that_ended_or_is_anothers_is_not_there(
     owner: Desk, viewer: Desk, stranger: Desk
 ) -> None:
-    name, by_wallet = "dashboard_wallet_settlement", {"sender": Sender.WALLET}
-    other = stranger.user.memberships.get().merchant
-    waiting = by_wallet | {"status": SettlementStatus.PENDING}
+    name, other = "dashboard_wallet_settlement", stranger.user.memberships.get()
+    pending = SettlementStatus.PENDING
     for made in (
-        make_settlement(owner.merchant, **by_wallet),
-        make_settlement(other, **waiting),
+        make_settlement(owner.merchant, sender=Sender.WALLET),
+        make_settlement(other.merchant, sender=Sender.WALLET, status=pending),
+        make_settlement(owner.merchant, status=pending),
     ):
         assert owner.get(name, batch=made.batch).status_code == 404
         sent = owner.post(name, {"tx_hash": HASH}, batch=made.batch)
@@ -216,7 +216,7 @@ def test_the_gas_box_warns_of_a_low_balance_and_tells_the_limit(viewer: Desk) ->
     assert base.is_low
     assert base.is_spent
     assert rows["polygon"].balance is None
-    assert "Send it some ETH" in page.text
+    assert "Gas runs low on Base" in page.text
     assert GAS_KEY[2:] not in page.text
 
 

@@ -1,5 +1,6 @@
 """The pages of x402: what machines paid, where they pay, and who may change that."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,10 +10,12 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
+from checkouts.models import DailyTotal
 from facilitator.models import MachineSettings
 from facilitator.services.addresses import pay_to
 from facilitator.states import PaymentStatus
 from gateway.core.keyset import PAGE_ROWS
+from tests.contract.client import client_of
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk, make_desk
 from tests.facilitator.recorded import make_machine_transfer, make_seller
@@ -87,6 +90,22 @@ def test_a_merchant_without_payments_learns_what_x402_is(owner: Desk) -> None:
     assert "Machines cannot pay you yet" in page
 
 
+def test_the_command_to_try_is_valid_with_a_test_key(
+    owner: Desk, settings: Any
+) -> None:
+    make_seller(owner.merchant, settings)
+    call = owner.get("dashboard_x402").context["call"]
+    body = json.loads(call.partition("-d '")[2].rstrip().removesuffix("'"))
+    answer = client_of(owner.merchant, Mode.TEST).send("POST", "/x402/verify", body)
+    assert answer.body["valid"], answer.body
+
+
+def test_the_python_of_the_set_up_page_is_python(owner: Desk) -> None:
+    shown = owner.get("dashboard_x402_setup").context["snippets"]
+    assert [one.label for one in shown][-1] == "Python middleware"
+    compile(shown[-1].code, "snippet", "exec")
+
+
 def test_the_three_figures_add_up(owner: Desk, settings: Any) -> None:
     to = make_seller(owner.merchant, settings)
     for units in (10_000, 30_000):
@@ -131,6 +150,8 @@ def test_set_up_shows_where_machines_pay_and_what_is_missing(
         "tron": "node",
         "ethereum": "node",
     }
+    assert "No receiving wallet on Polygon" in page.text
+    assert "No wallet for machines" in page.text
     assert owner.url("dashboard_x402_wallet", chain="solana") in page.text
 
 
@@ -221,15 +242,44 @@ def test_in_test_mode_payments_has_simulated_ones_of_machines_apart(
     assert shown(owner, "?kind=x402&state=orphaned", "dashboard_payments") == []
 
 
-def test_the_overview_has_machines_beside_checkouts(owner: Desk) -> None:
-    now = timezone.now()
-    make_machine_payment(owner.merchant, 2_500_000, now=now)
-    make_machine_payment(owner.merchant, 500_000, now=now - timedelta(days=3))
-    make_machine_payment(owner.merchant, 9_000_000, now=now - timedelta(days=8))
-    make_machine_payment(owner.merchant, 9_000_000, reversed_at=now)
-    make_machine_payment(owner.merchant, 9_000_000, mode=Mode.TEST)
+def test_the_overview_has_machines_beside_checkouts(owner: Desk, settings: Any) -> None:
+    to, now = make_seller(owner.merchant, settings), timezone.now()
+    for units, days in ((2_500_000, 0), (500_000, 3), (9_000_000, 8)):
+        at = {"block_time": now - timedelta(days=days)}
+        of_transfer(make_machine_transfer(owner.merchant, to, units, **at))
+    lost = {"state": TransferState.ORPHANED}
+    of_transfer(make_machine_transfer(owner.merchant, to, 9_000_000, **lost))
+    # Nobody has shown it as a proof.
+    make_machine_transfer(owner.merchant, to, 9_000_000)
+    make_machine_payment(owner.merchant, 1_000_000, mode=Mode.TEST)
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]
     assert (chart.machines.count, chart.machines.volume) == (2, Decimal(3))
     today = chart.days[-1]
     assert (len(chart.days), today.share, today.machine_share) == (7, 0, 1000)
     assert chart.days[3].machine_share == 200
+    assert [(one.chain, one.volume) for one in chart.networks] == [("base", 3)]
+    owner.mode = Mode.TEST
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (chart.machines.count, chart.days[-1].machines.volume) == (1, Decimal(1))
+
+
+def test_machines_stand_on_top_of_checkouts_in_the_chart(
+    owner: Desk, settings: Any
+) -> None:
+    to, now = make_seller(owner.merchant, settings), timezone.now()
+    of_transfer(make_machine_transfer(owner.merchant, to, 3_000_000))
+    DailyTotal.objects.create(
+        merchant=owner.merchant,
+        mode=Mode.LIVE,
+        day=now.date(),
+        chain="polygon",
+        token="USDC",
+        slot=0,
+        completed=1,
+        volume=Decimal(1),
+    )
+    chart = owner.get("dashboard_overview").context["chart"]
+    today = chart.days[-1]
+    assert (today.share, today.machine_share, today.top) == (250, 750, 1000)
+    assert chart.best == 4
+    assert [one.chain for one in chart.networks] == ["base", "polygon"]

@@ -138,6 +138,8 @@ def ton_claim(ton_node: "TonNode", settings: Any) -> tuple[ApiClient, Claim]:
     settings.CHAIN_SETTINGS = {
         "TON_RPC_URLS": ton_node.url,
         "TON_TOKEN_USDT": ton_node.usdt,
+        # Payers know none of the names that watchers record: each time the node is asked.
+        "TON_REQUESTS_PER_MINUTE": "600",
     }
     seller = own_wallet_seller("ton", TON_WALLET)
     tx_hash = ton_node.pay(TON_WALLET, UNITS)

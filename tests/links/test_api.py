@@ -10,19 +10,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from accounts.states import Mode
 from checkouts.states import CheckoutStatus
 from links.models import PaymentLink
-from settlements.models import Hold
 from tests.contract.client import ApiClient
-from tests.factories import make_checkout, make_wallet
+from tests.factories import make_checkout
 from tests.links.factories import (
     make_invoice,
     make_link,
     make_link_checkout,
     make_paid_invoice,
 )
-from tests.links.payer import Payer
 
 CUSTOM: dict[str, Any] = {"title": "Tea", "amount": "25.00"}
 DONATION: dict[str, Any] = {"title": "Trees", "type": "donation"}
@@ -366,41 +363,3 @@ def test_times_move_with_changes_alone(seller: ApiClient) -> None:
     changed = change(seller, link, title="Coffee").body
     assert changed["created_at"] == link["created_at"]
     assert changed["updated_at"] > link["created_at"]
-
-
-def test_a_link_in_escrow_makes_checkouts_in_escrow(
-    seller: ApiClient, payer: Payer
-) -> None:
-    link = created(seller, CUSTOM | {"escrow": True})
-    assert link["escrow"] is True
-    path = f"/p/{link['url'].rpartition('/')[2]}"
-    # What money cannot wait in is not offered.
-    page = payer.look(path)
-    assert "Polygon" in page
-    assert "Solana" not in page
-    checkout = payer.pay(path)
-    assert checkout.escrow
-    assert set(checkout.offers) == {"base", "polygon"}
-    assert Hold.objects.get().subject_id == checkout.public_id
-    changed = seller.send("PATCH", f"/links/{link['id']}", {"title": "Coffee"})
-    assert changed.body["escrow"] is True
-    changed = seller.send("PATCH", f"/links/{link['id']}", {"escrow": False})
-    assert changed.body["escrow"] is False
-    assert not payer.pay(path).escrow
-
-
-@pytest.mark.parametrize("value", ["yes", 1])
-def test_escrow_of_a_link_is_a_boolean(value: Any, seller: ApiClient) -> None:
-    answer = seller.post("/links", CUSTOM | {"escrow": value})
-    assert answer.refusal == (400, "parameter_invalid", "escrow")
-
-
-def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(
-    payer: Payer,
-) -> None:
-    link = make_link(mode=Mode.LIVE, escrow=True)
-    make_wallet(link.merchant, "ethereum")
-    assert "Continue to payment" not in payer.look(f"/p/{link.code}")
-    link.escrow = False
-    link.save()
-    assert "Continue to payment" in payer.look(f"/p/{link.code}")

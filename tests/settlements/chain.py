@@ -1,5 +1,6 @@
 """A local Base whose forwarders are paid, read by a watcher and emptied."""
 
+import secrets
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -13,7 +14,7 @@ from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import token_address
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
-from tests.wallets.paying import transfer
+from tests.wallets.paying import transfer, transfer_many
 from wallets.models import DepositAddress
 
 USDC = token_address("USDC")
@@ -42,6 +43,20 @@ def paid(
         deposit = make_deposit(merchant)
         transfer(node, payer(node), USDC, address_of(deposit), amount)
         deposits.append(deposit)
+    read(node)
+    return deposits
+
+
+def paid_together(
+    node: Anvil, count: int, *, merchant: Merchant, units: int
+) -> list[DepositAddress]:
+    """Many deposit addresses, each for a wallet that never held the token, paid by one transaction and read."""
+    deposits = [
+        make_deposit(merchant, destination="0x" + secrets.token_hex(20))
+        for _ in range(count)
+    ]
+    payments = [(address_of(deposit), units) for deposit in deposits]
+    transfer_many(node, payer(node), USDC, payments)
     read(node)
     return deposits
 

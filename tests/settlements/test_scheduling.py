@@ -8,12 +8,24 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from settlements.gas.node import GasNode
-from settlements.models import GasTransaction, Hold, Settlement, SettlementSettings
+from settlements.models import (
+    GasAccount,
+    GasTransaction,
+    Hold,
+    Settlement,
+    SettlementSettings,
+)
 from settlements.services.scheduling import due_owners, sweep_due
-from settlements.tasks import sweep_due_task, tend_transactions
+from settlements.tasks import (
+    check_books_task,
+    note_outflows_task,
+    refresh_gas_balances,
+    sweep_due_task,
+    tend_transactions,
+)
 from tests.factories import make_merchant
 from tests.nodes.anvil import Anvil
-from tests.settlements.chain import paid, settle
+from tests.settlements.chain import paid, read, settle
 from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +96,31 @@ def test_merchants_share_a_transaction(base_node: Anvil, node: GasNode) -> None:
     tend_transactions()
     statuses = Settlement.objects.values_list("status", flat=True)
     assert set(statuses) == {"settled"}
+
+
+def test_the_timetables_tasks_take_a_payment_to_its_merchant_and_prove_it(
+    base_node: Anvil, node: GasNode
+) -> None:
+    refresh_gas_balances()
+    assert GasAccount.objects.get().balance_wei
+    paid(base_node, 25_000_000)
+    sweep_due_task()
+    read(base_node)
+    tend_transactions()
+    note_outflows_task()
+    [settlement] = Settlement.objects.all()
+    assert (settlement.status, settlement.outflows.count()) == ("settled", 1)
+    assert check_books_task() == 0
+    assert due(later=DAY) == []
+
+
+def test_without_a_gas_key_nothing_is_begun(
+    base_node: Anvil, base_settings: Any
+) -> None:
+    base_settings.GAS_KEYS = []
+    paid(base_node, 25_000_000)
+    refresh_gas_balances()
+    sweep_due_task()
+    tend_transactions()
+    assert not Settlement.objects.exists()
+    assert not GasAccount.objects.exists()

@@ -7,17 +7,22 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
+from settlements.flushing import MOST_ITEMS
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Hold, Settlement, SettlementItem
 from settlements.services.planning import waiting_items, write_batch
 from settlements.services.sweeping import UNSENT_FOR, resume, sweep
 from settlements.states import SettlementStatus
+from tests.factories import make_merchant
 from tests.nodes.anvil import Anvil
 from tests.nodes.tokens import balance_of
-from tests.settlements.chain import USDC, WAITING, paid, settle
+from tests.settlements.chain import USDC, WAITING, paid, paid_together, settle
 from wallets.forwarder import checksum
 
 pytestmark = pytest.mark.django_db
+
+# Of any transaction (EIP-7825).
+MOST_GAS = 2**24
 
 
 def test_what_waits_arrives_at_the_merchants_wallets(
@@ -111,3 +116,19 @@ def test_gas_that_became_dear_before_it_was_sent_is_not_paid(
     assert settlement.status == SettlementStatus.FAILED
     assert "gas would cost too much" in settlement.error
     assert not GasTransaction.objects.exists()
+
+
+def test_a_full_batch_of_a_token_with_a_block_list_fits_its_gas(
+    node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
+    base_settings.GAS_DAILY_COINS = {"base": "1"}
+    paid_together(
+        base_node, MOST_ITEMS, merchant=make_merchant(), units=250_000_000_000 // 150
+    )
+    assert len(sweep(WAITING, node=node, now=timezone.now())) == MOST_ITEMS
+    settle(node, base_node)
+    [made] = GasTransaction.objects.all()
+    assert made.gas_used is not None
+    assert MOST_ITEMS * 70_000 < made.gas_used < made.gas_limit < MOST_GAS
+    statuses = Settlement.objects.values_list("status", flat=True)
+    assert set(statuses) == {SettlementStatus.SETTLED}

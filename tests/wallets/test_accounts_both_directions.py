@@ -238,6 +238,17 @@ def test_watched_wallets_that_cannot_be_read_are_no_failure_of_their_chain() -> 
     assert [units for _, units, _, _ in moved(quiet)] == [25]
 
 
+def test_a_chain_on_which_nothing_but_such_wallets_are_read_has_not_failed() -> None:
+    watched, [busy] = Watched(), make_watched()
+    watched.ledger.trouble = breaks_on(bytes(busy.key))
+    watched.run(130)
+    cursor = ChainCursor.objects.get()
+    assert cursor.failing_since is None
+    assert cursor.head_at is not None
+    assert watched.now - cursor.head_at < timedelta(seconds=61)
+    assert 2 <= watched.asked(busy) <= 4
+
+
 def test_a_history_is_worth_so_many_requests_at_a_time_and_no_more() -> None:
     """Where no end is set, one turn may take a thousand pages, and keep them all in the watchers' process."""
     watched, ledger = Watched(), Ledger(height=100)
@@ -250,7 +261,7 @@ def test_a_history_is_worth_so_many_requests_at_a_time_and_no_more() -> None:
 
     history = AccountHistory(watched.spec, ledger, Times(), owner=watched.owner)
     assert history.read([wallet], genesis=ledger.first, now=watched.now)
-    assert [one.most is not None and one.most <= 300 for one in ledger.asked] == [True]
+    assert [one.most is not None and one.most <= 100 for one in ledger.asked] == [True]
 
 
 def test_while_nobody_is_expected_watched_wallets_have_the_whole_budget() -> None:

@@ -203,7 +203,7 @@ def test_a_wallet_that_was_given_up_is_gone_and_may_be_watched_anew(
     for method in ("GET", "PATCH", "DELETE"):
         assert shop.send(method, path).status == 404
     assert listed(shop) == []
-    assert added(shop)["id"] != wallet_id
+    assert added(shop)["id"] == wallet_id
 
 
 def test_the_audit_log_names_the_key(shop: ApiClient) -> None:

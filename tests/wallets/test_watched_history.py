@@ -155,6 +155,25 @@ def test_what_a_pass_missed_that_was_under_way_when_the_wallet_was_added_is_in_i
     assert moved(shop) == ([("in", 7, missed)] if waits else [])
 
 
+def test_a_wallet_that_is_watched_again_has_all_that_moved_once(bench: Bench) -> None:
+    first = bench.pay(SHOP, 5)
+    read_all(bench.books.watcher)
+    shop = watch(SHOP)
+    bench.open()
+    bench.import_all(shop)
+    remove_watched_wallet(shop, now=timezone.now())
+    unseen = bench.pay(SHOP, 7)
+    read_all(bench.books.watcher)
+    again = watch(SHOP, merchant=shop.merchant)
+    bench.beside.tick(2, after=60.0)
+    bench.open()
+    bench.import_all(again)
+    found = WatchedMovement.objects.filter(merchant=shop.merchant).order_by("units")
+    told = found.values_list("units", "tx_hash")
+    # Reports have those of wallets that were given up as well.
+    assert list(told) == [(5, first), (7, unseen)]
+
+
 def test_a_restart_goes_on_where_the_last_process_was(bench: Bench) -> None:
     paid = bench.pay(SHOP, 11)
     bench.node.mine(300)

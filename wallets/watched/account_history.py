@@ -22,8 +22,8 @@ from wallets.watching.account_ingest import account_facts
 
 _REMEMBERED = 10_000
 # Pages of a thousand, which are listed anew in each turn: in the wallets of exchanges is more than could ever be read, and
-# whoever watches one must not have a million entries kept in the process that reads what was paid.
-_MOST_REQUESTS = 300
+# whoever watches one must neither have a million entries kept beside what reads payments, nor hold up large ones meanwhile.
+_MOST_REQUESTS = 100
 
 
 class AccountHistory:

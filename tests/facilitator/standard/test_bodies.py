@@ -8,7 +8,8 @@ import pytest
 from accounts.states import Mode
 from facilitator.models import X402Payment
 from tests.contract.client import ApiClient, client_of
-from tests.facilitator.standard.asking import body_of, settle, verify
+from tests.facilitator.standard.asking import settle, verify
+from tests.facilitator.standard.bodies import body_of
 from tests.factories import USDC_ON_BASE
 from tests.nodes.authorizing import Authorization
 

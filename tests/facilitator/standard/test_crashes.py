@@ -9,7 +9,8 @@ from facilitator.models import Authorization, X402Payment
 from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
-from tests.facilitator.standard.asking import body_of, settle
+from tests.facilitator.standard.asking import settle
+from tests.facilitator.standard.bodies import body_of
 from tests.facilitator.standard.processes import answers_of, settling
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize

@@ -13,7 +13,8 @@ from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.facilitator.asking import verdict
 from tests.facilitator.paying import claim_of, pay_to_of
-from tests.facilitator.standard.asking import RESOURCE, body_of, settle, verify
+from tests.facilitator.standard.asking import settle, verify
+from tests.facilitator.standard.bodies import RESOURCE, body_of
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize, sign

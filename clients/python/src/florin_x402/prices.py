@@ -94,15 +94,15 @@ class PriceList:
         ]
 
     def price_of(self, asked: Asked) -> Price | None:
-        """Return what a request costs; None where it is free, however its path is read."""
+        """Return what a request costs: the most of what its path may be taken for. None where each reading is free."""
         readings = {one for path in asked.paths for one in spellings(path)}
-        firsts = {place for one in readings if (place := self._place(one)) is not None}
-        for place in sorted(firsts):
-            told = self._entries[place][1]
-            price = _price(told(asked)) if callable(told) else told
-            if price is not None:
-                return price
-        return None
+        places = {place for one in readings if (place := self._place(one)) is not None}
+        found = (self._told(place, asked) for place in sorted(places))
+        return max(filter(None, found), key=lambda price: price.units, default=None)
+
+    def _told(self, place: int, asked: Asked) -> Price | None:
+        told = self._entries[place][1]
+        return _price(told(asked)) if callable(told) else told
 
     def _place(self, path: str) -> int | None:
         for place, (pattern, _) in enumerate(self._entries):

@@ -1,0 +1,60 @@
+"""System checks of the settings about gas."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from settlements.gas.keys import GasKeyError, gas_keys
+
+_BY_CHAIN: Final = (
+    "GAS_MAX_GWEI",
+    "GAS_DAILY_COINS",
+    "GAS_LOW_COINS",
+    "GAS_COIN_USD",
+)
+
+
+@register()
+def gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
+    """A key that is none would be found out by the first settlement."""
+    try:
+        gas_keys()
+    except GasKeyError as error:
+        return [
+            Error(
+                f"GAS_KEYS: {error}.",
+                hint="Write 0x and 64 hexadecimal digits, and a comma between two keys.",
+                id="settlements.E001",
+            )
+        ]
+    return []
+
+
+@register()
+def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
+    """A limit that is no amount would stop settlements, or not limit them."""
+    given = [
+        (f"{name} of {chain}", amount)
+        for name in _BY_CHAIN
+        for chain, amount in getattr(settings, name).items()
+    ]
+    given.append(("SWEEP_MOST_COST", settings.SWEEP_MOST_COST))
+    return [
+        Error(
+            f"{name} is no amount.",
+            hint="Write a number such as 0.05; by chain, base=0.05,polygon=100.",
+            id="settlements.E002",
+        )
+        for name, amount in given
+        if not _is_amount(amount)
+    ]
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        return False
+    return amount.is_finite() and amount >= 0
