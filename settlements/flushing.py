@@ -82,6 +82,12 @@ def gas_limit_of(items: Sequence[Item]) -> int:
     return gas_of(items) * _SPARE_NUMERATOR // _SPARE_DENOMINATOR + FLOOR_GAS
 
 
+def gas_within(limit: int) -> int:
+    """Return what a batch may be counted at so that it may take no more than a limit; a full one's at most."""
+    counted = (limit - FLOOR_GAS) * _SPARE_DENOMINATOR // _SPARE_NUMERATOR
+    return min(BATCH_GAS, counted)
+
+
 def calldata(items: Sequence[Item], token: bytes) -> bytes:
     """Return the call of the factory that empties these forwarders of a token (20 bytes of its contract)."""
     if len(items) == 1:

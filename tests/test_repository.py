@@ -44,7 +44,7 @@ FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SETTING_READ = re.compile(r"""env\.\w+\(\s*["']([A-Z][A-Z0-9_]+)["']""")
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
 API_PATH_MENTION = re.compile(r"(/api/v1/[a-z0-9_/{}.]+[a-z}])")
-COMMAND_MENTION = re.compile(r"manage\.py ([a-z_]+)")
+COMMAND_MENTION = re.compile(r"manage\.py ([a-z_][a-z0-9_]*)")
 
 
 def markdown_files() -> list[Path]:

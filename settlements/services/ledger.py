@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, QuerySet
 
 from settlements.errors import NoGasError
-from settlements.gas.fees import Fees, first_fees
+from settlements.gas.fees import Fees, Prices, first_fees
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import GasPolicy, gas_policy
@@ -109,6 +109,14 @@ def spent_since(chain: str, moment: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_SPENT, [chain, moment])
         return int(cursor.fetchone()[0])
+
+
+def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
+    """Return how much gas a transaction may ask for within what is left of the day's limit; less than 0 where none is."""
+    policy = gas_policy(chain)
+    fees = first_fees(prices, most=policy.max_fee)
+    most = policy.max_fee if fees is None else fees.max_fee
+    return (policy.daily - spent_since(chain, now - _DAY)) // max(most, 1)
 
 
 def _committed(rows: QuerySet[GasTransaction]) -> int:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 
 from accounts.states import Mode
 from gateway.core.ids import new_id
@@ -16,6 +17,7 @@ from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.services.ledger import GasCall
 from settlements.states import Sender
 from wallets.forwarder import checksum
+from wallets.models import DepositBalance
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
@@ -152,9 +154,16 @@ def write_batch(
 
 def planned_items(batch: str) -> list[Item]:
     """Return what a written batch is to empty still, in the order in which its call names it."""
+    emptied = DepositBalance.objects.filter(
+        deposit=OuterRef("deposit"),
+        chain=OuterRef("chain"),
+        token=OuterRef("token"),
+        flushed__gt=0,
+    )
     rows = (
         SettlementItem.objects.filter(settlement__batch=batch, ended_at=None)
         .select_related("deposit", "settlement")
+        .annotate(was_emptied=Exists(emptied))
         .order_by("deposit__destination", "deposit_id")
     )
     return [
@@ -165,8 +174,7 @@ def planned_items(batch: str) -> list[Item]:
             destination=bytes(row.deposit.destination),
             nonce=bytes(row.deposit.nonce),
             units=int(row.units),
-            # The dearer case: gas that is not used is not paid.
-            is_deployed=False,
+            is_deployed=row.was_emptied,
         )
         for row in rows
     ]

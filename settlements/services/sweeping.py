@@ -11,13 +11,13 @@ import structlog
 from django.db import transaction
 
 from settlements.errors import NoGasError
-from settlements.flushing import batches
+from settlements.flushing import batches, gas_within
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement
 from settlements.quoting import is_worthwhile, worthwhile
 from settlements.running import alone
 from settlements.services.broadcasting import broadcast, find_receipt
-from settlements.services.ledger import find, intend
+from settlements.services.ledger import affordable_gas, find, intend
 from settlements.services.outcomes import (
     OPEN_STATUSES,
     fail_batch,
@@ -52,10 +52,11 @@ def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
     What was written down and could not be sent goes on with `resume`.
     """
     prices = node.prices()
+    gas = gas_within(affordable_gas(wanted.chain, prices, now=now))
     written: list[Settlement] = []
     with transaction.atomic():
         found = waiting_items(wanted, now=now)
-        for batch in batches(worthwhile(wanted.chain, found, prices)):
+        for batch in batches(worthwhile(wanted.chain, found, prices), gas=gas):
             written += write_batch(wanted, batch, now=now)
     for reference in dict.fromkeys(one.batch for one in written):
         _try_to_go_on(reference, node=node, now=now)

@@ -60,6 +60,7 @@ def public(answer: Answer, owned: Owned) -> None:
     assert answer.status == 200
 
 
+WATCHED = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 STANDARD = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 Decision = Callable[[Answer, Owned], None]
 # Operation to what a stranger gets, and the body it sends.
@@ -95,6 +96,15 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "x402/supported"): (public, None),
     ("POST", "x402/settle"): (public, STANDARD),
     ("POST", "x402/verify"): (public, STANDARD),
+    ("POST", "wallets"): (
+        own_new_one,
+        {"chain": "base", "address": WATCHED, "label": "Mine"},
+    ),
+    ("GET", "wallets"): (none_of_theirs, None),
+    ("GET", "wallets/<str:wallet_id>"): (not_found, None),
+    ("PATCH", "wallets/<str:wallet_id>"): (not_found, {"label": "Mine now"}),
+    ("DELETE", "wallets/<str:wallet_id>"): (not_found, None),
+    ("GET", "wallets/<str:wallet_id>/transactions"): (not_found, None),
     ("GET", "chains"): (public, None),
     ("GET", "openapi.json"): (public, None),
 }
@@ -140,7 +150,12 @@ def owned(seller: ApiClient) -> Owned:
         "/waitlist/fiat",
         {"email": "ines@halden.example", "company": "company-of-the-owner"},
     ).body
+    wallet = seller.post(
+        "/wallets",
+        {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"},
+    ).body
     ids = {
+        "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],

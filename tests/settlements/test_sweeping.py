@@ -1,6 +1,7 @@
 """Sweeps of forwarders on a local node, from a payment that a watcher saw to the merchant's wallet."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -132,3 +133,16 @@ def test_a_full_batch_of_a_token_with_a_block_list_fits_its_gas(
     assert MOST_ITEMS * 70_000 < made.gas_used < made.gas_limit < MOST_GAS
     statuses = Settlement.objects.values_list("status", flat=True)
     assert set(statuses) == {SettlementStatus.SETTLED}
+
+
+def test_batches_are_no_larger_than_the_days_limit_pays_for(
+    node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
+    paid(base_node, *[25_000_000] * 6)
+    prices = node.prices()
+    limit = 1_000_000 * (2 * prices.base_fee + prices.tip)
+    base_settings.GAS_DAILY_COINS = {"base": str(Decimal(limit) / 10**18)}
+    sweep(WAITING, node=node, now=timezone.now())
+    [made] = GasTransaction.objects.all()
+    assert made.gas_limit <= 1_000_000
+    assert Settlement.objects.filter(status=SettlementStatus.PENDING).exists()
