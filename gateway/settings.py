@@ -306,6 +306,8 @@ DATA_EXPORTS = [
     "links.exporting.tables",
     "webhooks.exporting.tables",
     "waitlist.exporting.tables",
+    "settlements.exporting.tables",
+    "facilitator.exporting.tables",
 ]
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.

@@ -41,6 +41,9 @@ FILES = {
     "webhook_endpoints",
     "webhook_deliveries",
     "fiat_waitlist",
+    "settlements",
+    "escrow_holds",
+    "x402_payments",
 }
 
 
