@@ -125,6 +125,16 @@ class X402Payment(models.Model):
                 condition=Q(mode=Mode.LIVE, final_at=None, reversed_at=None),
                 name="x402_payment_unfinal",
             ),
+            # Watched until its money is in the merchant's wallet.
+            models.Index(
+                fields=["id"],
+                condition=Q(
+                    mode=Mode.LIVE,
+                    status=PaymentStatus.VERIFIED,
+                    final_at__isnull=False,
+                ),
+                name="x402_payment_unsettled",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from facilitator.services.answers import forget_old
+from facilitator.services.arriving import note_arrivals
 from facilitator.services.following import follow_transfers
 from facilitator.services.rechecking import recheck_payments
 from facilitator.standard.finishing import finish_open
@@ -19,6 +20,12 @@ def follow_transfers_task() -> int:
 def recheck_payments_task() -> int:
     """Look after payments that no watcher has recorded."""
     return recheck_payments(now=timezone.now())
+
+
+@shared_task(name="facilitator.note_arrivals")
+def note_arrivals_task() -> int:
+    """Mark payments settled whose money reached the merchant's wallet."""
+    return note_arrivals(now=timezone.now())
 
 
 @shared_task(name="facilitator.finish_authorizations")

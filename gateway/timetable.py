@@ -23,6 +23,7 @@ TIMETABLE: Final = {
     "check daily totals": _every(86_400, "checkouts.check_totals"),
     "follow machines' payments": _every(2, "facilitator.follow_transfers"),
     "recheck machines' payments": _every(30, "facilitator.recheck_payments"),
+    "settle machines' payments": _every(60, "facilitator.note_arrivals"),
     "finish machines' authorisations": _every(5, "facilitator.finish_authorizations"),
     "forget machines' old requests": _every(86_400, "facilitator.forget_old"),
     "tell owners of failing endpoints": _every(300, "webhooks.tell_owners"),

@@ -12,13 +12,9 @@ from gateway.core.errors import InvalidRequestError
 from gateway.core.keyset import CHUNK_ROWS
 from gateway.core.pagination import Page
 from reports.inputs import ReportFilter
-from reports.selectors import (
-    NEWEST_FIRST,
-    movements_wanted,
-    older_than,
-    transfers_wanted,
-)
+from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import pass_over_days
+from wallets.blockpages import NEWEST_FIRST, older_than
 from wallets.models import Transfer, WatchedMovement
 from wallets.states import Direction
 

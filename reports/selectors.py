@@ -1,7 +1,6 @@
 """Which transfers and which movements of watched wallets a report is about."""
 
-from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
@@ -9,8 +8,6 @@ from reports.inputs import ReportFilter
 from wallets.addresses import AddressError, evm_key
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction
-
-NEWEST_FIRST: Final = ("-block_time", "-pk")
 
 M = TypeVar("M", bound=Model)
 
@@ -78,18 +75,3 @@ def _to_wallet(address: str) -> Q:
         return Q(recipient=address) | Q(deposit__destination=evm_key(address))
     except AddressError:
         return Q(recipient=address)
-
-
-def older_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
-    """Leave what stands behind a row in the order of reports.
-
-    Written so that an index by block time begins at the row, and only those of its own moment are passed over.
-    """
-    behind = found.filter(block_time__lte=moment)
-    return behind.exclude(block_time=moment, pk__gte=key)
-
-
-def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
-    """Leave what stands before a row in the order of reports."""
-    ahead = found.filter(block_time__gte=moment)
-    return ahead.exclude(block_time=moment, pk__lte=key)

@@ -14,7 +14,7 @@ from facilitator.models import Authorization
 from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
-from settlements.models import GasTransaction
+from settlements.models import GasAttempt, GasTransaction
 
 LEASE: Final = timedelta(seconds=5)
 REPEATED: Final = timedelta(minutes=5)
@@ -93,18 +93,18 @@ def release(row: Authorization) -> None:
     Authorization.objects.filter(pk=row.pk).update(taken_until=None)
 
 
-def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> str:
-    """Write down which transaction carries an authorisation out; return the hash of its first attempt."""
-    tx_hash: str = made.attempts.order_by("number").values_list("tx_hash", flat=True)[0]
-    row.transaction, row.tx_hash = made, tx_hash
+def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:
+    """Write down which transaction carries an authorisation out; return its first attempt."""
+    attempt = made.attempts.order_by("number")[0]
+    row.transaction, row.tx_hash = made, attempt.tx_hash
     # Whoever was held up for longer than its lease may find that another one ended it.
     Authorization.objects.filter(pk=row.pk, state__in=_OPEN).update(
         transaction=made,
-        tx_hash=tx_hash,
+        tx_hash=attempt.tx_hash,
         state=AuthorizationState.SENT,
         taken_until=now + LEASE,
     )
-    return tx_hash
+    return attempt
 
 
 def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:

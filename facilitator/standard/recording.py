@@ -42,12 +42,15 @@ def settle_row(
         if payment is None:
             # Its money bought something by its transaction's hash before.
             return _end(locked, answers.failed(request, reasons.ALREADY_USED))
-        locked.payment, locked.tx_hash = payment, executed.tx_hash
-        locked.state = AuthorizationState.SETTLED
-        locked.taken_until = None
-        locked.answer = answers.settled(request, executed.tx_hash)
-        locked.save()
-        return dict(locked.answer)
+        answer = answers.settled(request, executed.tx_hash)
+        Authorization.objects.filter(pk=locked.pk).update(
+            payment=payment,
+            tx_hash=executed.tx_hash,
+            state=AuthorizationState.SETTLED,
+            taken_until=None,
+            answer=answer,
+        )
+        return answer
 
 
 def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:

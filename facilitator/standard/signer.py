@@ -6,6 +6,7 @@ gas is too dear, is kept here for whoever asks afterwards.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -183,9 +184,11 @@ class LedgerSigner:
                 node=node,
                 now=now,
             )
-            tx_hash = adopt(row, made, now=now)
-        push(made, node=node, now=now)
-        return tx_hash
+            attempt = adopt(row, made, now=now)
+        # Whether it was taken is written down once it is in a block, or waits for longer than most.
+        with suppress(ChainError):
+            node.send(bytes(attempt.raw))
+        return attempt.tx_hash
 
 
 def reference_of(row: Authorization) -> str:
@@ -195,10 +198,8 @@ def reference_of(row: Authorization) -> str:
 
 def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
     """Hand a transaction to the nodes. Written down it is, so that where none takes it now it is sent later."""
-    try:
+    with suppress(ChainError):
         broadcast(made, node=node, now=now)
-    except ChainError:
-        return
 
 
 def wait(

@@ -24,11 +24,11 @@ from facilitator.models import X402Payment
 from facilitator.selectors import PaymentFilter, payments_of
 from facilitator.states import PaymentStatus
 from gateway.core.keyset import KeysetPage, keyset_page
-from reports.dashboard.paging import newest_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
 from reports.states import PaymentState
+from wallets.blockpages import newest_page
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind, TransferState

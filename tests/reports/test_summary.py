@@ -11,10 +11,11 @@ from django.db.models import Sum
 
 from accounts.states import Mode
 from reports.inputs import ReportFilter
-from reports.selectors import NEWEST_FIRST, older_than, transfers_wanted
+from reports.selectors import transfers_wanted
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_merchant
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
+from wallets.blockpages import NEWEST_FIRST, older_than
 from wallets.models import Transfer
 from wallets.states import TransferState
 

@@ -1,7 +1,6 @@
 """The merchants' wallets that machines pay (x402) on chains without forwarders: never wallets that buyers pay."""
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -14,11 +13,8 @@ from wallets.chains.specs import Family
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
 from wallets.services.letters import tell_machine_wallet
-from wallets.services.receiving import usable_address
+from wallets.services.receiving import BUYERS_MAY_STILL_PAY, usable_address
 from wallets.states import ClaimKind
-
-BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
-"""For so long after it was given up an address stays what it was."""
 
 
 @transaction.atomic

@@ -18,9 +18,11 @@ from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind
 from wallets.traps import refuse_traps
 
-# A checkout lives a day at most, its amount cools for three, and an exchange may take its time; after that an address that
-# one merchant gave up may become another's.
-_BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
+BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
+"""For so long after it was given up an address stays what it was, and its merchant's.
+
+A checkout lives a day at most, its amount cools for three, and an exchange may take its time.
+"""
 
 
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
@@ -83,7 +85,7 @@ def refuse_anothers(
         return
     rows = ReceivingWallet.objects.filter(chain=chain, address=address)
     others = rows.filter(~Q(merchant=merchant) | Q(purpose=ClaimKind.X402))
-    held = Q(retired_at=None) | Q(retired_at__gt=now - _BUYERS_MAY_STILL_PAY)
+    held = Q(retired_at=None) | Q(retired_at__gt=now - BUYERS_MAY_STILL_PAY)
     if others.filter(held).exists():
         raise _duplicate()
 
