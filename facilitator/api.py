@@ -10,18 +10,20 @@ from rest_framework.response import Response
 from accounts.authentication import principal_of_request
 from accounts.states import Mode
 from facilitator import schemas
-from facilitator.forms import parse_verify
+from facilitator.forms import parse_settle, parse_verify
 from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
 from facilitator.services.addresses import expect_machines, pay_to_everywhere
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
-from facilitator.standard.schemas import Settled, StandardPayment
+from facilitator.standard.schemas import Settled
 from gateway.core.api import ApiView
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
+from settlements.payloads import settlement_payload
+from settlements.services.asking import settle_now
 
 VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are.
@@ -66,8 +68,10 @@ class X402Verify(ApiView):
     def post(self, request: Request) -> Response:
         """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
 
-        With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing. The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token;
-        a payer's signature over it binds it to the payer.
+        With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing.
+
+        The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token; a
+        payer's signature over it binds it to the payer.
         """
         if (answer := verify_answer(request)) is not None:
             return answer
@@ -86,14 +90,32 @@ class X402Settle(ApiView):
     @extend_schema(
         operation_id="settleX402Payment",
         tags=["x402"],
-        request=StandardPayment,
-        responses={200: Settled, **schemas.errors(400, 401, 413, 415, 429)},
+        request=schemas.SETTLE_BODY,
+        responses={
+            200: Settled,
+            202: schemas.SettlementList,
+            **schemas.errors(400, 401, 409, 413, 415, 429),
+        },
     )
     def post(self, request: Request) -> Response:
-        """Settle a payment of the public x402 standard."""
+        """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
+
+        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. Where
+        payers pay the merchant's own wallet there is nothing to send on.
+        """
         if (answer := settle_answer(request)) is not None:
             return answer
-        raise InvalidRequestError("x402Version is required.", param="x402Version")
+        principal = principal_of_request(request)
+        chain, token = parse_settle(json_body(request))
+        written = settle_now(
+            principal.merchant_id,
+            principal.mode,
+            chain=chain,
+            token=token,
+            now=timezone.now(),
+        )
+        told = [settlement_payload(settlement) for settlement in written]
+        return Response({"settlements": told}, status=202)
 
 
 class X402Payments(ApiView):

@@ -15,10 +15,9 @@ from facilitator.states import Reason
 from gateway.core import json
 from gateway.core.fields import missing, refuse, text_in
 from gateway.core.money import TOKEN_DECIMALS, to_units
-from wallets.addresses import AddressError, canonical_address
-from wallets.chains.specs import Network
+from wallets.addresses import AddressError
 from wallets.hashes import UnreadableHashError, spellings
-from wallets.networks import chain_spec, chains
+from wallets.networks import address_on, chain_spec, chains
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
 # No hash of any chain is longer, and none has anything around it.
@@ -46,6 +45,18 @@ def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
     )
     wanted = _requirements(requirements)
     return VerifyRequest(proof, wanted, tx_hash, _digest(proof, wanted))
+
+
+def parse_settle(body: Body) -> tuple[str | None, str | None]:
+    """Read which chain and token a merchant's funds are to be settled of; None for all of them.
+
+    A payment of either protocol is refused here: it would move what nobody asked for.
+    """
+    for name in ("payment", "paymentPayload", "paymentRequirements"):
+        if name in body:
+            raise refuse(name, f"A body with {name} needs x402Version.")
+    chain, token = (text_in(body, name, _LONGEST_NAME) for name in ("chain", "token"))
+    return chain or None, token or None
 
 
 def _requirements(body: Body) -> Requirements:
@@ -134,9 +145,7 @@ def _address(body: Body, path: str, chain: str) -> str:
     spec = chain_spec(chain)
     text = _text(body, path, 80)
     try:
-        return canonical_address(
-            text, family=spec.family, is_testnet=spec.network == Network.TESTNET
-        )
+        return address_on(spec, text)
     except AddressError as error:
         raise refuse(path, f"{path} {error}", "address_invalid") from None
 

@@ -6,11 +6,14 @@ from rest_framework import serializers as s
 from facilitator.standard.schemas import StandardPayment, Verified
 from facilitator.states import PaymentStatus, Protocol, Reason
 from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from settlements.states import SettlementStatus
 
 __all__ = [
     "PAYMENT_PARAMETERS",
+    "SETTLE_BODY",
     "VERIFY_ANSWER",
     "VERIFY_BODY",
+    "SettlementList",
     "X402Config",
     "X402PaymentList",
     "errors",
@@ -96,6 +99,37 @@ VERIFY_BODY = PolymorphicProxySerializer(
 )
 VERIFY_ANSWER = PolymorphicProxySerializer(
     "VerifyResult", [VerifyAnswer, Verified], resource_type_field_name=None
+)
+
+
+class SettleFunds(s.Serializer[None]):
+    """What to send on to the merchant's wallet: without a field, of all chains and tokens."""
+
+    chain = s.CharField(required=False)
+    token = s.CharField(required=False)
+
+
+class Settlement(s.Serializer[None]):
+    """Money on its way from forwarders to the merchant's wallet."""
+
+    id = s.CharField()
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    to = s.CharField()
+    status = s.ChoiceField(SettlementStatus.choices)
+    txHash = s.CharField(allow_null=True)
+    created_at = s.DateTimeField()
+
+
+class SettlementList(s.Serializer[None]):
+    """What was written down; nothing where nothing waits."""
+
+    settlements = Settlement(many=True)
+
+
+SETTLE_BODY = PolymorphicProxySerializer(
+    "SettleBody", [SettleFunds, StandardPayment], resource_type_field_name=None
 )
 
 

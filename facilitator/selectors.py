@@ -11,7 +11,7 @@ from facilitator.models import X402Payment
 from facilitator.states import PaymentStatus
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import Page, parse_text, parse_time
-from wallets.networks import chains
+from wallets.narrowing import parse_chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,6 @@ def parse_filter(
     merchant_id: int, mode: Mode, query: Mapping[str, str]
 ) -> PaymentFilter:
     """Read what a list narrows by. Raises InvalidRequestError naming the parameter."""
-    chain = parse_text(query, "chain") or ""
-    if chain and chain not in chains():
-        known = ", ".join(chains())
-        raise InvalidRequestError(
-            f"chain must be one of {known}.", param="chain", code="chain_unsupported"
-        )
     status = parse_text(query, "status") or ""
     if status and status not in PaymentStatus.values:
         known = ", ".join(PaymentStatus.values)
@@ -45,7 +39,7 @@ def parse_filter(
     return PaymentFilter(
         merchant_id=merchant_id,
         mode=mode,
-        chain=chain,
+        chain=parse_chain(query),
         token=parse_text(query, "token") or "",
         status=status,
         resource=parse_text(query, "resource") or "",

@@ -1,17 +1,22 @@
 """Reading the query string of a report."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from accounts.states import Mode
 from gateway.core.errors import InvalidRequestError
-from gateway.core.pagination import parse_text, parse_time
+from gateway.core.pagination import parse_text
 from reports.inputs import ReportFilter
-from wallets.addresses import AddressError, canonical_address
-from wallets.networks import chains
-from wallets.states import Direction
+from wallets.addresses import AddressError
+from wallets.narrowing import (
+    Query,
+    parse_chain,
+    parse_direction,
+    parse_span,
+    parse_token,
+)
+from wallets.networks import address_on, chains
 
 FORMATS: Final = ("json", "csv")
 USUAL_SPAN: Final = timedelta(days=30)
@@ -19,20 +24,17 @@ LONGEST_SPAN: Final = timedelta(days=366)
 """A summary adds up every transfer of its days, so that they have an end."""
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
-Query = Mapping[str, str]
 
 
 def parse_filter(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
     """Read what both reports narrow by. Raises InvalidRequestError naming the parameter."""
-    since, until = parse_time(query, "from"), parse_time(query, "to")
-    if since is not None and until is not None and since > until:
-        raise InvalidRequestError("to must not be before from.", param="to")
+    since, until = parse_span(query)
     return ReportFilter(
         merchant_id=merchant_id,
         mode=mode,
         since=since,
         until=until,
-        chain=_chain(query),
+        chain=parse_chain(query),
         tag=parse_text(query, "tag") or "",
     )
 
@@ -41,8 +43,8 @@ def parse_transactions(merchant_id: int, mode: Mode, query: Query) -> ReportFilt
     """Read what the list of transactions narrows by. Raises InvalidRequestError naming the parameter."""
     return replace(
         parse_filter(merchant_id, mode, query),
-        token=_token(query),
-        direction=_direction(query),
+        token=parse_token(query, known=known_tokens()),
+        direction=parse_direction(query),
         wallet=_wallet(query),
     )
 
@@ -83,44 +85,13 @@ def _before(until: datetime) -> datetime:
     return until - min(USUAL_SPAN, until - _BEGINNING)
 
 
-def _chain(query: Query) -> str:
-    name = parse_text(query, "chain") or ""
-    if name and name not in chains():
-        known = ", ".join(chains())
-        raise InvalidRequestError(
-            f"chain must be one of {known}.", param="chain", code="chain_unsupported"
-        )
-    return name
-
-
-def _token(query: Query) -> str:
-    symbol = parse_text(query, "token") or ""
-    if symbol and symbol not in known_tokens():
-        known = ", ".join(known_tokens())
-        raise InvalidRequestError(
-            f"token must be one of {known}.", param="token", code="token_unsupported"
-        )
-    return symbol
-
-
-def _direction(query: Query) -> Direction | None:
-    name = parse_text(query, "direction")
-    if name is None:
-        return None
-    if name not in Direction.values:
-        raise InvalidRequestError("direction must be in or out.", param="direction")
-    return Direction(name)
-
-
 def _wallet(query: Query) -> str:
     text = parse_text(query, "wallet")
     if text is None:
         return ""
     for spec in chains().values():
         try:
-            return canonical_address(
-                text, family=spec.family, is_testnet=spec.network == "testnet"
-            )
+            return address_on(spec, text)
         except AddressError:
             continue
     raise InvalidRequestError(

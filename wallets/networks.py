@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 from django.conf import settings
 
+from wallets.addresses import canonical_address
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.chains.specs import Family
+from wallets.chains.specs import Family, Network
 
 
 class _Loaded:
@@ -45,9 +46,23 @@ def is_accepted(chain: str, symbol: str) -> bool:
     return token is not None and token.accepted
 
 
+def accepted_tokens() -> list[str]:
+    """Return the symbols of the tokens that are accepted on any chain, by the alphabet."""
+    return sorted(
+        {token.symbol for spec in chains().values() for token in spec.accepted_tokens}
+    )
+
+
 def watched_chains() -> list[ChainSpec]:
     """Return the chains that a watcher of ours can read: those with a node."""
     return [spec for spec in chains().values() if spec.rpc_urls]
+
+
+def address_on(spec: ChainSpec, text: str) -> str:
+    """Return an address in its chain's canonical form. Raises AddressError."""
+    return canonical_address(
+        text, family=spec.family, is_testnet=spec.network == Network.TESTNET
+    )
 
 
 def reads_accounts(spec: ChainSpec) -> bool:

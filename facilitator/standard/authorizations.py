@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from accounts.states import Mode
 from facilitator.models import Authorization
@@ -31,9 +31,10 @@ def find(request: StandardRequest) -> Authorization | None:
 
 
 def left_open(*, now: datetime) -> QuerySet[Authorization]:
-    """Return what was sent and nobody has in hand, oldest first."""
+    """Return what was sent and nobody has in hand; what was looked at lately comes last."""
     rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
-    return rows.select_related("transaction__account").order_by("pk")
+    looked_at = F("taken_until").asc(nulls_first=True)
+    return rows.select_related("transaction__account").order_by(looked_at, "pk")
 
 
 def claim(
@@ -91,6 +92,12 @@ def renew(row: Authorization, *, now: datetime) -> None:
 def release(row: Authorization) -> None:
     """Let others go on with it."""
     Authorization.objects.filter(pk=row.pk).update(taken_until=None)
+
+
+def step_back(row: Authorization, *, now: datetime) -> None:
+    """Look after others first, before this one is looked at again; whoever has it in hand by now keeps it."""
+    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN, taken_until=None)
+    rows.update(taken_until=now)
 
 
 def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:

@@ -14,21 +14,27 @@ from wallets.chains.registry import ChainSpec
 _PRICES_SECONDS: Final = 2.0
 
 
+# By the nodes that told, for all threads; when, on the monotonic clock.
+_prices: dict[tuple[str, ...], tuple[float, Prices]] = {}
+
+
 class _SteadyNode(GasNode):
     """Remembers what gas costs for a block's time."""
 
-    def __init__(self, pool: RpcPool) -> None:
-        super().__init__(pool)
-        self.pool = pool
-        self._prices: Prices | None = None
-        self._asked_at = 0.0
+    def __init__(self, spec: ChainSpec) -> None:
+        self.pool = open_pool(spec)
+        super().__init__(self.pool)
+        self._urls = spec.rpc_urls
 
     def prices(self) -> Prices:
         """Return what gas costs, or cost a moment ago."""
         now = time.monotonic()
-        if self._prices is None or now - self._asked_at > _PRICES_SECONDS:
-            self._prices, self._asked_at = super().prices(), now
-        return self._prices
+        known = _prices.get(self._urls)
+        if known is not None and now - known[0] < _PRICES_SECONDS:
+            return known[1]
+        found = super().prices()
+        _prices[self._urls] = (now, found)
+        return found
 
 
 class _Kept(threading.local):
@@ -57,6 +63,6 @@ def _node_of(spec: ChainSpec) -> _SteadyNode:
         return known[1]
     if known is not None:
         known[1].pool.close()
-    node = _SteadyNode(open_pool(spec))
+    node = _SteadyNode(spec)
     _kept.nodes[spec.name] = (spec, node)
     return node

@@ -121,7 +121,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "is_apart": is_test and wanted.kind is None,
         "states": STATES,
         "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tokens": known_tokens(),
+        "tokens": [(name, name) for name in known_tokens()],
     }
     return render(request, "dashboard/reports/payments.html", context)
 

@@ -11,6 +11,8 @@ from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 from django.urls import re_path
@@ -172,19 +174,32 @@ def _django(shop: Shop, config: Config) -> Iterator[None]:
 
     urls = type("Urls", (), {"urlpatterns": [re_path("^.*$", view)]})
     fields = {name: getattr(config, name) for name in config.__dataclass_fields__}
-    with override_settings(
+    settings = override_settings(
         ROOT_URLCONF=urls,
         MIDDLEWARE=["tests.clients.shops.closable"],
         FLORIN_X402=fields,
         ALLOWED_HOSTS=["*"],
         DEBUG_PROPAGATE_EXCEPTIONS=False,
-    ):
+    )
+    with settings, _without_database():
         handler = WSGIHandler()
         shop.send = lambda *asked: _call_wsgi(handler, *asked)
         try:
             yield
         finally:
             _opened.pop().gate.close()
+
+
+@contextmanager
+def _without_database() -> Iterator[None]:
+    """Keep Django from looking, around each request, after connections that earlier tests of this process left."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    try:
+        yield
+    finally:
+        for signal in (request_started, request_finished):
+            signal.connect(close_old_connections)
 
 
 _opened: list[X402Middleware] = []

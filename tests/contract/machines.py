@@ -1,5 +1,7 @@
 """What provokes each response of the x402 API."""
 
+from django.utils import timezone
+
 from accounts.states import Mode
 from facilitator.services.addresses import pay_to
 from tests.contract.client import Answer, ApiClient
@@ -7,6 +9,7 @@ from tests.contract.provoking import Case, Send, body_refusals, refusals
 from tests.facilitator.asking import Claim, ask
 from tests.facilitator.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
+from wallets.states import TransferState
 
 CONFIG, PAYMENTS = "/x402/config", "/x402/payments"
 VERIFY, SETTLE, SUPPORTED = "/x402/verify", "/x402/settle", "/x402/supported"
@@ -44,6 +47,15 @@ def listed(client: ApiClient) -> Answer:
     return answer
 
 
+def without_gas(client: ApiClient) -> Answer:
+    assert client.merchant is not None
+    to = pay_to(client.merchant.pk, Mode.LIVE, "base")
+    assert to is not None
+    final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
+    make_machine_transfer(client.merchant, to, **final)
+    return client.post(SETTLE, {})
+
+
 MACHINES: dict[Case, Send] = {
     ("get", CONFIG, 200): lambda client: client.get(CONFIG),
     **refusals("GET", CONFIG, CONFIG, 60),
@@ -58,8 +70,11 @@ MACHINES: dict[Case, Send] = {
     **refusals("POST", VERIFY, VERIFY, 600),
     **body_refusals("POST", VERIFY, lambda client: VERIFY),
     ("post", SETTLE, 200): lambda client: client.post(SETTLE, UNREADABLE),
+    ("post", SETTLE, 202): lambda client: client.post(SETTLE, {"chain": "base"}),
+    ("post", SETTLE, 409): without_gas,
     **refusals("POST", SETTLE, SETTLE, 600),
     **body_refusals("POST", SETTLE, lambda client: SETTLE),
+    ("post", SETTLE, 400): lambda client: client.post(SETTLE, {"chain": "x"}),
     ("get", SUPPORTED, 200): lambda client: client.get(SUPPORTED),
     **refusals("GET", SUPPORTED, SUPPORTED, 60),
 }

@@ -44,9 +44,10 @@ def flush(
     transfer: Transfer, *, height: int, units: int = UNITS, **values: Any
 ) -> None:
     now = timezone.now()
+    assert transfer.deposit is not None
     given = {"state": TransferState.CONFIRMED, "confirmed_at": now, "token": "USDC"}
     DepositOutflow.objects.create(
-        deposit_id=transfer.deposit_id,
+        deposit=transfer.deposit,
         chain="base",
         tx_hash="0x" + "cd" * 32,
         position=0,

@@ -10,11 +10,11 @@ from accounts.models import Merchant, User
 from accounts.services import record
 from gateway.core.errors import ConflictError, InvalidRequestError
 from wallets import selectors
-from wallets.addresses import AddressError, address_key, canonical_address
+from wallets.addresses import AddressError, address_key
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.models import DepositAddress, ReceivingWallet
-from wallets.networks import chain_spec, chains
+from wallets.networks import address_on, chain_spec, chains
 from wallets.states import ClaimKind
 from wallets.traps import refuse_traps
 
@@ -113,23 +113,37 @@ def _create_wallet(
 
 def usable_address(chain: str, address: str) -> str:
     """Return an address in its chain's canonical form. Raises InvalidRequestError (chain_unsupported, address_invalid)."""
-    spec = chains().get(chain)
-    if spec is None:
-        raise InvalidRequestError(
-            f"There is no chain {chain[:16]!r}.",
-            param="chain",
-            code="chain_unsupported",
-        )
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
     try:
-        canonical = canonical_address(
-            address, family=spec.family, is_testnet=spec.network == "testnet"
-        )
         _refuse_traps(spec, canonical)
     except AddressError as error:
-        raise InvalidRequestError(
-            f"The address {error}", param="address", code="address_invalid"
-        ) from error
+        raise _unusable(error) from error
     return canonical
+
+
+def named_chain(name: str) -> ChainSpec:
+    """Return the chain that somebody names. Raises InvalidRequestError (chain_unsupported)."""
+    spec = chains().get(name)
+    if spec is None:
+        raise InvalidRequestError(
+            f"There is no chain {name[:16]!r}.", param="chain", code="chain_unsupported"
+        )
+    return spec
+
+
+def typed_address(spec: ChainSpec, text: str) -> str:
+    """Return the address that somebody typed in canonical form, whoever's it is. Raises InvalidRequestError (address_invalid)."""
+    try:
+        return address_on(spec, text)
+    except AddressError as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: AddressError) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"The address {error}", param="address", code="address_invalid"
+    )
 
 
 def _refuse_traps(spec: ChainSpec, address: str) -> None:

@@ -11,11 +11,11 @@ from accounts.models import Merchant, User
 from accounts.services import record
 from accounts.states import Mode
 from gateway.core.errors import ConflictError, InvalidRequestError
-from wallets.addresses import AddressError, address_key, canonical_address
-from wallets.chains.registry import ChainSpec
+from wallets.addresses import address_key
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
-from wallets.networks import chain_spec, chains
+from wallets.networks import chain_spec
+from wallets.services.receiving import named_chain, typed_address
 from wallets.states import WatchStatus
 
 MOST_WATCHED: Final = 10_000
@@ -53,8 +53,8 @@ def watch_wallet(
     is the network address of whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid,
     parameter_invalid) and ConflictError (capacity_exhausted) where MOST_WATCHED are watched.
     """
-    spec = _spec(chain)
-    canonical = _canonical(spec, address)
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
     # Two at once wait for each other here, so that neither the limit nor the address is passed twice.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     watched = WatchedWallet.objects.filter(
@@ -210,28 +210,6 @@ def _text(text: str, *, param: str, most: int) -> str:
     if len(cleaned) > most:
         raise InvalidRequestError(f"Must have {most} characters at most.", param=param)
     return cleaned
-
-
-def _spec(chain: str) -> ChainSpec:
-    spec = chains().get(chain)
-    if spec is None:
-        raise InvalidRequestError(
-            f"There is no chain {chain[:16]!r}.",
-            param="chain",
-            code="chain_unsupported",
-        )
-    return spec
-
-
-def _canonical(spec: ChainSpec, address: str) -> str:
-    try:
-        return canonical_address(
-            address, family=spec.family, is_testnet=spec.network == "testnet"
-        )
-    except AddressError as error:
-        raise InvalidRequestError(
-            f"The address {error}", param="address", code="address_invalid"
-        ) from error
 
 
 def _hold_nothing(wallet: WatchedWallet, *, now: datetime) -> None:

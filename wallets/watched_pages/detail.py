@@ -22,8 +22,8 @@ from wallets.movement_selectors import (
     movement_total,
     movements_wanted,
 )
+from wallets.networks import accepted_tokens
 from wallets.states import Direction
-from wallets.watched_forms import known_tokens
 from wallets.watched_lists import watched_wallet
 from wallets.watched_pages.chart import Chart, chart_of
 from wallets.watched_pages.rows import movement_rows, watched_rows
@@ -57,7 +57,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
         "ranges": RANGES,
         "wanted": wanted,
         "is_narrowed": wanted != MovementFilter(),
-        "tokens": known_tokens(),
+        "tokens": [(name, name) for name in accepted_tokens()],
         "directions": _DIRECTIONS,
         "movements": movement_rows(page.rows),
         "pager": page,
@@ -107,7 +107,7 @@ def _parse_wanted(query: Mapping[str, str]) -> MovementFilter:
     """Read a query string that anybody may have written; what cannot be read asks for nothing."""
     token, direction = query.get("token", ""), query.get("direction", "")
     return MovementFilter(
-        token=token if token in known_tokens() else "",
+        token=token if token in accepted_tokens() else "",
         direction=Direction(direction) if direction in Direction.values else None,
     )
 

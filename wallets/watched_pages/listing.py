@@ -26,7 +26,7 @@ def wallets(request: SeatedRequest) -> HttpResponse:
         "rows": rows,
         "pager": page,
         "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tags": tags_of(seat.merchant.pk, seat.mode),
+        "tags": [(tag, tag) for tag in tags_of(seat.merchant.pk, seat.mode)],
         "importing": _still_importing(rows),
     }
     return render(request, "dashboard/watched/list.html", context)

@@ -1,4 +1,4 @@
-"""`manage.py check_totals`: whether the days' kept sums are what checkouts, transfers and watched movements add up to."""
+"""`manage.py check_totals`: whether the days' kept sums are what checkouts, transfers, watched movements and fees add up to."""
 
 from argparse import ArgumentParser
 from datetime import date, timedelta
@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     help = (
         "Sum days up anew and report every difference from what is kept, to the cent and the base unit. Without dates, "
-        "what the nightly check compares: yesterday's checkouts, and transfers and watched movements of all days. "
+        "what the nightly check compares: yesterday's checkouts, and transfers, watched movements and fees of all days. "
         "--repair writes the new sums, and should be needed only after rows were changed by hand."
     )
 

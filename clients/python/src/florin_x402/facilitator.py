@@ -23,6 +23,8 @@ class Facilitator:
     def __init__(self, config: Config) -> None:
         parts = urlsplit(config.url.rstrip("/"))
         self._path = parts.path
+        # Where the gateway's other paths begin.
+        self._api_path = parts.path.rpartition("/")[0]
         self._key = config.key
         self._transport = Transport(
             f"{parts.scheme}://{parts.netloc}", seconds=config.seconds
@@ -34,21 +36,22 @@ class Facilitator:
 
     def config(self) -> Mapping[str, Any]:
         """Return `GET /x402/config`: where the merchant is paid."""
-        return self._sound("GET", "/config")
+        return self._sound(f"{self._path}/config")
 
     def kinds(self) -> Sequence[Mapping[str, Any]]:
         """Return what of the public standard is carried out here; nothing where it is not spoken."""
-        reply = self._exchange("GET", "/supported")
+        path = f"{self._path}/supported"
+        reply = self._exchange("GET", path)
         if reply.status == 404:
             return []
-        found = _body(self._ok(reply, "/supported")).get("kinds")
+        found = _body(self._ok(reply, path)).get("kinds")
         if not isinstance(found, list) or not all(isinstance(k, dict) for k in found):
             raise FacilitatorError("The facilitator's answer has another form.")
         return found
 
     def chains(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the records of the chains, by name."""
-        found = self._sound("GET", "/../chains").get("data")
+        found = self._sound(f"{self._api_path}/chains").get("data")
         if not isinstance(found, list) or not all(isinstance(c, dict) for c in found):
             raise FacilitatorError("The facilitator's answer has another form.")
         return {str(one.get("chain")): one for one in found}
@@ -57,11 +60,12 @@ class Facilitator:
         self, payment: Mapping[str, str], requirements: Mapping[str, str], *, key: str
     ) -> Mapping[str, Any]:
         """Use up a payment by its transaction's hash. The same `key` gets the same answer. Raises RefusedError."""
+        path = f"{self._path}/verify"
         body = {"payment": payment, "requirements": requirements}
-        reply = self._exchange("POST", "/verify", body, key=key)
+        reply = self._exchange("POST", path, body, key=key)
         if reply.status in {400, 413}:
             raise RefusedError("invalid_payload", _message(reply))
-        answer = _body(self._ok(reply, "/verify"))
+        answer = _body(self._ok(reply, path))
         if answer.get("valid") is True and answer.get("txHash") == payment["txHash"]:
             return answer
         if answer.get("valid") is not False:
@@ -75,7 +79,7 @@ class Facilitator:
 
     def verify_signed(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask whether an authorisation could be carried out. Raises RefusedError."""
-        answer = self._standard("/verify", body, key="")
+        answer = self._standard(f"{self._path}/verify", body, key="")
         if answer.get("isValid") is True:
             return answer
         if answer.get("isValid") is not False:
@@ -85,7 +89,7 @@ class Facilitator:
 
     def settle(self, body: Mapping[str, Any], *, key: str) -> Mapping[str, Any]:
         """Have an authorisation carried out; the answer may say that it was not."""
-        answer = self._standard("/settle", body, key=key)
+        answer = self._standard(f"{self._path}/settle", body, key=key)
         succeeded, transaction = answer.get("success"), answer.get("transaction")
         if succeeded is False or (
             succeeded is True and isinstance(transaction, str) and transaction
@@ -101,8 +105,8 @@ class Facilitator:
             raise RefusedError("invalid_payload", _message(reply))
         return _body(self._ok(reply, path))
 
-    def _sound(self, method: str, path: str) -> Mapping[str, Any]:
-        return _body(self._ok(self._exchange(method, path), path))
+    def _sound(self, path: str) -> Mapping[str, Any]:
+        return _body(self._ok(self._exchange("GET", path), path))
 
     def _exchange(
         self,
@@ -120,22 +124,16 @@ class Facilitator:
         if body is not None:
             headers["Content-Type"] = "application/json"
             content = json.dumps(body).encode()
-        whole = self._whole(path)
         for tried in range(1, _TRIES + 1):
             try:
                 return self._transport.exchange(
-                    method, whole, headers=headers, body=content
+                    method, path, headers=headers, body=content
                 )
             except TransportError as error:
-                logger.warning("x402: no answer from %s: %s", whole, error)
+                logger.warning("x402: no answer from %s: %s", path, error)
                 if tried == _TRIES:
                     raise FacilitatorError("The facilitator does not answer.") from None
         raise AssertionError
-
-    def _whole(self, path: str) -> str:
-        if path.startswith("/../"):
-            return self._path.rpartition("/")[0] + path.removeprefix("/..")
-        return self._path + path
 
     def _ok(self, reply: Reply, path: str) -> Reply:
         if reply.status == 200:

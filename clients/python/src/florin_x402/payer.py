@@ -131,7 +131,7 @@ def pay_and_retry(
 
 
 def message_of(proof: Proof, resource: str) -> str:
-    """Return what a payer signs: five lines, as docs/guide/x402-clients.md of Florin has them."""
+    """Return what a payer signs: five lines, as docs/guide/x402.md of Florin has them."""
     return "\n".join(
         (
             "x402 payment proof",

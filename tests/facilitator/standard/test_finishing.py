@@ -1,0 +1,82 @@
+"""Authorisations that nobody asks about any more are ended, whatever became of their transactions."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from facilitator.models import Authorization, X402Payment
+from facilitator.standard import finishing, signer
+from facilitator.standard.authorizations import LEASE
+from settlements.models import GasTransaction
+from settlements.states import Purpose, TransactionState
+from tests.contract.client import ApiClient
+from tests.facilitator.paying import pay_to_of
+from tests.facilitator.standard.asking import settle
+from tests.facilitator.standard.bodies import body_of
+from tests.nodes.anvil import Anvil
+from tests.nodes.authorizing import authorize
+
+pytestmark = pytest.mark.django_db
+UNITS = 10_000
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signer, "_ROUNDS", 1)
+    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+
+
+def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
+    """One whose transaction is in no block, and whose request gave up."""
+    node.set_automine(False)
+    body = body_of(authorize(node, pay_to_of(seller), UNITS), usdc)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    return Authorization.objects.latest("pk")
+
+
+def finish() -> None:
+    finishing.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+
+
+@pytest.mark.parametrize(
+    "given_up",
+    [
+        {"state": TransactionState.DROPPED},
+        {"state": TransactionState.MINED, "purpose": Purpose.CANCEL},
+    ],
+)
+def test_one_whose_transaction_was_given_up_has_failed(
+    base_node: Anvil, seller: ApiClient, usdc: str, given_up: dict[str, Any]
+) -> None:
+    row = left_lying(base_node, seller, usdc)
+    GasTransaction.objects.update(**given_up)
+    finish()
+    row.refresh_from_db()
+    assert (row.state, row.answer["errorReason"]) == ("failed", "transaction_failed")
+    assert not X402Payment.objects.exists()
+
+
+def test_one_that_may_still_get_into_a_block_is_not_given_up(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    row = left_lying(base_node, seller, usdc)
+    GasTransaction.objects.update(purpose=Purpose.CANCEL, state=TransactionState.SENT)
+    finish()
+    row.refresh_from_db()
+    assert row.state == "sent"
+
+
+def test_those_that_wait_do_not_keep_others_from_their_end(
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = left_lying(base_node, seller, usdc)
+    other = left_lying(base_node, seller, usdc)
+    GasTransaction.objects.filter(pk=other.transaction_id).update(
+        state=TransactionState.DROPPED
+    )
+    monkeypatch.setattr(finishing, "_AT_ONCE", 1)
+    finish()
+    finish()
+    states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]
+    assert states == ["sent", "failed"]
