@@ -11,14 +11,15 @@ class Act(StrEnum):
 
     # Every page of the merchant, without changing anything.
     SEE = "see"
-    # Links, checkouts, the inbox, sending a webhook again.
+    # Links, checkouts, the inbox, escrow, settling, sending a webhook again.
     RUN_PAYMENTS = "run_payments"
     EXPORT = "export"
-    # The webhook URL and its secret.
+    # The webhook URL and its secret, and what machines' proofs need.
     MANAGE_WEBHOOKS = "manage_webhooks"
     MANAGE_BRANDING = "manage_branding"
     MANAGE_WATCHED_WALLETS = "manage_watched_wallets"
     MANAGE_KEYS = "manage_keys"
+    # Those of machines too, and when forwarders are emptied.
     MANAGE_RECEIVING_WALLETS = "manage_receiving_wallets"
     MANAGE_TEAM = "manage_team"
     MANAGE_FEES = "manage_fees"

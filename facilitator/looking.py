@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from django.db.models import Q
+
 from accounts.states import Mode
 from facilitator.errors import ProofUnknownError
 from facilitator.inputs import Proof
@@ -36,7 +38,7 @@ def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime) -> Facts:
         raise ProofUnknownError(proof.chain)
     if not looked.transactions:
         return Facts(pay_to=pay_to, is_known=False, succeeded=False, candidates=())
-    awaited = _awaited(proof, since=now - IN_HAND)
+    awaited = _awaited(proof, now=now)
     return _facts(looked, looked.transactions[0], pay_to, awaited)
 
 
@@ -61,14 +63,18 @@ def _facts(
     )
 
 
-def _awaited(proof: Proof, *, since: datetime) -> _Moves:
-    """Return what authorisations that we are settling move to an address: token, payer and base units."""
+def _awaited(proof: Proof, *, now: datetime) -> _Moves:
+    """Return what authorisations that we are settling move to an address: token, payer and base units.
+
+    Of one that nobody has in hand and that was never sent nothing is awaited: its payer may have paid by itself since.
+    """
     open_ones = Authorization.objects.filter(
+        Q(state=AuthorizationState.SENT)
+        | Q(state=AuthorizationState.TAKEN, taken_until__gte=now),
         mode=Mode.LIVE,
         chain=proof.chain,
         pay_to=proof.pay_to,
-        created_at__gt=since,
-        state__in=(AuthorizationState.TAKEN, AuthorizationState.SENT),
+        created_at__gt=now - IN_HAND,
     )
     rows = open_ones.values_list("token", "payer", "units")
     return {(token, payer, int(units)) for token, payer, units in rows}

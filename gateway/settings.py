@@ -347,6 +347,8 @@ GAS_DAILY_COINS = {"base": "0.05", "polygon": "100", "ethereum": "0.2"} | env.di
 GAS_LOW_COINS = {"base": "0.005", "polygon": "10", "ethereum": "0.05"} | env.dict(
     "GAS_LOW_COINS", default={}
 )
+# The most of a day's gas on a chain that the signed payments (x402) of one merchant may take.
+GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
 
 # What a coin is taken to be worth, in USD, where gas is compared with what it moves: no price is asked of anybody.
 GAS_COIN_USD = {"base": "4000", "polygon": "0.5", "ethereum": "4000"} | env.dict(

@@ -41,6 +41,7 @@ def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
         for chain, amount in getattr(settings, name).items()
     ]
     given.append(("SWEEP_MOST_COST", settings.SWEEP_MOST_COST))
+    given.append(("GAS_MERCHANT_SHARE", settings.GAS_MERCHANT_SHARE))
     return [
         Error(
             f"{name} is no amount.",

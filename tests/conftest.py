@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from accounts.authentication import key_cache
+from tests.emptying import empty_instead_of_flushing
 from tests.measuring import unmeasured
 from wallets import selectors
 
@@ -55,5 +56,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_configure() -> None:
-    """Make the folder of collected static files, whose absence WhiteNoise warns of."""
+    """Make the folder of collected static files, whose absence WhiteNoise warns of; empty tables the quick way."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    empty_instead_of_flushing()

@@ -28,7 +28,8 @@ _READ: Final = """
            EXISTS (
                SELECT FROM facilitator_authorization a
                WHERE a.mode = 'live' AND a.chain = t.chain AND a.token = t.token AND a.payer = t.sender
-                 AND a.pay_to = t.recipient AND a.units = t.units AND a.state IN ('taken', 'sent')
+                 AND a.pay_to = t.recipient AND a.units = t.units
+                 AND (a.state = 'sent' OR a.state = 'taken' AND a.taken_until >= %(now)s::timestamptz)
                  AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
     FROM (VALUES (1)) AS one
     LEFT JOIN facilitator_machinesettings m ON m.merchant_id = %(merchant)s

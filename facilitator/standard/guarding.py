@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from facilitator.services.addresses import pay_to
+from facilitator.services.addresses import is_paid_at
 from facilitator.services.using import Caller
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
@@ -15,11 +15,12 @@ _LEAST_TIME: Final = 6
 _BLOCKS: Final = 2
 
 
-def refuse_others(caller: Caller, request: StandardRequest) -> None:
+def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
     """Raise RefusedPaymentError unless the payment is to the merchant's own address and of the amount asked for."""
     signed = request.signed
-    ours = pay_to(caller.merchant_id, caller.mode, request.spec.name)
-    if request.pay_to != ours or signed.recipient != ours:
+    merchant, chain, to = caller.merchant_id, request.spec.name, request.pay_to
+    is_ours = is_paid_at(merchant, caller.mode, chain, to, now=now)
+    if not is_ours or signed.recipient != to:
         raise RefusedPaymentError(
             reasons.RECIPIENT_MISMATCH,
             "payTo is not where this merchant's machines pay: GET /x402/config says where.",

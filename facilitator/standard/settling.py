@@ -33,6 +33,7 @@ from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import StandardRequest
 from facilitator.standard.nodes import gas_node_of, pool_of
 from facilitator.standard.schemes import ask_settle
+from facilitator.standard.sharing import refuse_failing
 from facilitator.standard.signer import LedgerSigner, push, reference_of, wait
 from facilitator.standard.simulating import settle_simulated
 from facilitator.states import AuthorizationState
@@ -52,7 +53,7 @@ def settle_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     """Return the answer to a body of `/settle` in the standard's form."""
     try:
         request = parse_standard(body, caller.mode)
-        refuse_others(caller, request)
+        refuse_others(caller, request, now=clock())
         if caller.mode == Mode.TEST:
             refuse_late(request, now=clock())
             return settle_simulated(caller, request, now=clock())
@@ -75,6 +76,7 @@ class _Settling:
         row = find(self._request)
         if row is None or _may_be_tried_again(row):
             refuse_late(self._request, now=self._clock())
+            refuse_failing(self._request, now=self._clock())
             try:
                 return self._begin(self._claim)
             except TakenElsewhereError:

@@ -15,6 +15,7 @@ from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import StandardRequest
 from facilitator.standard.nodes import pool_of
 from facilitator.standard.schemes import ask_verify
+from facilitator.standard.sharing import refuse_failing
 from facilitator.standard.signer import LedgerSigner
 from facilitator.standard.simulating import verify_simulated
 
@@ -25,8 +26,10 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> dict[str, An
     """Return the answer to a body of `/verify` in the standard's form."""
     try:
         request = parse_standard(body, caller.mode)
-        refuse_others(caller, request)
+        refuse_others(caller, request, now=clock())
         refuse_late(request, now=clock())
+        if caller.mode == Mode.LIVE:
+            refuse_failing(request, now=clock())
     except RefusedPaymentError as error:
         return answers.refused_verify(error)
     if caller.mode == Mode.TEST:

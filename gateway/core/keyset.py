@@ -1,6 +1,7 @@
 """Pages of a list by the key of the row they begin after: as quick on the last page as on the first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlencode
@@ -37,22 +38,42 @@ def keyset_page(
     Anything else in the query string is kept in the links.
     """
     before, after = _key(query.get("before", "")), _key(query.get("after", ""))
+    mark = operator.attrgetter("pk")
     if after is not None:
-        shown = list(found.filter(pk__gt=after).order_by("pk")[: rows + 1])
-        has_newer, has_older = len(shown) > rows, True
-        shown = shown[:rows][::-1]
-    else:
-        older = found.filter(pk__lt=before) if before is not None else found
-        shown = list(older.order_by("-pk")[: rows + 1])
-        has_newer, has_older = before is not None, len(shown) > rows
-        shown = shown[:rows]
-    if not shown:
-        return KeysetPage([], "", "")
-    return KeysetPage(
-        shown,
-        newer=_link(query, "after", shown[0].pk) if has_newer else "",
-        older=_link(query, "before", shown[-1].pk) if has_older else "",
+        ahead = found.filter(pk__gt=after).order_by("pk")
+        return page_ahead(ahead, query, mark=mark, rows=rows)
+    behind = found.filter(pk__lt=before) if before is not None else found
+    is_first = before is None
+    return page_behind(
+        behind.order_by("-pk"), query, mark=mark, rows=rows, is_first=is_first
     )
+
+
+def page_behind(
+    behind: QuerySet[M],
+    query: Mapping[str, str],
+    *,
+    mark: Callable[[M], object],
+    rows: int,
+    is_first: bool,
+) -> KeysetPage[M]:
+    """Return the first page of rows, newest first. `mark` names a row's place; `is_first` says that nothing is newer."""
+    shown = list(behind[: rows + 1])
+    has_older = len(shown) > rows
+    return _page(shown[:rows], query, mark, has_newer=not is_first, has_older=has_older)
+
+
+def page_ahead(
+    ahead: QuerySet[M],
+    query: Mapping[str, str],
+    *,
+    mark: Callable[[M], object],
+    rows: int,
+) -> KeysetPage[M]:
+    """Return the first page of rows that are newer than a place, oldest first; `mark` names a row's place."""
+    shown = list(ahead[: rows + 1])
+    has_newer = len(shown) > rows
+    return _page(shown[:rows][::-1], query, mark, has_newer=has_newer, has_older=True)
 
 
 def chunks_by_key(found: QuerySet[M]) -> Iterator[list[M]]:
@@ -72,6 +93,19 @@ def _key(text: str) -> int | None:
     return int(text) if is_number else None
 
 
-def _link(query: Mapping[str, str], move: str, key: int) -> str:
+def _page(
+    shown: Sequence[M],
+    query: Mapping[str, str],
+    mark: Callable[[M], object],
+    *,
+    has_newer: bool,
+    has_older: bool,
+) -> KeysetPage[M]:
+    if not shown:
+        return KeysetPage([], "", "")
     kept = {name: value for name, value in query.items() if name not in _MOVES}
-    return urlencode(kept | {move: str(key)})
+    return KeysetPage(
+        shown,
+        newer=urlencode(kept | {"after": mark(shown[0])}) if has_newer else "",
+        older=urlencode(kept | {"before": mark(shown[-1])}) if has_older else "",
+    )

@@ -69,6 +69,8 @@ def tend(chain: str, *, node: GasNode, now: datetime) -> int:
     final = node.height() - spec.confirmations + 1
     for account, pending in by_account.items():
         mined = node.nonce(account.address)
+        if pending[0].nonce > mined:
+            _reopen_missing(account, mined)
         _tend_account(pending, _Round(spec, node, final, mined, now))
     return open_transactions(chain).count()
 
@@ -163,6 +165,15 @@ def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -
         write_attempt(locked, fees, number=number, now=seen.now)
     except NoGasError as error:
         log.warning("not replaced", chain=seen.spec.name, error=str(error))
+
+
+def _reopen_missing(account: GasAccount, mined: int) -> None:
+    """Look after what the chain waits for again, where that was taken to be in it for good: all others come after it."""
+    missing = GasTransaction.objects.filter(
+        account=account, nonce=mined, state=TransactionState.MINED
+    )
+    for one in missing:
+        reopen(one)
 
 
 def _drop(one: GasTransaction, seen: _Round) -> None:

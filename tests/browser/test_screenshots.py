@@ -29,8 +29,12 @@ FOLDER = ROOT / "var" / "screenshots"
 VIEWS: dict[str, tuple[ViewportSize, Scheme]] = {
     f"{size['width']}-{scheme}": (size, scheme) for size in SIZES for scheme in SCHEMES
 }
-# Colours follow the scheme and the layout the size: of a desktop's and of a phone's layout both schemes are judged.
-JUDGED = {"1280-light", "1280-dark", "390-dark", "320-light"}
+# The narrowest screen has the other phone's colours.
+del VIEWS["320-dark"]
+# Colours follow the scheme and the layout the size: of a desktop's and of a phone's layout both schemes are judged,
+# and all that does not hang on colours once.
+JUDGED = {"1280-light", "390-dark"}
+JUDGED_BY_COLOURS = {"1280-dark", "320-light"}
 ERRORS = [400, 403, 404, 409, 410, 429, 500]
 
 
@@ -65,6 +69,9 @@ def faults(page: Page, view: str, name: str) -> list[str]:
     found = ["it is wider than the screen"] if overflows(page) else []
     if view in JUDGED:
         found += axe.violations(page)
+    if view in JUDGED_BY_COLOURS:
+        found += axe.violations(page, rules=axe.COLOURS)
+    if view in JUDGED | JUDGED_BY_COLOURS:
         found += _code_faults(page, picture)
     return found
 

@@ -51,8 +51,12 @@ def without_gas(client: ApiClient) -> Answer:
     assert client.merchant is not None
     to = pay_to(client.merchant.pk, Mode.LIVE, "base")
     assert to is not None
-    final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
-    make_machine_transfer(client.merchant, to, **final)
+    make_machine_transfer(
+        client.merchant,
+        to,
+        state=TransferState.CONFIRMED,
+        confirmed_at=timezone.now(),
+    )
     return client.post(SETTLE, {})
 
 

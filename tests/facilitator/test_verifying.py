@@ -339,8 +339,9 @@ def test_lists_are_narrowed_and_strangers_see_nothing(
     assert other_seller().get("/x402/payments").body["total"] == 0
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
 def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
-    base: Anvil, seller: ApiClient
+    base: Anvil, seller: ApiClient, is_sent: bool
 ) -> None:
     """Its hash is public before its settlement is recorded; in bearer mode anybody could show it."""
     claims = [paid(base, seller, blocks=8)]
@@ -356,14 +357,18 @@ def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
         nonce="1",
         pay_to=claims[0].pay_to,
         units=UNITS,
-        state="sent",
+        state="sent" if is_sent else "taken",
+        taken_until=None if is_sent else timezone.now() + timedelta(minutes=1),
         created_at=timezone.now(),
     )
     for claim in claims:
         answer = ask(seller, claim)
         assert answer.body["message"].startswith("A signed authorisation")
         assert answer.body["retryAfter"] == 5
-    authorization.state = "settled"
+    # Settled, or given back without anything sent: whatever came then came by itself.
+    if is_sent:
+        authorization.state = "settled"
+    authorization.taken_until = None
     authorization.save()
     assert [verdict(seller, claim) for claim in claims] == ["valid", "valid"]
 

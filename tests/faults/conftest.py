@@ -39,7 +39,8 @@ class Lender:
             kept.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="session")
+# No longer: its processes would go on polling beside all other tests of the worker.
+@pytest.fixture(scope="package")
 def lender() -> Iterator[Lender]:
     """What installations come from."""
     lender = Lender()

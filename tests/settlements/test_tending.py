@@ -91,6 +91,24 @@ def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(
     assert made.block_hash != before
 
 
+def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(
+    node: GasNode, base_node: Anvil
+) -> None:
+    made = ask(node, "one")
+    broadcast(made, node=node, now=timezone.now())
+    base_node.mine(CONFIRMATIONS)
+    tend("base", node=node, now=timezone.now())
+    assert state_of(made) == (TransactionState.MINED, True)
+    base_node.reorg(CONFIRMATIONS + 2)
+    broadcast(behind := ask(node, "two"), node=node, now=timezone.now())
+    for minutes in range(3):
+        tend("base", node=node, now=timezone.now() + (1 + minutes) * LATE)
+        base_node.mine(CONFIRMATIONS)
+    assert tend("base", node=node, now=timezone.now() + 5 * LATE) == 0
+    assert {state_of(made), state_of(behind)} == {(TransactionState.MINED, True)}
+    assert node.receipt(behind.tx_hash) is not None
+
+
 def test_a_key_that_is_used_elsewhere_goes_on_after_the_others_number(
     node: GasNode, base_node: Anvil
 ) -> None:

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.money import TOKEN_DIGITS
+from wallets.models.facts import ChainFact
 from wallets.states import ClaimKind, TransferState
 
 
@@ -53,28 +53,11 @@ class DepositAddress(models.Model):
         return f"0x{bytes(self.key).hex()}"
 
 
-class DepositOutflow(models.Model):
-    """A token movement out of a deposit address: it can only be to its destination, whoever had it sent there.
-
-    Recorded by the chain's watcher as transfers are, and edited only in its confirmation state.
-    """
+class DepositOutflow(ChainFact):
+    """A token movement out of a deposit address: it can only be to its destination, whoever had it sent there."""
 
     deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="outflows")
-    chain = models.CharField(max_length=16)
-    tx_hash = models.CharField(max_length=100)
-    position = models.PositiveIntegerField()
-    token = models.CharField(max_length=12)
-    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     recipient = models.CharField(max_length=80)
-    block_height = models.BigIntegerField()
-    block_hash = models.CharField(max_length=80)
-    block_time = models.DateTimeField()
-    state = models.CharField(
-        max_length=9, choices=TransferState, default=TransferState.DETECTED
-    )
-    detected_at = models.DateTimeField()
-    confirmed_at = models.DateTimeField(null=True)
-    orphaned_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -100,9 +83,6 @@ class DepositOutflow(models.Model):
                 fields=["chain", "block_height"], name="deposit_outflow_by_block"
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.chain}:{self.tx_hash}/{self.position}"
 
 
 class DepositBalance(models.Model):

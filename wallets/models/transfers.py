@@ -7,6 +7,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
 from wallets.models.deposits import DepositAddress
+from wallets.models.facts import ChainFact
 from wallets.models.receiving import ReceivingWallet
 from wallets.states import ClaimKind, DifferenceKind, TransferState
 
@@ -20,20 +21,10 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
         return found.order_by("queued_at", "pk")
 
 
-class Transfer(models.Model):
-    """A token movement to one of our addresses: a fact, edited only in its confirmation state and `decided_at`.
+class Transfer(ChainFact):
+    """A token movement to one of our addresses. What was decided about it is written here, too."""
 
-    `position` is the transfer's ordinal among the Transfer logs of its own transaction, which stays the same when
-    the transaction is mined again in another block.
-    """
-
-    chain = models.CharField(max_length=16)
-    tx_hash = models.CharField(max_length=100)
-    position = models.PositiveIntegerField()
-    token = models.CharField(max_length=12)
     token_address = models.CharField(max_length=80)
-    # Base units; six decimals for every accepted token.
-    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     sender = models.CharField(max_length=80)
     recipient = models.CharField(max_length=80)
     deposit = models.ForeignKey(
@@ -57,17 +48,8 @@ class Transfer(models.Model):
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
-    block_height = models.BigIntegerField()
-    block_hash = models.CharField(max_length=80)
-    block_time = models.DateTimeField()
-    state = models.CharField(
-        max_length=9, choices=TransferState, default=TransferState.DETECTED
-    )
-    detected_at = models.DateTimeField()
-    confirmed_at = models.DateTimeField(null=True)
     # When a second provider told of it too, which large amounts wait for.
     witnessed_at = models.DateTimeField(null=True)
-    orphaned_at = models.DateTimeField(null=True)
     # Attribution happens once; what no rule could credit then waits for a person.
     decided_at = models.DateTimeField(null=True)
     # The work queue: set with every change of the facts, cleared by the consumer that dealt with it.
@@ -119,9 +101,6 @@ class Transfer(models.Model):
                 name="transfer_report",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.chain}:{self.tx_hash}/{self.position}"
 
 
 class TransferClaim(models.Model):

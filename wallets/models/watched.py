@@ -11,6 +11,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
+from wallets.models.facts import ChainFact
 from wallets.states import Direction, TransferState, WatchStatus
 
 MOST_TAGS = 20
@@ -82,8 +83,8 @@ class WatchedWallet(models.Model):
         return f"{self.chain}:{self.address}"
 
 
-class WatchedMovement(models.Model):
-    """A token movement into or out of a watched wallet: a fact, edited only in its confirmation state.
+class WatchedMovement(ChainFact):
+    """A token movement into or out of a watched wallet.
 
     One that goes from a watched wallet to another is two rows. Keyed as `Transfer` is, per wallet and direction.
     """
@@ -96,27 +97,12 @@ class WatchedMovement(models.Model):
     )
     mode = models.CharField(max_length=4, choices=Mode)
     direction = models.CharField(max_length=3, choices=Direction)
-    chain = models.CharField(max_length=16)
-    tx_hash = models.CharField(max_length=100)
-    position = models.PositiveIntegerField()
-    token = models.CharField(max_length=12)
     token_address = models.CharField(max_length=80)
-    # Base units; six decimals for every accepted token.
-    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     # Where it came from or went to.
     counterparty = models.CharField(max_length=80)
     # Whether reports have the same money already: a payment to a receiving wallet that is watched too, or what a deposit
     # address passed on to it.
     is_payment = models.BooleanField(default=False)
-    block_height = models.BigIntegerField()
-    block_hash = models.CharField(max_length=80)
-    block_time = models.DateTimeField()
-    state = models.CharField(
-        max_length=9, choices=TransferState, default=TransferState.DETECTED
-    )
-    detected_at = models.DateTimeField()
-    confirmed_at = models.DateTimeField(null=True)
-    orphaned_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

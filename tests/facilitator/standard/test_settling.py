@@ -1,8 +1,10 @@
 """Signed authorisations carried out on a real node."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
@@ -20,6 +22,7 @@ from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize, sign
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import balance_of, deploy_token, mint, transfer
+from wallets.models import ReceivingWallet
 from wallets.selectors import forget
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +107,25 @@ def test_money_goes_to_no_address_but_the_merchants(
     reason = "invalid_exact_evm_payload_recipient_mismatch"
     assert verify(seller, body)["invalidReason"] == reason
     assert settle(seller, body)["errorReason"] == reason
+
+
+def test_who_was_told_the_address_before_it_changed_may_still_pay_there(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    before = pay_to_of(seller)
+    told = authorize(base_node, before, UNITS)
+    assert seller.merchant is not None
+    changed = timezone.now()
+    ReceivingWallet.objects.update(retired_at=changed)
+    make_wallet(seller.merchant, "base", base_node.accounts[7].address)
+    forget()
+    assert pay_to_of(seller) != before
+    assert settle(seller, body_of(told, usdc))["success"]
+    ReceivingWallet.objects.filter(retired_at=changed).update(
+        retired_at=changed - timedelta(hours=3)
+    )
+    late = settle(seller, body_of(authorize(base_node, before, UNITS), usdc))
+    assert late["errorReason"] == "invalid_exact_evm_payload_recipient_mismatch"
 
 
 def test_another_merchants_payment_is_not_settled(

@@ -1,0 +1,91 @@
+"""What one merchant's machines may use of our gas, so that nobody, and nobody's payers, use up what is there for all."""
+
+import time
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection
+
+from accounts.states import Mode
+from facilitator.models import Authorization
+from facilitator.standard import reasons
+from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.inputs import StandardRequest
+from facilitator.states import AuthorizationState
+from settlements.errors import NoGasError
+from settlements.gas.policy import gas_policy
+from settlements.states import Purpose, TransactionState
+
+MOST_FAILURES: Final = 3
+"""A payer whose authorisations failed on the chain so often in a day may not spend our gas on another one."""
+
+_DAY: Final = timedelta(days=1)
+# What is summed up for each settlement would cost more than it saves.
+_KNOWN_SECONDS: Final = 10.0
+_MOST_REMEMBERED: Final = 10_000
+
+# Those on their way count as dear as they may become.
+_SPENT: Final = """
+    SELECT COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
+        SELECT max(a.max_fee) FROM settlements_gasattempt a WHERE a.transaction_id = t.id))), 0)::text
+    FROM settlements_gastransaction t JOIN facilitator_authorization z ON z.transaction_id = t.id
+    JOIN settlements_gasaccount g ON g.id = t.account_id
+    WHERE z.merchant_id = %(merchant)s AND g.chain = %(chain)s AND t.created_at >= %(since)s::timestamptz
+      AND t.state <> 'dropped'
+"""
+# By merchant and chain: what it spent in wei, and when that was summed up, on the monotonic clock.
+_known: dict[tuple[int, str], tuple[float, int]] = {}
+
+
+def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
+    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE)."""
+    share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
+    if _spent(merchant_id, chain, now) > share:
+        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
+
+
+def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
+    """Raise RefusedPaymentError for a payer whose authorisations failed on the chain, and on our gas, too often in a day.
+
+    What a payer's own contract says of a signature may change between our asking and the transaction's turn.
+    """
+    failed = Authorization.objects.filter(
+        mode=Mode.LIVE,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        state=AuthorizationState.FAILED,
+        transaction__isnull=False,
+        created_at__gt=now - _DAY,
+    )
+    # Neither of these was the payer's doing.
+    ours = failed.exclude(transaction__state=TransactionState.DROPPED).exclude(
+        transaction__purpose=Purpose.CANCEL
+    )
+    if ours[:MOST_FAILURES].count() >= MOST_FAILURES:
+        raise RefusedPaymentError(
+            reasons.TRANSACTION_FAILED,
+            "Too many of this payer's authorisations failed on the chain today.",
+            payer=request.signed.payer,
+        )
+
+
+def _spent(merchant_id: int, chain: str, now: datetime) -> int:
+    clock = time.monotonic()
+    known = _known.get((merchant_id, chain))
+    if known is not None and clock - known[0] < _KNOWN_SECONDS:
+        return known[1]
+    if len(_known) > _MOST_REMEMBERED:
+        _known.clear()
+    parameters: dict[str, Any] = {
+        "merchant": merchant_id,
+        "chain": chain,
+        "since": now - _DAY,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SPENT, parameters)
+        spent = int(cursor.fetchone()[0])
+    _known[merchant_id, chain] = clock, spent
+    return spent

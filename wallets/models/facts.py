@@ -1,0 +1,36 @@
+"""What all facts of a chain have in common."""
+
+from django.db import models
+
+from gateway.core.money import TOKEN_DIGITS
+from wallets.states import TransferState
+
+
+class ChainFact(models.Model):
+    """A token movement as its chain tells of it, edited only in its confirmation state.
+
+    `position` is its ordinal among the Transfer logs of its own transaction, which stays the same when the transaction is
+    mined again in another block.
+    """
+
+    chain = models.CharField(max_length=16)
+    tx_hash = models.CharField(max_length=100)
+    position = models.PositiveIntegerField()
+    token = models.CharField(max_length=12)
+    # Base units; six decimals for every accepted token.
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    block_height = models.BigIntegerField()
+    block_hash = models.CharField(max_length=80)
+    block_time = models.DateTimeField()
+    state = models.CharField(
+        max_length=9, choices=TransferState, default=TransferState.DETECTED
+    )
+    detected_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    orphaned_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.tx_hash}/{self.position}"
