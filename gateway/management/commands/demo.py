@@ -141,10 +141,10 @@ DEVELOPMENT: Mapping[str, str] = {
     "CHAIN_NETWORK": "local",
     # The shop that hears the webhooks runs on this machine.
     "WEBHOOK_ALLOW_LOOPBACK": "true",
-    # The last of the local nodes' own rich accounts, whose keys everybody knows; never a key of ours for real chains.
-    "GAS_KEYS": "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",  # nosec B105
-    # Their gas costs a hundred times what it does on the public networks.
-    "GAS_COIN_USD": "base=10,polygon=0.1,ethereum=10",
+    # One of the local nodes' own rich accounts, whose keys everybody knows; never a key of ours for real chains.
+    "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
+    # Their gas costs a thousand times what it does on the public networks.
+    "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }
 
 
