@@ -10,7 +10,7 @@ from tests.emptying import empty_instead_of_flushing
 from tests.measuring import unmeasured
 from wallets import selectors
 
-pytest_plugins = ["tests.nodes.fixtures"]
+pytest_plugins = ["tests.demo.lending", "tests.nodes.fixtures"]
 
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 """The marks of tests that coverage leaves out."""

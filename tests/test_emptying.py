@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from pytest import MonkeyPatch
 
 from tests import emptying
 from tests.factories import make_checkout, make_merchant
@@ -33,7 +32,7 @@ def left_by(empty: Callable[[], object]) -> dict[str, int]:
 
 @pytest.mark.parametrize("large_bytes", [0, emptying.LARGE_BYTES])
 def test_emptying_leaves_what_a_flush_leaves(
-    large_bytes: int, monkeypatch: MonkeyPatch
+    large_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(emptying, "LARGE_BYTES", large_bytes)
     flushed = left_by(lambda: call_command("flush", verbosity=0, interactive=False))

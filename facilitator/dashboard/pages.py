@@ -25,7 +25,7 @@ from gateway.core.clientaddr import address_or_none
 from gateway.core.csvfiles import csv_response
 from gateway.core.keyset import keyset_page
 from settlements.dashboard.gas import has_key
-from wallets.networks import chains
+from wallets.networks import accepted_tokens, chains
 
 _BASE = "base"
 
@@ -48,7 +48,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "export": _query(wanted),
         "call": verify_call(pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
         "chains": [(spec.name, spec.title) for spec in chains().values()],
-        "tokens": _tokens(),
+        "tokens": [(name, name) for name in accepted_tokens()],
         "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
     }
     return render(request, "dashboard/x402/payments.html", context)
@@ -104,7 +104,7 @@ def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> PaymentFilter:
         seat.merchant.pk,
         seat.mode,
         chain=chain if chain in chains() else "",
-        token=token if token in _tokens() else "",
+        token=token if token in accepted_tokens() else "",
         status=status if status in PaymentStatus.values else "",
     )
 
@@ -112,12 +112,6 @@ def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> PaymentFilter:
 def _query(wanted: PaymentFilter) -> str:
     told = {name: getattr(wanted, name) for name in ("chain", "token", "status")}
     return urlencode({name: value for name, value in told.items() if value})
-
-
-def _tokens() -> list[str]:
-    return sorted(
-        {token.symbol for spec in chains().values() for token in spec.accepted_tokens}
-    )
 
 
 def _on_base(places: list[Place]) -> str | None:

@@ -23,7 +23,7 @@ def links(request: SeatedRequest) -> HttpResponse:
         "rows": page.rows,
         "pager": page,
         "tabs": _tabs(seat, wanted, counts),
-        "kinds": KINDS.values(),
+        "kinds": [(kind.type, kind.label) for kind in KINDS.values()],
         "is_new_here": not counts[ALL],
     }
     return render(request, "dashboard/links/list.html", context)

@@ -138,10 +138,8 @@ def _ask(
     status: int = 200,
 ) -> HttpResponse:
     first = written[0]
-    spec, call = (
-        chain_spec(first.chain),
-        call_of(first.chain, first.token, planned_items(batch)),
-    )
+    spec = chain_spec(first.chain)
+    call = call_of(first.chain, first.token, planned_items(batch))
     context = {
         "rows": settlement_rows(written),
         "batch": batch,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
@@ -17,13 +16,11 @@ from settlements.dashboard.gas import gas_rows, has_key
 from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows
 from settlements.dashboard.sums import sums_of
 from settlements.dashboard.words import PURPOSES, STATUSES
+from settlements.flushing import MOST_ITEMS
 from settlements.models import Settlement
 from settlements.services.intervals import settings_of
 from settlements.states import Sender, SettlementStatus
 from wallets.states import ClaimKind
-
-# A batch is never larger than this (settlements.flushing.MOST_ITEMS).
-_MOST_ITEMS: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def settlement(request: SeatedRequest, *, settlement_id: str) -> HttpResponse:
     is_open = one.status in {SettlementStatus.PENDING, SettlementStatus.SENT}
     context = {
         "row": settlement_row(one),
-        "items": item_rows(list(items[:_MOST_ITEMS])),
+        "items": item_rows(list(items[:MOST_ITEMS])),
         "batch": one.batch if is_open and one.sender == Sender.WALLET else "",
     }
     return render(request, "dashboard/settlements/detail.html", context)

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 
 from settlements.models import (
     GasAttempt,
@@ -23,7 +23,7 @@ from settlements.models import (
 from settlements.running import alone
 from settlements.services.outcomes import OPEN_STATUSES, forget_trouble
 from settlements.states import ReleasedBy, Sender, SettlementStatus
-from wallets.models import ChainCursor, DepositOutflow
+from wallets.models import ChainCursor, DepositBalance, DepositOutflow
 from wallets.states import TransferState
 
 log = structlog.get_logger(__name__)
@@ -179,7 +179,12 @@ def _write_stranger(tx_hash: str, group: Outflows) -> None:
 
 
 def _release(group: Outflows) -> None:
-    """What was held in escrow there is with the merchant now."""
-    Hold.objects.filter(
-        nonce__in=[bytes(outflow.deposit.nonce) for outflow in group], released_at=None
-    ).update(released_at=group[0].confirmed_at, released_by=ReleasedBy.EXTERNAL)
+    """What was held in escrow there is with the merchant now, unless more of it is in the same forwarder, on any chain."""
+    nonces = [bytes(outflow.deposit.nonce) for outflow in group]
+    left = DepositBalance.objects.filter(
+        deposit__nonce__in=nonces, received__gt=F("flushed")
+    )
+    holds = Hold.objects.filter(nonce__in=nonces, released_at=None)
+    holds.exclude(nonce__in=left.values("deposit__nonce")).update(
+        released_at=group[0].confirmed_at, released_by=ReleasedBy.EXTERNAL
+    )

@@ -22,7 +22,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from gateway.core.money import to_units
 from tests.browser.conftest import StubWallet
-from tests.demo.running import Running, ask, demo_pay, running, var_folder
+from tests.demo.lending import Demos
+from tests.demo.running import Running, ask, demo_pay
 from tests.nodes.anvil import Anvil
 from tests.nodes.tokens import balance_of
 from tests.waiting import wait_until
@@ -90,10 +91,8 @@ class Paid:
 
 
 @pytest.fixture(scope="module")
-def demo() -> Iterator[Running]:
-    with var_folder() as var, running(var, "demo") as started:
-        started.await_line("Florin is ready")
-        yield started
+def demo(demos: Demos) -> Running:
+    return demos.lend()
 
 
 @pytest.fixture(scope="module")

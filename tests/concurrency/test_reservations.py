@@ -61,6 +61,7 @@ def race(checkout_ids: Sequence[int]) -> list[int | str | None]:
         return list(chain(*(future.result(SECONDS) for future in futures)))
 
 
+@pytest.mark.slow
 def test_ten_thousand_choices_give_every_amount_once_and_then_a_clean_refusal(
     merchant: Merchant,
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gateway.management.stack import ROOT
+from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client
 from tests.processes import alive, descendants
@@ -21,7 +22,6 @@ from wallets.chains.specs import CHAINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
-READY = "Florin is ready"
 PAID_SECONDS = 90.0
 
 
@@ -30,11 +30,9 @@ def settings_of(demo: Running) -> dict[str, Any]:
     return document
 
 
-@pytest.fixture(scope="module")
-def demo() -> Iterator[Running]:
-    with var_folder() as var, running(var, "demo") as started:
-        started.await_line(READY)
-        yield started
+@pytest.fixture
+def demo(demos: Demos) -> Running:
+    return demos.lend()
 
 
 @pytest.fixture
@@ -190,27 +188,26 @@ def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -
     assert not (var / "engines").exists()
 
 
-def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(var: Path) -> None:
-    with running(var, "demo") as first:
-        first.await_line(READY)
-        before = settings_of(first)
-        block = first_block(before)
-        started = descendants(first.process.pid)
-        assert len(started) > 10
-        assert first.end(signal.SIGINT) == 0
-        assert [pid for pid in started if alive(pid)] == []
-    with running(var, "demo") as second:
-        second.await_line(READY)
-        after = settings_of(second)
-        for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
-            assert after[name] == before[name]
-        assert first_block(after) == block
-        # Those that are new at each start as well.
-        wait_until(lambda: unread(after) == [], seconds=PAID_SECONDS, pause=2)
-        status, _ = ask(
-            after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
-        )
-        assert status == 200
+def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
+    demos: Demos,
+) -> None:
+    first = demos.lend()
+    before = settings_of(first)
+    block = first_block(before)
+    started = descendants(first.process.pid)
+    assert len(started) > 10
+    assert first.end(signal.SIGINT) == 0
+    assert [pid for pid in started if alive(pid)] == []
+    after = settings_of(demos.start_again(first))
+    for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
+        assert after[name] == before[name]
+    assert first_block(after) == block
+    # Those that are new at each start as well.
+    wait_until(lambda: unread(after) == [], seconds=PAID_SECONDS, pause=2)
+    status, _ = ask(
+        after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
+    )
+    assert status == 200
 
 
 def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:

@@ -13,7 +13,8 @@ from tests.nodes.forwarders import FACTORY, FLUSH
 from tests.nodes.tokens import execute
 from tests.settlements.chain import USDC, WAITING, paid, read, settle
 from wallets.forwarder import checksum
-from wallets.models import DepositAddress
+from wallets.models import DepositAddress, DepositOutflow
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
@@ -68,3 +69,33 @@ def test_a_strangers_flush_ends_escrow(node: GasNode, base_node: Anvil) -> None:
     note_outflows("base", now=timezone.now())
     hold.refresh_from_db()
     assert hold.released_by == ReleasedBy.EXTERNAL
+
+
+def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(
+    node: GasNode, base_node: Anvil
+) -> None:
+    """The same forwarder is on every chain: what is flushed on one leaves the others as they are."""
+    [deposit] = paid(base_node, 25_000_000)
+    hold = Hold.objects.create(
+        merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce
+    )
+    now = timezone.now()
+    DepositOutflow.objects.create(
+        deposit=deposit,
+        chain="polygon",
+        token="USDC",
+        tx_hash="0x" + "cd" * 32,
+        position=0,
+        units=1,
+        recipient=checksum(bytes(deposit.destination)),
+        block_height=1,
+        block_hash="0x" + "ef" * 32,
+        block_time=now,
+        detected_at=now,
+        state=TransferState.CONFIRMED,
+        confirmed_at=now,
+    )
+    assert note_outflows("polygon", now=now) == 1
+    hold.refresh_from_db()
+    assert hold.released_at is None
+    assert sweep(WAITING, node=node, now=now) == []

@@ -37,12 +37,13 @@ def deliveries(request: SeatedRequest) -> HttpResponse:
     seat = request.seat
     wanted = parse_wanted(request.GET)
     page = list_page(seat, wanted, request.GET)
+    types = event_types(DeliveryWalk(seat.merchant.pk, seat.mode))
     context = {
         "wanted": wanted,
         "rows": page.rows,
         "pager": page,
         "tabs": _tabs(seat, wanted),
-        "types": event_types(DeliveryWalk(seat.merchant.pk, seat.mode)),
+        "types": [(name, name) for name in types],
         "is_cut": bool(wanted.text) and len(page.rows) >= MOST_FOUND,
     }
     return render(request, "dashboard/webhooks/deliveries.html", context)

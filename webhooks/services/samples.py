@@ -129,5 +129,8 @@ def _checkout(public_id: str, merchant: Merchant, now: datetime) -> bytes:
             "paid_at": iso(now),
             "replaces": None,
             "transfers": [],
+            "escrow": False,
+            "escrow_status": None,
+            "escrow_released_by": None,
         }
     )
