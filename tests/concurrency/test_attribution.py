@@ -24,6 +24,7 @@ from tests.checkouts.watcher import (
 )
 from tests.concurrency.races import (
     SECONDS,
+    claims_locking_nothing,
     crew,
     holding,
     wait_for_waiters,
@@ -202,7 +203,8 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
             threads.together(lambda: confirm_through("base", 1_000, now=SOON))
 
     monkeypatch.setattr(attribution, "recompute", recompute_before_the_watcher_confirms)
-    attribution._attribute_batch(now=SOON, batch=500)
+    with claims_locking_nothing():
+        attribution._attribute_batch(now=SOON, batch=500)
     assert Transfer.objects.get().state == TransferState.CONFIRMED
     assert not Transfer.objects.queued().exists()
     assert fresh(checkout).status == CheckoutStatus.PROCESSING

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from tests.installation import Installation
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
@@ -15,30 +16,31 @@ Moment = Callable[[Installation, str], AbstractContextManager[Callable[[], None]
 
 
 class HeldAnswer:
-    """Lets a node's first answer about `method` wait, and all others pass."""
+    """Lets one of a node's answers about `method` wait, the `turn`-th, and all others pass."""
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, turn: int) -> None:
         self.caught = threading.Event()
         self.released = threading.Event()
         self._method = method
-        self._first = threading.Lock()
+        self._turns = iter(range(1, turn))
+        self._held = threading.Lock()
 
     def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
         # Answered before it waits: what arrives late is what was true when it was asked.
         answer = honest(proxy, request, ask)
         wanted = self._method in methods_of(request)
-        if wanted and self._first.acquire(blocking=False):
+        if wanted and next(self._turns, 0) == 0 and self._held.acquire(blocking=False):
             self.caught.set()
             self.released.wait(60)
         return answer
 
 
-def answering(method: str) -> Moment:
-    """While a node of Base answers a question about `method`."""
+def answering(method: str, *, turn: int = 1) -> Moment:
+    """While a node of Base answers a question about `method`, for the first time or later."""
 
     @contextmanager
     def trap(installation: Installation, watcher: str) -> Iterator[Callable[[], None]]:
-        held = HeldAnswer(method)
+        held = HeldAnswer(method, turn)
         installation.misbehave(held, urls=2)
         try:
             yield lambda: wait_until(held.caught.is_set, seconds=CAUGHT_SECONDS)
@@ -47,6 +49,10 @@ def answering(method: str) -> Moment:
             held.released.set()
 
     return trap
+
+
+LAST_QUESTION: Final = answering("eth_getTransactionReceipt", turn=2)
+"""While a node of Base answers the last question of a pass that found a payment, and what was sent on of it."""
 
 
 def writing(table: str) -> Moment:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.faults.moments import answering
+from tests.faults.moments import LAST_QUESTION
 from tests.faults.oracle import audit, await_order
 from tests.faults.standby import has_taken_over, is_standing_by
 from tests.installation import Installation
@@ -25,7 +25,7 @@ def wakes_with_a_payment_that_is_gone(
     the first one writes. Returns when it woke up, as the database tells the time.
     """
     [checkout] = installation.create_checkouts(1)
-    with answering("eth_getTransactionReceipt")(installation, first) as await_capture:
+    with LAST_QUESTION(installation, first) as await_capture:
         installation.pay(checkout)
         await_capture()
         installation.freeze(first)

@@ -12,7 +12,15 @@ from tests.factories import make_merchant, make_wallet
 from tests.nodes import tokens
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
-from tests.nodes.proxy import RpcProxy, refuses
+from tests.nodes.proxy import (
+    Answer,
+    Ask,
+    Request,
+    RpcProxy,
+    honest,
+    methods_of,
+    refuses,
+)
 from tests.nodes.tokens import FAKE, deploy_token
 from tests.nodes.tron import TronNode
 from tests.nodes.tron.addresses import to_base58
@@ -56,6 +64,28 @@ def payments_of(wallet: WatchedWallet) -> list[bool]:
     """Whether reports have its movements already."""
     rows = WatchedMovement.objects.filter(wallet=wallet).order_by("pk")
     return list(rows.values_list("is_payment", flat=True))
+
+
+def test_a_payment_does_not_cost_the_receipts_of_its_whole_block(
+    base_node: Anvil,
+) -> None:
+    asked: list[str] = []
+
+    def listens(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        asked.extend(methods_of(request))
+        return honest(proxy, request, ask)
+
+    deposit = make_deposit()
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = listens
+        watcher = make_watcher(proxy.url)
+        read_all(watcher)
+        pay(base_node, address_of(deposit))
+        read_all(watcher)
+        watcher.close()
+    assert Transfer.objects.count() == 1
+    assert "eth_getTransactionReceipt" in asked
+    assert "eth_getBlockReceipts" not in asked
 
 
 def read_again(watcher: Watcher) -> None:

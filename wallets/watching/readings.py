@@ -35,8 +35,9 @@ def read_window(
     if not fresh:
         return reading
     since = min(one.block_height for one in told if one.recipient_key in fresh)
+    # By both sides: a header tells that an address is in its block, and not on which side of a transfer.
     passed_on = adapter.read(
-        since, last, head=head, hint=Hint(frozenset(), fresh), ours=owners.ours
+        since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours
     )
     return _merged(reading, passed_on)
 
