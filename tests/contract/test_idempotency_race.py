@@ -114,9 +114,12 @@ def test_without_the_constraint_the_same_posts_make_several(
     [constraint] = [
         c for c in Checkout._meta.constraints if c.name == "checkout_once_per_order_ref"
     ]
-    unguarded = creation._CREATE_WITH_STEPS.replace(_ON_CONFLICT, "")
-    assert unguarded != creation._CREATE_WITH_STEPS
-    monkeypatch.setattr(creation, "_CREATE_WITH_STEPS", unguarded)
+    unguarded = {
+        which: statement.replace(_ON_CONFLICT, "")
+        for which, statement in creation._STATEMENTS.items()
+    }
+    assert not set(unguarded.values()) & set(creation._STATEMENTS.values())
+    monkeypatch.setattr(creation, "_STATEMENTS", unguarded)
     with connection.schema_editor() as editor:
         editor.remove_constraint(Checkout, constraint)
     try:
