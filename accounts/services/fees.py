@@ -15,19 +15,22 @@ from django.db.models import QuerySet
 from accounts.models import FeeEntry
 from accounts.states import FeeKind
 
+FEE_OF: Final = "round({received} * m.fee_rate, 2)"
+"""The rule, in SQL: the fee in USD of what was received, a numeric in USD, by the merchant `m`. Numerics multiply exactly, and half a cent is rounded up."""
+
 # The rate is read by the statement that writes it down: a plan changes wholly before or wholly after each payment, and
-# nobody's plan is locked while money is credited. Numerics multiply exactly, and half a cent is rounded away from zero.
-_CHARGE: Final = """
+# nobody's plan is locked while money is credited.
+_CHARGE: Final = f"""
     INSERT INTO accounts_feeentry
         (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
     SELECT m.id, paid.kind, paid.subject_id, paid.chain, paid.token, paid.received, m.fee_rate,
-           round(paid.received * m.fee_rate, 2), %(now)s::timestamptz
+           {FEE_OF.format(received="paid.received")}, %(now)s::timestamptz
     FROM unnest(%(merchants)s::bigint[], %(kinds)s::text[], %(subjects)s::text[], %(chains)s::text[],
                 %(tokens)s::text[], %(received)s::numeric[])
          AS paid (merchant_id, kind, subject_id, chain, token, received)
     JOIN accounts_merchant m ON m.id = paid.merchant_id
     ON CONFLICT (kind, subject_id) DO NOTHING
-"""
+"""  # noqa: S608 - only our own text is put in
 
 
 @dataclass(frozen=True, slots=True)

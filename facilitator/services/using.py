@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 from django.db import IntegrityError, connection
 
+from accounts.services.fees import FEE_OF
 from accounts.states import Mode
 from facilitator.inputs import VerifyRequest
 from facilitator.judging import Candidate
@@ -28,7 +29,7 @@ class Caller:
 
 # One statement: the payment's own key decides, and whoever inserts it also claims the transfer, owes the fee and keeps the
 # answer. A transfer that something else claimed, or an answer that somebody else kept, undoes all of it.
-_USE: Final = """
+_USE: Final = f"""
     WITH used AS (
         INSERT INTO facilitator_x402payment (
             public_id, merchant_id, mode, protocol, chain, tx_hash, position, token, units, required_units, payer, pay_to,
@@ -47,7 +48,7 @@ _USE: Final = """
     ), charged AS (
         INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
         SELECT m.id, 'x402', %(public_id)s::text, %(chain)s::text, %(token)s::text, %(usd)s::numeric, m.fee_rate,
-               round(%(usd)s::numeric * m.fee_rate, 2), %(now)s::timestamptz
+               {FEE_OF.format(received="%(usd)s::numeric")}, %(now)s::timestamptz
         FROM used, accounts_merchant m WHERE m.id = %(merchant)s::bigint AND %(mode)s::text = 'live'
     ), kept AS (
         INSERT INTO facilitator_keptanswer (merchant_id, mode, key, digest, answer, created_at)
@@ -56,7 +57,7 @@ _USE: Final = """
         FROM used WHERE %(key)s::text <> ''
     )
     SELECT id FROM used
-"""
+"""  # noqa: S608 - only our own text is put in
 
 
 def use_up(

@@ -1,20 +1,17 @@
 """What an authorisation came to, from its transaction's receipt and, where that failed, from what others handed in."""
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import release
 from facilitator.standard.evidence import Executed, find_used, transfer_in
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.inputs import Clock, StandardRequest
 from facilitator.standard.recording import fail_row, settle_row
 from settlements.gas.node import Receipt
 from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.pool import RpcPool
 
-Clock = Callable[[], datetime]
 Answer = dict[str, Any]
 
 

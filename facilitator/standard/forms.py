@@ -21,9 +21,8 @@ from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 
 _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
-_MOMENT: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
+_UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
-_PERMIT2_NONCE: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 # Smart wallets' signatures may hold several, and what deploys them.
 _SIGNATURE: Final = re.compile(r"0x(?:[0-9a-fA-F]{2}){65,4096}", re.ASCII)
 _MOST: Final = 2**256 - 1
@@ -196,7 +195,7 @@ def _eip3009(told: Body, signature: str) -> Signed:
 
 def _permit2(told: Body, signature: str) -> Signed:
     permitted, witness = _object(told, "permitted"), _object(told, "witness")
-    nonce = _text(told, "nonce", _PERMIT2_NONCE)
+    nonce = _text(told, "nonce", _UINT256)
     signed = Signed(
         payer=_payer(told),
         recipient=_party(witness, "to"),
@@ -233,7 +232,7 @@ def _text(body: Body, name: str, form: re.Pattern[str]) -> str:
 
 
 def _number(body: Body, name: str) -> int:
-    number = int(_text(body, name, _MOMENT))
+    number = int(_text(body, name, _UINT256))
     if number > _MOST:
         raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} is malformed.")
     return number

@@ -1,10 +1,14 @@
 """What resource servers ask in the standard's words, read and checked already."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from wallets.chains.registry import ChainSpec
+
+Clock = Callable[[], datetime]
+"""Tells the time: what waits for a node has to ask more than once."""
 
 
 @dataclass(frozen=True, slots=True)

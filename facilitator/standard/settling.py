@@ -6,7 +6,6 @@ lease to end and, if it came so far, a transaction in the ledger, which whoever 
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any, Final
 
 from accounts.states import Mode
@@ -30,7 +29,7 @@ from facilitator.standard.errors import (
 )
 from facilitator.standard.forms import Body, network_in, parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.inputs import Clock, StandardRequest
 from facilitator.standard.nodes import gas_node_of, pool_of
 from facilitator.standard.schemes import ask_settle
 from facilitator.standard.sharing import refuse_failing
@@ -42,7 +41,6 @@ from settlements.models import GasTransaction
 from settlements.services.broadcasting import RECEIPT_SECONDS
 from settlements.states import Purpose, TransactionState
 
-Clock = Callable[[], datetime]
 Answer = dict[str, Any]
 
 _FIRST_PAUSE: Final = 0.01

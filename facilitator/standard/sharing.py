@@ -16,6 +16,7 @@ from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
 from settlements.errors import NoGasError
 from settlements.gas.policy import gas_policy
+from settlements.services.ledger import COSTS
 from settlements.states import Purpose, TransactionState
 
 MOST_FAILURES: Final = 3
@@ -26,15 +27,13 @@ _DAY: Final = timedelta(days=1)
 _KNOWN_SECONDS: Final = 10.0
 _MOST_REMEMBERED: Final = 10_000
 
-# Those on their way count as dear as they may become.
-_SPENT: Final = """
-    SELECT COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
-        SELECT max(a.max_fee) FROM settlements_gasattempt a WHERE a.transaction_id = t.id))), 0)::text
+_SPENT: Final = f"""
+    SELECT {COSTS}
     FROM settlements_gastransaction t JOIN facilitator_authorization z ON z.transaction_id = t.id
     JOIN settlements_gasaccount g ON g.id = t.account_id
     WHERE z.merchant_id = %(merchant)s AND g.chain = %(chain)s AND t.created_at >= %(since)s::timestamptz
       AND t.state <> 'dropped'
-"""
+"""  # noqa: S608 - only our own text is put in
 # By merchant and chain: what it spent in wei, and when that was summed up, on the monotonic clock.
 _known: dict[tuple[int, str], tuple[float, int]] = {}
 

@@ -20,6 +20,7 @@ from facilitator.standard.errors import (
     RevertedError,
     TakenElsewhereError,
 )
+from facilitator.standard.inputs import Clock
 from facilitator.standard.nodes import gas_node_of
 from facilitator.standard.sharing import refuse_greedy
 from settlements.errors import NoGasError
@@ -47,8 +48,6 @@ _ROUNDS: Final = 10
 _SPARE_GAS: Final = 1.25
 # A payer's smart wallet runs code of its own on our gas.
 _MOST_GAS: Final = 500_000
-
-Clock = Callable[[], datetime]
 
 
 class LedgerSigner:

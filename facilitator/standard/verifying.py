@@ -1,7 +1,5 @@
 """Whether a signed authorisation would settle. Nothing is used up by asking."""
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from accounts.states import Mode
@@ -12,14 +10,12 @@ from facilitator.standard.authorizations import find, is_in_use
 from facilitator.standard.errors import RefusedPaymentError, TakenElsewhereError
 from facilitator.standard.forms import Body, parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.inputs import Clock, StandardRequest
 from facilitator.standard.nodes import pool_of
 from facilitator.standard.schemes import ask_verify
 from facilitator.standard.sharing import refuse_failing
 from facilitator.standard.signer import LedgerSigner
 from facilitator.standard.simulating import verify_simulated
-
-Clock = Callable[[], datetime]
 
 
 def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> dict[str, Any]:

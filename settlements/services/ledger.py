@@ -96,12 +96,17 @@ def write_attempt(
 
 
 # A newer attempt pays no less than an older one.
-_SPENT: Final = """
-    SELECT COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
+COSTS: Final = """
+    COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
         SELECT max(a.max_fee) FROM settlements_gasattempt a WHERE a.transaction_id = t.id))), 0)::text
+"""
+"""In SQL, what transactions `t` cost in wei; those on their way count as dear as they may become."""
+
+_SPENT: Final = f"""
+    SELECT {COSTS}
     FROM settlements_gastransaction t JOIN settlements_gasaccount g ON g.id = t.account_id
     WHERE g.chain = %s AND t.created_at >= %s AND t.state <> 'dropped'
-"""
+"""  # noqa: S608 - only our own text is put in
 
 
 def spent_since(chain: str, moment: datetime) -> int:
