@@ -16,7 +16,10 @@ from accounts.models import FeeEntry
 from accounts.states import FeeKind
 
 FEE_OF: Final = "round({received} * m.fee_rate, 2)"
-"""The rule, in SQL: the fee in USD of what was received, a numeric in USD, by the merchant `m`. Numerics multiply exactly, and half a cent is rounded up."""
+"""The rule, in SQL: the fee of what was received, both numerics in USD, at the rate of the merchant `m`.
+
+Numerics multiply exactly, and half a cent is rounded up.
+"""
 
 # The rate is read by the statement that writes it down: a plan changes wholly before or wholly after each payment, and
 # nobody's plan is locked while money is credited.
