@@ -66,5 +66,19 @@ def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
     return failed(request, reasons.PENDING, message, tx_hash=tx_hash)
 
 
+def trouble(request: StandardRequest) -> dict[str, Any]:
+    """Return the answer where a node or our gas account is not ready, which says nothing about the payment."""
+    message = "The chain or our gas account is not ready. Settle again."
+    return failed(request, reasons.UNEXPECTED_SETTLE, message)
+
+
+def unverified(payer: str) -> dict[str, Any]:
+    """Return the answer where no node can say whether a payment would settle."""
+    message = (
+        "The chain cannot be asked just now: the payment is not refused, ask again."
+    )
+    return invalid(reasons.UNEXPECTED_VERIFY, message, payer=payer)
+
+
 def _present(values: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}

@@ -10,15 +10,10 @@ from typing import Final
 import structlog
 
 from facilitator.models import Authorization
-from facilitator.standard import reasons
 from facilitator.standard.authorizations import left_open, step_back, take_over
-from facilitator.standard.concluding import conclude, conclude_elsewhere
 from facilitator.standard.inputs import Signed, StandardRequest
 from facilitator.standard.networks import network_of
-from facilitator.standard.nodes import gas_node_of, pool_of
-from settlements.models import GasTransaction
-from settlements.services.broadcasting import find_receipt
-from settlements.states import Purpose, TransactionState
+from facilitator.standard.rails import rail_of
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 
@@ -33,32 +28,12 @@ def finish_open(*, clock: Callable[[], datetime]) -> int:
     for row in rows:
         if take_over(row, now=clock()):
             try:
-                _finish(row, clock)
+                request = request_of(row)
+                rail_of(request.spec.family).finish(row, request, clock=clock)
             except ChainError as error:
                 log.warning("not finished", chain=row.chain, error=str(error))
             step_back(row, now=clock())
     return len(rows)
-
-
-def _finish(row: Authorization, clock: Callable[[], datetime]) -> None:
-    made = row.transaction
-    if made is None:
-        return
-    request = request_of(row)
-    pool = pool_of(request.spec)
-    if _came_to_nothing(made):
-        failed = reasons.TRANSACTION_FAILED
-        conclude_elsewhere(row, request, failed, pool=pool, clock=clock)
-        return
-    receipt = find_receipt(made, node=gas_node_of(request.spec))
-    conclude(row, request, receipt, pool=pool, clock=clock)
-
-
-def _came_to_nothing(made: GasTransaction) -> bool:
-    """Whether the ledger gave a transaction up, and its number is used for good: nothing of it can get into a block."""
-    if made.purpose == Purpose.CANCEL:
-        return made.state == TransactionState.MINED
-    return made.state == TransactionState.DROPPED
 
 
 def request_of(row: Authorization) -> StandardRequest:

@@ -1,4 +1,4 @@
-"""What resource servers ask in the standard's words, read and checked already."""
+"""What resource servers ask in the standard's words, read and checked already, and where a chain did it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from wallets.chains.registry import ChainSpec
 
 Clock = Callable[[], datetime]
 """Tells the time: what waits for a node has to ask more than once."""
+
+Body = Mapping[str, Any]
+"""A JSON object as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +49,12 @@ class StandardRequest:
     resource: str
     extra: Mapping[str, Any]
     signed: Signed
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """Where an authorisation was carried out: `position` is the transfer's, as watchers count it."""
+
+    tx_hash: str
+    position: int
+    height: int

@@ -11,8 +11,7 @@ from accounts.states import FeeKind, Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.addresses import expect_machines
 from facilitator.standard import answers, reasons
-from facilitator.standard.evidence import Executed
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.inputs import Executed, StandardRequest
 from facilitator.states import AuthorizationState, Protocol
 from gateway.core.money import from_units
 from wallets.models import Transfer, TransferClaim

@@ -7,8 +7,7 @@ from typing import Any, Final
 from accounts.states import Mode
 from facilitator.services.using import Caller
 from facilitator.standard import answers, reasons
-from facilitator.standard.evidence import Executed
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.inputs import Executed, StandardRequest
 from facilitator.standard.recording import Payer, record
 
 _FAILING: Final = "0xfa11"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import authorizations, settling, signer
+from facilitator.standard import authorizations
+from facilitator.standard.evm import rail, signer
 from settlements.models import GasTransaction
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
@@ -87,7 +88,7 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
 
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
     monkeypatch.setattr(signer, "reference_of", reference_of)
-    monkeypatch.setattr(settling, "reference_of", reference_of)
+    monkeypatch.setattr(rail, "reference_of", reference_of)
     base_node.set_automine(False)
     monkeypatch.setattr(signer, "_ROUNDS", 1)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)

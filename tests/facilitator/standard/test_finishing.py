@@ -6,9 +6,10 @@ import pytest
 from django.utils import timezone
 
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import finishing, signer
+from facilitator.standard import finishing
 from facilitator.standard.authorizations import LEASE
-from facilitator.standard.signer import reference_of
+from facilitator.standard.evm import signer
+from facilitator.standard.evm.signer import reference_of
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import FeeEntry
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import signer
+from facilitator.standard.evm import signer
 from facilitator.tasks import finish_authorizations_task
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from facilitator.models import Authorization
 from facilitator.standard import sharing
-from facilitator.standard.signer import longest_pause
+from facilitator.standard.evm.signer import longest_pause
 from facilitator.states import AuthorizationState
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState

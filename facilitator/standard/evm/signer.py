@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from facilitator.models import Authorization
-from facilitator.standard import contracts
 from facilitator.standard.authorizations import adopt, renew
 from facilitator.standard.errors import (
     ReceiptMissingError,
     RevertedError,
     TakenElsewhereError,
 )
+from facilitator.standard.evm import contracts
+from facilitator.standard.evm.nodes import gas_node_of
 from facilitator.standard.inputs import Clock
-from facilitator.standard.nodes import gas_node_of
 from facilitator.standard.sharing import refuse_greedy
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys

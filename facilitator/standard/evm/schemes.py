@@ -3,8 +3,8 @@
 from typing import Any
 
 from facilitator.inputs import SCHEME
+from facilitator.standard.evm.signer import LedgerSigner
 from facilitator.standard.inputs import StandardRequest
-from facilitator.standard.signer import LedgerSigner
 
 _TIMEOUT = 60
 

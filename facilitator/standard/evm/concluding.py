@@ -5,8 +5,8 @@ from typing import Any
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import release
-from facilitator.standard.evidence import Executed, find_used, transfer_in
-from facilitator.standard.inputs import Clock, StandardRequest
+from facilitator.standard.evm.evidence import find_used, transfer_in
+from facilitator.standard.inputs import Clock, Executed, StandardRequest
 from facilitator.standard.recording import fail_row, settle_row
 from settlements.gas.node import Receipt
 from wallets.chains.base import ChainError, MalformedAnswerError
@@ -55,16 +55,10 @@ def conclude_elsewhere(
         executed = find_used(pool, request)
     except ChainError:
         release(row)
-        return trouble(request)
+        return answers.trouble(request)
     if executed is not None:
         return _settled(row, request, executed, clock)
     return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
-
-
-def trouble(request: StandardRequest) -> Answer:
-    """Return the answer where a node or our gas account is not ready, which says nothing about the payment."""
-    message = "The chain or our gas account is not ready. Settle again."
-    return answers.failed(request, reasons.UNEXPECTED_SETTLE, message)
 
 
 def _settled(

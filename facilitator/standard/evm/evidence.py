@@ -1,11 +1,10 @@
 """What the chain itself says of an authorisation: in which transaction it was used, whoever sent that."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from facilitator.standard import contracts
-from facilitator.standard.inputs import StandardRequest
+from facilitator.standard.evm import contracts
+from facilitator.standard.inputs import Executed, StandardRequest
 from settlements.gas.node import GasNode, Receipt
 from wallets.chains import evm_decode
 from wallets.chains.base import MalformedAnswerError
@@ -19,15 +18,6 @@ _BLOCKS: Final = 1_000
 _PIECES: Final = 2
 
 Log = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """Where an authorisation was carried out: `position` is the transfer's, as watchers count it."""
-
-    tx_hash: str
-    position: int
-    height: int
 
 
 def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
