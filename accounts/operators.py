@@ -5,11 +5,17 @@ from typing import Final
 from allauth.account.authentication import get_authentication_records
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from accounts.models import User
 
 _FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+
+def operators() -> QuerySet[User]:
+    """Return everybody who may open the operator's pages, and is told what an installation needs; oldest first."""
+    return User.objects.filter(is_staff=True, is_active=True).order_by("pk")
 
 
 def is_operator(request: HttpRequest) -> bool:

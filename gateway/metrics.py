@@ -179,10 +179,17 @@ def _measure_gas(registry: CollectorRegistry, now: datetime) -> None:
         names,
         registry=registry,
     )
+    doubted = Gauge(
+        "florin_gas_number_doubted",
+        "Whether nodes say of a gas account's number what is not believed.",
+        names,
+        registry=registry,
+    )
     for account in gas_health():
         since = account.waiting_since
         waited = 0.0 if since is None else (now - since).total_seconds()
         age.labels(account.chain, account.address).set(waited)
+        doubted.labels(account.chain, account.address).set(int(account.is_doubtful))
         if account.coins is not None:
             coins.labels(account.chain, account.address).set(float(account.coins))
 

@@ -40,8 +40,10 @@ class GasAccount(models.Model):
         max_digits=WEI_DIGITS, decimal_places=0, null=True
     )
     balance_at = models.DateTimeField(null=True)
-    # When its owners were last told that it runs low.
+    # When operators were last told that it runs low.
     low_told_at = models.DateTimeField(null=True)
+    # When they were last told that nodes say of its number what is not believed.
+    doubt_told_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -68,6 +70,8 @@ class GasTransaction(models.Model):
     to = models.CharField(max_length=42)
     data = models.BinaryField()
     gas_limit = models.PositiveBigIntegerField()
+    # What it costs at most, by its dearest attempt, in wei: what it counts for until its cost is known.
+    most_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
     state = models.CharField(
         max_length=8, choices=TransactionState, default=TransactionState.INTENDED
     )
@@ -103,12 +107,37 @@ class GasTransaction(models.Model):
                 ),
                 name="gas_transaction_open",
             ),
-            # What was spent today.
+            # What was spent in a part of a span.
             models.Index(fields=["account", "created_at"], name="gas_transaction_day"),
         ]
 
     def __str__(self) -> str:
         return f"{self.account_id}#{self.nonce}: {self.purpose}"
+
+
+class GasSpan(models.Model):
+    """What the transactions that a gas account was asked for within ten minutes cost, kept by triggers on them.
+
+    A day's limit is asked about for every transaction: it adds these up, and not a day of transactions.
+    """
+
+    SECONDS = 600
+
+    account = models.ForeignKey(
+        GasAccount, models.CASCADE, related_name="spans", db_index=False
+    )
+    begins_at = models.DateTimeField()
+    wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "begins_at"], name="gas_span_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account_id} from {self.begins_at}"
 
 
 class GasAttempt(models.Model):
@@ -119,6 +148,7 @@ class GasAttempt(models.Model):
     )
     number = models.PositiveSmallIntegerField()
     tx_hash = models.CharField(max_length=66, unique=True)
+    # What nodes are sent; emptied long after the transaction's number is used.
     raw = models.BinaryField()
     max_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
     priority_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
@@ -130,6 +160,14 @@ class GasAttempt(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["transaction", "number"], name="gas_attempt_once"
+            )
+        ]
+        indexes = [
+            # Whose bytes are to be emptied one day.
+            models.Index(
+                fields=["signed_at"],
+                condition=~Q(raw=b""),
+                name="gas_attempt_has_raw",
             )
         ]
 

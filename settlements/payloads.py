@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from gateway.core.times import iso
 from settlements.models import Settlement
 from settlements.states import SettlementStatus
@@ -16,7 +16,7 @@ def settlement_payload(settlement: Settlement) -> dict[str, Any]:
         "id": settlement.public_id,
         "chain": settlement.chain,
         "token": settlement.token,
-        "amount": format_token(from_units(int(units))),
+        "amount": format_units(units),
         "to": settlement.to,
         "status": settlement.status,
         "txHash": settlement.tx_hash or None,

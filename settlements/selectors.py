@@ -4,31 +4,45 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from settlements.gas.policy import COIN, gas_policy
-from settlements.models import BookCheck, GasAccount, TroubledForwarder
+from settlements.models import (
+    BookCheck,
+    GasAccount,
+    GasTransaction,
+    TroubledForwarder,
+)
 from settlements.states import ON_THEIR_WAY
 
 
 @dataclass(frozen=True, slots=True)
 class GasHealth:
-    """One gas account. `coins` is None until a node told; `waiting_since` is when its oldest open transaction was written."""
+    """One gas account. `coins` is None until a node told; `waiting_since` is when its oldest open transaction was written.
+
+    `is_doubtful` says that nodes told of its number, within a day or so, what is not believed.
+    """
 
     chain: str
     address: str
     coins: Decimal | None
     is_low: bool
+    is_doubtful: bool
     open: int
     waiting_since: datetime | None
 
 
 def gas_health() -> list[GasHealth]:
     """Return every gas account that was ever used, by chain and address."""
-    is_open = Q(transactions__state__in=ON_THEIR_WAY)
+    # Of the open ones there is an index; all that an account ever sent are many.
+    waiting = GasTransaction.objects.filter(
+        account=OuterRef("pk"), state__in=ON_THEIR_WAY
+    )
+    counted = waiting.values("account").annotate(count=Count("pk"))
     rows = GasAccount.objects.annotate(
-        open=Count("transactions", filter=is_open),
-        waiting_since=Min("transactions__created_at", filter=is_open),
+        open=Coalesce(Subquery(counted.values("count")), 0),
+        waiting_since=Subquery(waiting.order_by("created_at").values("created_at")[:1]),
     )
     return [
         GasHealth(
@@ -37,6 +51,7 @@ def gas_health() -> list[GasHealth]:
             coins=None if row.balance_wei is None else row.balance_wei / COIN,
             is_low=row.balance_wei is not None
             and row.balance_wei < gas_policy(row.chain).low,
+            is_doubtful=row.doubt_told_at is not None,
             open=row.open,
             waiting_since=row.waiting_since,
         )

@@ -13,11 +13,12 @@ from settlements.models import Settlement
 from settlements.running import alone, forwarder_chains
 from settlements.services.balances import refresh_balances
 from settlements.services.broadcasting import gas_node
-from settlements.services.checking import check_chain
+from settlements.services.checking import check_chain, next_to_check
 from settlements.services.ledger import open_transactions
 from settlements.services.outcomes import OPEN_STATUSES
 from settlements.services.outside import note_outflows
 from settlements.services.ownwallet import give_up_wallets
+from settlements.services.retention import prune_raw, prune_spans
 from settlements.services.scheduling import sweep_due
 from settlements.services.sweeping import resume
 from settlements.services.tending import tend
@@ -64,13 +65,24 @@ def note_outflows_task() -> None:
 
 @shared_task(name="settlements.check_books")
 def check_books_task() -> int:
-    """Compare every chain's books with the rows they are made of and with the chain; return how many differences there are."""
-    found = 0
-    for spec in forwarder_chains():
-        now = timezone.now()
-        note_outflows(spec.name, now=now, everything=True)
-        found += len(check_chain(spec, now=now).differences)
-    return found
+    """Compare the books of a chain, if it is one's turn, with their rows and with the chain; return how many differences.
+
+    One chain in each run, and each once a day: a chain whose nodes hang holds a worker for seconds, and no other chain.
+    """
+    now = timezone.now()
+    spec = next_to_check(forwarder_chains(), now=now)
+    if spec is None:
+        return 0
+    note_outflows(spec.name, now=now, everything=True)
+    return len(check_chain(spec, now=now).differences)
+
+
+@shared_task(name="settlements.prune_gas")
+def prune_gas_task() -> None:
+    """Forget signed bytes that nobody could send any more, and old sums of gas."""
+    now = timezone.now()
+    prune_raw(now=now)
+    prune_spans(now=now)
 
 
 def _has_work(chain: str) -> bool:

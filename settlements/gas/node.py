@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -17,6 +18,10 @@ from wallets.chains.rpc import Call, Node, RefusedError
 log = structlog.get_logger(__name__)
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+# Heights, numbers of accounts and gas are never as large (EIP-2681 for numbers); the database's columns end here.
+_MOST_COUNTED: Final = 2**63 - 1
+# A hundred coins: what one transaction never costs.
+_MOST_WEI: Final = 100 * 10**18
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 
 
@@ -75,23 +80,32 @@ class GasNode:
 
     def prices(self) -> Prices:
         """Return what gas costs now, asked in one request."""
-        block, tip = self._pool.run(lambda node: ask_in_parts(node, _PRICES))
-        if not isinstance(block, dict):
-            raise MalformedAnswerError("a block is no object")
-        return Prices(_quantity(block.get("baseFeePerGas")), _quantity(tip))
+        return self._pool.run(_prices)
 
     def height(self) -> int:
         """Return the newest block's height."""
-        return _quantity(self._pool.call("eth_blockNumber", []))
+        return self._pool.run(lambda node: _count(node.call("eth_blockNumber", [])))
 
     def nonce(self, address: str, *, height: int | None = None) -> int:
         """Return how many transactions of an account were mined, up to a block or the newest."""
-        tag = "latest" if height is None else hex(height)
-        return _quantity(self._pool.call("eth_getTransactionCount", [address, tag]))
+        return self._pool.run(partial(_nonce, address, height))
+
+    def nonces(self, address: str, *, height: int | None = None) -> Sequence[int]:
+        """Return the same as two nodes tell it, or the only one. Where the second does not answer ChainError is raised."""
+        ask = partial(_nonce, address, height)
+        told, elsewhere = self._pool.run(ask), self._pool.second_opinion(ask)
+        return [told] if elsewhere is None else [told, elsewhere]
+
+    def polled_nonces(self, address: str) -> list[tuple[str, int]]:
+        """Return what each node tells of it, at the newest block, by the node's name; all of them must answer."""
+        return self._pool.each(lambda node: (node.label, _nonce(address, None, node)))
 
     def balance(self, address: str) -> int:
         """Return an account's coin, in wei."""
-        return _quantity(self._pool.call("eth_getBalance", [address, "latest"]))
+        params = [address, "latest"]
+        return self._pool.run(
+            lambda node: _quantity(node.call("eth_getBalance", params))
+        )
 
     def send(self, raw: bytes) -> Sending:
         """Hand in a signed transaction; say what the nodes think of it. One that refuses it leaves it to the next one."""
@@ -103,28 +117,36 @@ class GasNode:
 
     def receipt(self, tx_hash: str) -> Receipt | None:
         """Return what a transaction did, once it is in a block."""
-        answer = self._pool.call("eth_getTransactionReceipt", [tx_hash])
-        return None if answer is None else _receipt(answer, tx_hash)
+        return self._pool.run(partial(_receipt_of, tx_hash))
 
     def is_lost(
         self, address: str, nonce: int, tx_hashes: Sequence[str], *, height: int
     ) -> bool:
         """Whether an account's number was used at or below a block by none of these transactions.
 
-        One node answers all of it: of two, one could be behind, and what it does not know yet would look lost.
+        One node answers all of it: of two, one could be behind, and what it does not know yet would look lost. What it says
+        must then be what a second one says, where there is one.
         """
 
         def ask(node: Node) -> bool:
-            count = node.call("eth_getTransactionCount", [address, hex(height)])
-            if _quantity(count) <= nonce:
+            if _nonce(address, height, node) <= nonce:
                 return False
-            receipts = (
-                node.call("eth_getTransactionReceipt", [tx_hash])
-                for tx_hash in tx_hashes
-            )
-            return all(receipt is None for receipt in receipts)
+            found = (_receipt_of(tx_hash, node) for tx_hash in tx_hashes)
+            return all(receipt is None for receipt in found)
 
-        return self._pool.run(ask)
+        return self._pool.run(ask) and self._pool.second_opinion(ask) is not False
+
+
+def _prices(node: Node) -> Prices:
+    block, tip = ask_in_parts(node, _PRICES)
+    if not isinstance(block, dict):
+        raise MalformedAnswerError("a block is no object")
+    return Prices(_quantity(block.get("baseFeePerGas")), _quantity(tip))
+
+
+def _nonce(address: str, height: int | None, node: Node) -> int:
+    tag = "latest" if height is None else hex(height)
+    return _count(node.call("eth_getTransactionCount", [address, tag]))
 
 
 def _send(node: Node, raw: bytes) -> Sending:
@@ -139,6 +161,11 @@ def _send(node: Node, raw: bytes) -> Sending:
     return Sending.TAKEN
 
 
+def _receipt_of(tx_hash: str, node: Node) -> Receipt | None:
+    answer = node.call("eth_getTransactionReceipt", [tx_hash])
+    return None if answer is None else _receipt(answer, tx_hash)
+
+
 def _receipt(answer: Any, tx_hash: str) -> Receipt:
     if not isinstance(answer, dict) or answer.get("transactionHash") != tx_hash:
         raise MalformedAnswerError("a receipt is not that of the transaction")
@@ -147,23 +174,37 @@ def _receipt(answer: Any, tx_hash: str) -> Receipt:
         raise MalformedAnswerError("a receipt names no block")
     if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
         raise MalformedAnswerError("a receipt has no logs")
-    gas_used = _quantity(answer.get("gasUsed"))
-    cost = gas_used * _quantity(answer.get("effectiveGasPrice"))
-    # What a rollup pays for its data on the chain below it; others tell of none.
-    if (data_fee := answer.get("l1Fee")) is not None:
-        cost += _quantity(data_fee)
     return Receipt(
         tx_hash=tx_hash,
-        height=_quantity(answer.get("blockNumber")),
+        height=_count(answer.get("blockNumber")),
         block_hash=block_hash,
         succeeded=_quantity(answer.get("status")) == 1,
-        gas_used=gas_used,
-        cost=cost,
+        gas_used=_count(answer.get("gasUsed")),
+        cost=_cost(answer),
         logs=logs,
     )
+
+
+def _cost(receipt: Mapping[str, Any]) -> int:
+    cost = _quantity(receipt.get("gasUsed")) * _quantity(
+        receipt.get("effectiveGasPrice")
+    )
+    # What a rollup pays for its data on the chain below it; others tell of none.
+    if (data_fee := receipt.get("l1Fee")) is not None:
+        cost += _quantity(data_fee)
+    if cost > _MOST_WEI:
+        raise MalformedAnswerError("a transaction cannot have cost that much")
+    return cost
 
 
 def _quantity(answer: Any) -> int:
     if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
         raise MalformedAnswerError("a number is not a number")
     return int(answer, 16)
+
+
+def _count(answer: Any) -> int:
+    number = _quantity(answer)
+    if number > _MOST_COUNTED:
+        raise MalformedAnswerError("a number is larger than any can be")
+    return number

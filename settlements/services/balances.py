@@ -1,23 +1,20 @@
 """What gas accounts hold, and telling operators before it is too little."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
-from typing import Final
 
 import structlog
 from django.db import transaction
 
-from accounts.models import User
-from mails.services import queue_mail
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import COIN, gas_policy
 from settlements.models import GasAccount
+from settlements.services.numbers import follow_chain
+from settlements.services.telling import TELL_EVERY, tell_operators
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
-
-TELL_EVERY: Final = timedelta(days=1)
 
 
 def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
@@ -29,26 +26,21 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
         GasAccount.objects.get_or_create(chain=chain, address=address)
     final = node.height() - chain_spec(chain).confirmations + 1
     for account in GasAccount.objects.filter(chain=chain):
-        balance = node.balance(account.address)
+        _note(account.pk, node.balance(account.address), now)
         # Only what is final: a number that a reorganisation frees again would leave a hole that nothing gets past.
-        used = node.nonce(account.address, height=final) if final >= 0 else 0
-        _note(account.pk, balance, used, now)
+        if final >= 0 and account.next_nonce is not None:
+            follow_chain(account.pk, node=node, height=final, now=now)
 
 
 @transaction.atomic
-def _note(account_id: int, balance: int, used: int, now: datetime) -> None:
+def _note(account_id: int, balance: int, now: datetime) -> None:
     account = GasAccount.objects.select_for_update(no_key=True).get(pk=account_id)
     account.balance_wei, account.balance_at = Decimal(balance), now
-    if account.next_nonce is not None:
-        # Somebody else has the key as well: go on after them.
-        account.next_nonce = max(account.next_nonce, used)
     is_low = balance < gas_policy(account.chain).low
     if is_low and _is_untold(account, now):
         _tell_operators(account, now)
         account.low_told_at = now
-    account.save(
-        update_fields=["balance_wei", "balance_at", "next_nonce", "low_told_at"]
-    )
+    account.save(update_fields=["balance_wei", "balance_at", "low_told_at"])
 
 
 def _is_untold(account: GasAccount, now: datetime) -> bool:
@@ -59,13 +51,11 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
     title = chain_spec(account.chain).title
     coins = Decimal(account.balance_wei or 0) / COIN
     log.warning("gas runs low", chain=account.chain, account=account.address)
-    for operator in User.objects.filter(is_staff=True, is_active=True).order_by("pk"):
-        queue_mail(
-            key=f"gas:{account.pk}:{now:%Y%m%dT%H%M%S}:{operator.public_id}",
-            recipient=operator.email,
-            subject=f"Gas runs low on {title}",
-            text=f"{account.address} holds {coins:.6f} of {title}'s coin. Below what transactions cost, nothing is "
-            "settled there and payments by signed authorisation are refused.\n\n"
-            "Send it some coin. No payment is lost meanwhile: money waits in its forwarders.\n",
-            now=now,
-        )
+    tell_operators(
+        f"gas:{account.pk}",
+        subject=f"Gas runs low on {title}",
+        text=f"{account.address} holds {coins:.6f} of {title}'s coin. Below what transactions cost, nothing is "
+        "settled there and payments by signed authorisation are refused.\n\n"
+        "Send it some coin. No payment is lost meanwhile: money waits in its forwarders.\n",
+        now=now,
+    )

@@ -4,7 +4,6 @@ Everything here may be done any number of times and by several processes at once
 number, so that the chain takes one of them, and sending it again changes nothing.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -23,9 +22,6 @@ log = structlog.get_logger(__name__)
 
 RECEIPT_SECONDS: Final = 20.0
 """How long a request waits for a receipt before it answers that the settlement is pending."""
-
-_FIRST_LOOK: Final = 0.02
-_LONGEST_PAUSE: Final = 1.0
 
 
 @contextmanager
@@ -65,24 +61,6 @@ def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt |
         if (receipt := node.receipt(attempt.tx_hash)) is not None:
             return receipt
     return None
-
-
-def await_receipt(
-    gas_transaction: GasTransaction,
-    *,
-    node: GasNode,
-    seconds: float = RECEIPT_SECONDS,
-) -> Receipt | None:
-    """Wait until an attempt is in a block; None after so many seconds, when it may still get there."""
-    until = time.monotonic() + seconds
-    pause = _FIRST_LOOK
-    while True:
-        if (receipt := find_receipt(gas_transaction, node=node)) is not None:
-            return receipt
-        if time.monotonic() + pause > until:
-            return None
-        time.sleep(pause)
-        pause = min(1.5 * pause, _LONGEST_PAUSE)
 
 
 def note_receipt(

@@ -4,36 +4,39 @@ Every base unit that differs is reported. A difference is never mended here: a p
 """
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import structlog
 from django.db import connection
 from django.db.models import F
 
+from settlements.manybalances import MOST_HOLDERS, balances_of
 from settlements.models import BookCheck
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, ChainUnavailableError
-from wallets.chains.batches import ask_all
-from wallets.chains.evm_balances import BALANCE_OF
-from wallets.chains.evm_decode import quantity, word
+from wallets.chains.evm_decode import quantity
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Call, Node
+from wallets.chains.rpc import Node
 from wallets.models import ChainCursor, DepositBalance
 
 log = structlog.get_logger(__name__)
 
+CHECK_EVERY: Final = timedelta(days=1)
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
 MOST_WAITING: Final = 3_000
-"""Forwarders that hold something by our books, fullest first; a night's check asks for so many of a chain."""
+"""Forwarders that hold something by our books, fullest first; a check asks for so many of a chain."""
 
 MOST_EMPTY: Final = 200
 """Forwarders that hold nothing by our books, chosen anew each time."""
 
-_AT_ONCE: Final = 50
+# Of a minute's requests, the part that is asked at once by who cannot wait.
+_SHARE: Final = 2
 _MOST_TOLD: Final = 100
 
 _BALANCES: Final = """
@@ -98,14 +101,26 @@ class _Held:
     token: str
 
 
+def next_to_check(specs: Sequence[ChainSpec], *, now: datetime) -> ChainSpec | None:
+    """Return the chain that was compared longest ago, if that was a day ago or never; None where none is due."""
+    checked = dict(BookCheck.objects.values_list("chain", "checked_at"))
+    due = [
+        spec
+        for spec in specs
+        if spec.name not in checked or now - checked[spec.name] >= CHECK_EVERY
+    ]
+    return min(due, key=lambda spec: checked.get(spec.name, _NEVER), default=None)
+
+
 def check_chain(
-    spec: ChainSpec, *, now: datetime, pause: Callable[[float], None] = time.sleep
+    spec: ChainSpec, *, now: datetime, pause: Callable[[float], None] | None = None
 ) -> Checked:
     """Compare a chain's books with their rows and with the chain, remember how that ended and log what differs.
 
-    A chain that does not answer is no difference: it is asked again the next night. `pause` waits for so many seconds, so
-    that the check takes no more than its nodes allow in a minute.
+    A chain that does not answer is no difference: it is asked again the next day. `pause` waits for so many seconds, so
+    that the check takes no more than its nodes allow in a minute; without it, the check ends with half of that.
     """
+    _begin(spec, now)
     checked = Checked(spec.name, differences=[*_of_balances(spec), *_of_totals(spec)])
     pool = open_pool(spec)
     try:
@@ -126,6 +141,13 @@ def check_chain(
         },
     )
     return checked
+
+
+def _begin(spec: ChainSpec, now: datetime) -> None:
+    """Whoever dies over a check that takes too long is not to begin it again at once, and nobody else is to meanwhile."""
+    BookCheck.objects.update_or_create(
+        chain=spec.name, defaults={"checked_at": now, "asked": 0, "height": None}
+    )
 
 
 def _of_balances(spec: ChainSpec) -> list[str]:
@@ -153,11 +175,17 @@ def _ask_chain(
     spec: ChainSpec,
     pool: RpcPool,
     checked: Checked,
-    pause: Callable[[float], None],
+    pause: Callable[[float], None] | None,
 ) -> None:
+    before = 0
     for chunk in _chunks(_chosen(spec)):
         if checked.asked and not spec.is_local:
-            pause(len(chunk) * 60 / spec.requests_per_minute)
+            if pause is not None:
+                pause((pool.requests - before) * 60 / spec.requests_per_minute)
+            elif pool.requests >= spec.requests_per_minute / _SHARE:
+                log.warning("books compared in part", chain=spec.name)
+                return
+        before = pool.requests
         checked.height = _compare(spec, pool, chunk, checked)
         checked.asked += len(chunk)
 
@@ -175,8 +203,13 @@ def _chosen(spec: ChainSpec) -> list[_Held]:
 
 
 def _chunks(held: Sequence[_Held]) -> Iterator[Sequence[_Held]]:
-    for start in range(0, len(held), _AT_ONCE):
-        yield held[start : start + _AT_ONCE]
+    """Each of one token, in the order in which they were chosen."""
+    by_token: dict[str, list[_Held]] = {}
+    for one in held:
+        by_token.setdefault(one.token, []).append(one)
+    for alike in by_token.values():
+        for start in range(0, len(alike), MOST_HOLDERS):
+            yield alike[start : start + MOST_HOLDERS]
 
 
 def _compare(
@@ -204,16 +237,9 @@ def _balances(
     height = min(head, cursor.height) - spec.confirmations + 1
     if height < 0:
         raise ChainUnavailableError("the chain has no final block yet")
-    calls: list[Call] = [_call(spec, held, height) for held in chunk]
-    return height, [int(word(answer), 16) for answer in ask_all(node, calls)]
-
-
-def _call(spec: ChainSpec, held: _Held, height: int) -> Call:
-    data = BALANCE_OF + held.key.hex().rjust(64, "0")
-    return "eth_call", [
-        {"to": spec.tokens[held.token].address, "data": data},
-        hex(height),
-    ]
+    token = spec.tokens[chunk[0].token].address
+    holders = [held.key for held in chunk]
+    return height, balances_of(node, token, holders, height=height)
 
 
 def _expected(

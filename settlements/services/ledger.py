@@ -1,23 +1,26 @@
 """The ledger of gas accounts' numbers: which number is whose, written down and signed before any node hears of it.
 
-Locks are taken in this order: a chain's gas accounts by id, then their transactions. Nobody holds one of them while a
-node is asked.
+Locks are taken in this order: a chain's gas accounts by id, then their transactions, then the spans that triggers keep.
+Nobody holds one of them while a node is asked.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import floor
+from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet, Sum
 
 from settlements.errors import NoGasError
 from settlements.gas.fees import Fees, Prices, first_fees
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.policy import GasPolicy, gas_policy
-from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
+from settlements.services.numbers import first_number
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.networks import chain_spec
 
@@ -84,6 +87,10 @@ def write_attempt(
             fees=fees,
         )
     )
+    most_wei = gas_transaction.gas_limit * fees.max_fee
+    if gas_transaction.most_wei != most_wei:
+        gas_transaction.most_wei = Decimal(most_wei)
+        gas_transaction.save(update_fields=["most_wei"])
     return GasAttempt.objects.create(
         transaction=gas_transaction,
         number=number,
@@ -95,25 +102,39 @@ def write_attempt(
     )
 
 
-# A newer attempt pays no less than an older one.
-COSTS: Final = """
-    COALESCE(sum(COALESCE(t.cost_wei, t.gas_limit * (
-        SELECT max(a.max_fee) FROM settlements_gasattempt a WHERE a.transaction_id = t.id))), 0)::text
-"""
+COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
 """In SQL, what transactions `t` cost in wei; those on their way count as dear as they may become."""
 
-_SPENT: Final = f"""
-    SELECT {COSTS}
-    FROM settlements_gastransaction t JOIN settlements_gasaccount g ON g.id = t.account_id
-    WHERE g.chain = %s AND t.created_at >= %s AND t.state <> 'dropped'
-"""  # noqa: S608 - only our own text is put in
+# Whole spans as they are kept, and the rows of the first one, of which a part counts.
+_SPENT: Final = """
+    SELECT sum(part.wei)::text FROM (
+        SELECT COALESCE(sum(s.wei), 0) AS wei
+        FROM settlements_gasspan s JOIN settlements_gasaccount g ON g.id = s.account_id
+        WHERE g.chain = %(chain)s AND s.begins_at >= %(whole)s::timestamptz
+        UNION ALL
+        SELECT COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)
+        FROM settlements_gastransaction t JOIN settlements_gasaccount g ON g.id = t.account_id
+        WHERE g.chain = %(chain)s AND t.state <> 'dropped'
+          AND t.created_at >= %(since)s::timestamptz AND t.created_at < %(whole)s::timestamptz
+    ) AS part
+"""
 
 
 def spent_since(chain: str, moment: datetime) -> int:
     """Return what a chain's transactions cost since then, in wei; those on their way count as dear as they may become."""
+    parameters: dict[str, Any] = {
+        "chain": chain,
+        "since": moment,
+        "whole": _first_whole_span(moment),
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_SPENT, [chain, moment])
+        cursor.execute(_SPENT, parameters)
         return int(cursor.fetchone()[0])
+
+
+def _first_whole_span(moment: datetime) -> datetime:
+    before = floor(moment.timestamp()) // GasSpan.SECONDS * GasSpan.SECONDS
+    return datetime.fromtimestamp(before + GasSpan.SECONDS, UTC)
 
 
 def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
@@ -122,14 +143,6 @@ def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
     fees = first_fees(prices, most=policy.max_fee)
     most = policy.max_fee if fees is None else fees.max_fee
     return (policy.daily - spent_since(chain, now - _DAY)) // max(most, 1)
-
-
-def _committed(rows: QuerySet[GasTransaction]) -> int:
-    """What open transactions may cost at most, in wei."""
-    attempts = GasAttempt.objects.filter(transaction__in=rows)
-    dearest = attempts.order_by("transaction", "-number").distinct("transaction")
-    pairs = dearest.values_list("max_fee", "transaction__gas_limit")
-    return sum(int(max_fee) * gas_limit for max_fee, gas_limit in pairs)
 
 
 def find(purpose: Purpose, reference: str) -> GasTransaction | None:
@@ -148,7 +161,7 @@ def _open_accounts(chain: str, keys: Mapping[str, GasKey], node: GasNode) -> Non
     ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
     for address in sorted(set(keys) - ready):
         account, _ = GasAccount.objects.get_or_create(chain=chain, address=address)
-        mined = node.nonce(address)
+        mined = first_number(address, node=node)
         GasAccount.objects.filter(pk=account.pk, next_nonce=None).update(
             next_nonce=mined
         )
@@ -176,7 +189,8 @@ def _refuse_overspending(
         raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
     if account.balance_wei is None:
         return
-    promised = _committed(account.transactions.filter(state__in=ON_THEIR_WAY))
+    open_now = account.transactions.filter(state__in=ON_THEIR_WAY)
+    promised = open_now.aggregate(Sum("most_wei", default=0))["most_wei__sum"]
     if account.balance_wei < promised + cost:
         raise NoGasError(f"{account.address} has too little coin on {chain}")
 
@@ -200,6 +214,7 @@ def _write(
         to=call.to,
         data=call.data,
         gas_limit=call.gas_limit,
+        most_wei=call.gas_limit * fees.max_fee,
         created_at=now,
     )
     write_attempt(made, fees, number=1, now=now)

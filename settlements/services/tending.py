@@ -18,6 +18,7 @@ from settlements.gas.policy import gas_policy
 from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.services.broadcasting import broadcast, find_receipt, note_receipt
 from settlements.services.ledger import open_transactions, write_attempt
+from settlements.services.numbers import follow_chain
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.registry import ChainSpec
@@ -27,6 +28,9 @@ log = structlog.get_logger(__name__)
 
 GIVE_UP_AFTER: Final = timedelta(minutes=10)
 """How long a transaction that no node takes may hold up those behind it."""
+
+REOPENED_FOR: Final = timedelta(days=7)
+"""How long a chain may take back what was final; a node that tells of older things that are gone is not believed."""
 
 # A transaction that is in no block after so many blocks' time pays more, or is sent again.
 _PATIENCE_BLOCKS: Final = 15
@@ -70,7 +74,7 @@ def tend(chain: str, *, node: GasNode, now: datetime) -> int:
     for account, pending in by_account.items():
         mined = node.nonce(account.address)
         if pending[0].nonce > mined:
-            _reopen_missing(account, mined)
+            _reopen_missing(account, mined, now)
         _tend_account(pending, _Round(spec, node, final, mined, now))
     return open_transactions(chain).count()
 
@@ -101,7 +105,12 @@ def _tend_one(one: GasTransaction, seen: _Round) -> None:
 def _is_lost(one: GasTransaction, seen: _Round) -> bool:
     hashes = list(one.attempts.values_list("tx_hash", flat=True))
     address = one.account.address
-    return seen.node.is_lost(address, one.nonce, hashes, height=seen.final)
+    try:
+        return seen.node.is_lost(address, one.nonce, hashes, height=seen.final)
+    except ChainError as error:
+        # Without a second node's word nothing is given up, and those behind it are looked after all the same.
+        log.warning("transaction may be lost", pk=one.pk, error=str(error))
+        return False
 
 
 def _push(one: GasTransaction, seen: _Round) -> None:
@@ -146,13 +155,13 @@ def _replace(
         is_newest = not locked.attempts.filter(number__gt=newest.number).exists()
         if locked.state in ON_THEIR_WAY and is_newest:
             if is_cancelled:
-                _empty(locked)
+                log.error("no node takes a transaction: given up", pk=locked.pk)
+                make_empty(locked)
             _sign_again(locked, fees, newest.number + 1, seen)
 
 
-def _empty(locked: GasTransaction) -> None:
+def make_empty(locked: GasTransaction) -> None:
     """Let a transaction do nothing but use up its number, for which it needs no reference of anybody's any more."""
-    log.error("no node takes a transaction: given up", pk=locked.pk)
     locked.reference = f"{locked.purpose}:{locked.pk}"
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
@@ -167,10 +176,13 @@ def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -
         log.warning("not replaced", chain=seen.spec.name, error=str(error))
 
 
-def _reopen_missing(account: GasAccount, mined: int) -> None:
+def _reopen_missing(account: GasAccount, mined: int, now: datetime) -> None:
     """Look after what the chain waits for again, where that was taken to be in it for good: all others come after it."""
     missing = GasTransaction.objects.filter(
-        account=account, nonce=mined, state=TransactionState.MINED
+        account=account,
+        nonce=mined,
+        state=TransactionState.MINED,
+        mined_at__gt=now - REOPENED_FOR,
     )
     for one in missing:
         reopen(one)
@@ -178,18 +190,15 @@ def _reopen_missing(account: GasAccount, mined: int) -> None:
 
 def _drop(one: GasTransaction, seen: _Round) -> None:
     """Give up a transaction whose number something else used, and go on after whatever else did."""
-    used = seen.node.nonce(one.account.address, height=seen.final)
-    with transaction.atomic():
-        account = GasAccount.objects.select_for_update(no_key=True).get(
-            pk=one.account_id
-        )
-        account.next_nonce = max(account.next_nonce or 0, used)
-        account.save(update_fields=["next_nonce"])
-        dropped = GasTransaction.objects.filter(
-            pk=one.pk, state__in=ON_THEIR_WAY
-        ).update(state=TransactionState.DROPPED)
+    if not follow_chain(
+        one.account_id, node=seen.node, height=seen.final, now=seen.now
+    ):
+        return
+    dropped = GasTransaction.objects.filter(pk=one.pk, state__in=ON_THEIR_WAY).update(
+        state=TransactionState.DROPPED
+    )
     if dropped:
-        log.error("a gas key was used elsewhere", account=account.address)
+        log.error("a gas key was used elsewhere", account=one.account.address)
 
 
 def reopen(gas_transaction: GasTransaction) -> None:

@@ -77,6 +77,7 @@ def make_gas_transaction(
         to=WALLET,
         data=b"",
         gas_limit=200_000,
+        most_wei=Decimal(cost),
         state=TransactionState.MINED,
         created_at=now,
         cost_wei=Decimal(cost),

@@ -84,7 +84,11 @@ def test_gas_that_runs_low_and_books_that_differ_are_shown(
 ) -> None:
     settings.CHAIN_SETTINGS = {}
     GasAccount.objects.create(
-        chain="base", address="0xGas", balance_wei=10**15, balance_at=NOON
+        chain="base",
+        address="0xGas",
+        balance_wei=10**15,
+        balance_at=NOON,
+        doubt_told_at=NOON,
     )
     BookCheck.objects.create(
         chain="base", checked_at=NOON, asked=7, height=12, differences=["one unit less"]
@@ -98,6 +102,11 @@ def test_gas_that_runs_low_and_books_that_differ_are_shown(
         retry_at=NOON,
     )
     page = page_of(client)
-    for said in ("0.001000: low", "one unit less", "7, at block 12"):
+    for said in (
+        "0.001000: low",
+        "number is in doubt",
+        "one unit less",
+        "7, at block 12",
+    ):
         assert said in page
     assert "1 could not be emptied three times and waits for a person" in page

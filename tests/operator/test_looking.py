@@ -17,8 +17,10 @@ from accounts.states import Role
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes
+from tests.facilitator.recorded import make_payable
 from tests.factories import make_merchant
 from tests.operator.people import log_in_by_factor, make_operator
+from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db
 SEATED = [
@@ -74,6 +76,17 @@ def writes(queries: CaptureQueriesContext) -> list[str]:
         if re.search("INSERT INTO|DELETE FROM|UPDATE", query["sql"])
         and not any(table in query["sql"] for table in own)
     ]
+
+
+def test_a_look_at_where_machines_pay_makes_no_address(
+    desk: Desk, settings: Any
+) -> None:
+    make_payable(desk.merchant, settings)
+    look_at(desk)
+    for page in ("dashboard_x402", "dashboard_x402_setup"):
+        assert desk.get(page).status_code == 200
+    assert desk.post("dashboard_x402_forwarders").status_code == 403
+    assert not DepositAddress.objects.exists()
 
 
 @pytest.mark.parametrize("route", SEATED, ids=named)

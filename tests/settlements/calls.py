@@ -2,12 +2,14 @@
 
 from django.utils import timezone
 
-from settlements.gas.node import GasNode
+from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
+from settlements.services.broadcasting import find_receipt
 from settlements.services.ledger import GasCall, intend
 from settlements.states import Purpose
 from tests.nodes.abi import encode_call
 from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
+from tests.waiting import wait_until
 
 
 def flush_nothing(*, gas: int = 400_000) -> GasCall:
@@ -27,3 +29,18 @@ def ask(node: GasNode, reference: str, *, gas: int = 400_000) -> GasTransaction:
         node=node,
         now=timezone.now(),
     )
+
+
+def await_receipt(
+    made: GasTransaction, *, node: GasNode, seconds: float = 20.0
+) -> Receipt:
+    """The receipt of whichever attempt gets into a block, once one has."""
+    found: list[Receipt] = []
+
+    def look() -> bool:
+        if (receipt := find_receipt(made, node=node)) is not None:
+            found.append(receipt)
+        return bool(found)
+
+    wait_until(look, seconds=seconds, pause=0.02)
+    return found[0]

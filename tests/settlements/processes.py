@@ -81,15 +81,15 @@ def _settle(reference: str) -> str:
     from django.db import connection
     from django.utils import timezone
 
-    from settlements.services.broadcasting import await_receipt, broadcast, gas_node
-    from tests.settlements.calls import ask
+    from settlements.services.broadcasting import broadcast, gas_node
+    from tests.settlements.calls import ask, await_receipt
 
     try:
         with gas_node("base") as node:
             made = ask(node, reference)
             broadcast(made, node=node, now=timezone.now())
             receipt = await_receipt(made, node=node, seconds=RECEIPT_SECONDS)
-        return f"{made.nonce} {receipt is not None and receipt.succeeded}"
+        return f"{made.nonce} {receipt.succeeded}"
     finally:
         connection.close()
 

@@ -9,11 +9,11 @@ from django.utils import timezone
 from settlements.errors import NoGasError
 from settlements.gas.node import GasNode
 from settlements.models import GasAccount, GasAttempt, GasTransaction
-from settlements.services.broadcasting import await_receipt, broadcast
+from settlements.services.broadcasting import broadcast
 from settlements.services.tending import tend
 from settlements.states import TransactionState
 from tests.nodes.anvil import Anvil
-from tests.settlements.calls import ask
+from tests.settlements.calls import ask, await_receipt
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +26,7 @@ def test_a_transaction_is_written_down_before_any_node_hears_of_it(
     attempt = GasAttempt.objects.get()
     assert node.receipt(attempt.tx_hash) is None
     broadcast(made, node=node, now=timezone.now())
-    receipt = await_receipt(made, node=node)
-    assert receipt is not None
-    assert receipt.succeeded
+    assert await_receipt(made, node=node).succeeded
 
 
 def test_the_same_reference_is_one_transaction(node: GasNode) -> None:

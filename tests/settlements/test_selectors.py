@@ -32,7 +32,7 @@ def make_trouble(failures: int) -> TroubledForwarder:
 
 def test_metrics_tell_of_gas_and_books() -> None:
     account = GasAccount.objects.create(
-        chain="base", address="0xGas", balance_wei=10**16
+        chain="base", address="0xGas", balance_wei=10**16, doubt_told_at=NOON
     )
     GasTransaction.objects.create(
         account=account,
@@ -42,6 +42,7 @@ def test_metrics_tell_of_gas_and_books() -> None:
         to="0x",
         data=b"",
         gas_limit=1,
+        most_wei=1,
         created_at=NOON - timedelta(seconds=90),
     )
     BookCheck.objects.create(chain="base", checked_at=NOON, differences=["a", "b"])
@@ -50,6 +51,7 @@ def test_metrics_tell_of_gas_and_books() -> None:
     labels = '{address="0xGas",chain="base"}'
     assert f"florin_gas_coins{labels} 0.01" in told
     assert f"florin_gas_transaction_seconds{labels} 90.0" in told
+    assert f"florin_gas_number_doubted{labels} 1.0" in told
     assert 'florin_book_differences{chain="base"} 2.0' in told
     assert 'florin_troubled_forwarders{chain="base"} 1.0' in told
 

@@ -1,0 +1,106 @@
+"""`manage.py gas_account CHAIN ADDRESS`: which number comes next, what nodes say, and repairing it."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from settlements.errors import NoGasError
+from settlements.gas.node import GasNode
+from settlements.models import GasAccount
+from settlements.running import forwarder_chains
+from settlements.services.broadcasting import gas_node
+from settlements.services.ledger import open_transactions
+from settlements.services.repairing import (
+    Repair,
+    RepairError,
+    agreed_number,
+    plan_repair,
+    repair,
+)
+from wallets.chains.base import ChainError
+
+_MOST_SHOWN: Final = 10
+
+
+class Command(BaseCommand):
+    """For a person who was told that an account's number is in doubt, or whose transactions wait for one that never comes."""
+
+    help = (
+        "Show a gas account's next number and what every node says of it. --resync brings it back in line with the chain, "
+        "and uses up what is missing below transactions on their way; it asks for --yes."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the account, and whether to repair it."""
+        parser.add_argument("chain", help="a chain's name, such as base")
+        parser.add_argument("address", help="the account's address")
+        parser.add_argument("--resync", action="store_true")
+        parser.add_argument("--yes", action="store_true", help="do it")
+
+    def handle(
+        self,
+        *args: Any,
+        chain: str,
+        address: str,
+        resync: bool,
+        yes: bool,
+        **options: Any,
+    ) -> None:
+        """Show, and repair if told to. Raises CommandError where that cannot be done."""
+        account = self._find(chain, address)
+        try:
+            with gas_node(chain) as node:
+                told = node.polled_nonces(account.address)
+                self._show(account, told)
+                if resync:
+                    self._repair(account, told, node, is_sure=yes)
+        except (ChainError, NoGasError, RepairError) as error:
+            raise CommandError(str(error)) from error
+
+    def _find(self, chain: str, address: str) -> GasAccount:
+        if chain not in {spec.name for spec in forwarder_chains()}:
+            raise CommandError(f"{chain} has no nodes, or no forwarders.")
+        found = GasAccount.objects.filter(chain=chain, address__iexact=address).first()
+        if found is None or found.next_nonce is None:
+            raise CommandError("The ledger knows no number of such an account.")
+        return found
+
+    def _show(self, account: GasAccount, told: Sequence[tuple[str, int]]) -> None:
+        waiting = open_transactions(account.chain).filter(account=account)
+        numbers = list(waiting.values_list("nonce", flat=True)[: _MOST_SHOWN + 1])
+        shown = ", ".join(map(str, numbers[:_MOST_SHOWN])) or "none"
+        more = ", ..." if len(numbers) > _MOST_SHOWN else ""
+        self.stdout.write(f"Next number by the ledger: {account.next_nonce}.")
+        self.stdout.write(f"On their way: {shown}{more}.")
+        for label, number in told:
+            self.stdout.write(f"{label}: {number} transactions in the chain.")
+
+    def _repair(
+        self,
+        account: GasAccount,
+        told: Sequence[tuple[str, int]],
+        node: GasNode,
+        *,
+        is_sure: bool,
+    ) -> None:
+        used = agreed_number(told)
+        if not is_sure:
+            found = plan_repair(account, used)
+            self.stdout.write(
+                f"--yes would go on with {_words(found)}. Nothing was changed."
+            )
+            return
+        found = repair(account.pk, used, node=node, now=timezone.now())
+        self.stdout.write(f"Goes on with {_words(found)}.")
+
+
+def _words(found: Repair) -> str:
+    if not found.holes:
+        return f"number {found.next_nonce}"
+    return (
+        f"number {found.next_nonce}, after {len(found.holes)} empty transactions "
+        f"({found.holes[0]} to {found.holes[-1]})"
+    )

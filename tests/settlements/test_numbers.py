@@ -1,0 +1,259 @@
+"""A node that lies about a gas account's number stops nothing, and a person can repair what an older lie did."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from mails.models import OutgoingMail
+from settlements.errors import NoGasError
+from settlements.gas.node import GasNode
+from settlements.models import GasAccount, GasTransaction
+from settlements.services import numbers
+from settlements.services.balances import refresh_balances
+from settlements.services.broadcasting import gas_node
+from settlements.services.repairing import MOST_FILLED
+from settlements.services.tending import tend
+from settlements.states import Purpose, TransactionState
+from tests.factories import make_user
+from tests.nodes.anvil import Anvil
+from tests.nodes.proxy import Ask, Fault, RpcProxy, one_by_one
+from tests.settlements.calls import ask
+from tests.settlements.chain import CONFIRMATIONS, LATE
+
+pytestmark = pytest.mark.django_db
+
+ABSURD = 2**62
+BEYOND_ANY = 2**63
+NOWHERE = "http://127.0.0.1:9"
+
+
+def tells(count: int) -> Fault:
+    """Every account has sent so many, and nobody knows any receipt."""
+
+    def answer(request: Any, ask: Ask) -> Any:
+        lies: dict[str, object] = {
+            "eth_getTransactionCount": hex(count),
+            "eth_getTransactionReceipt": None,
+        }
+        told = ask(request)
+        if request["method"] in lies:
+            told["result"] = lies[request["method"]]
+        return told
+
+    return one_by_one(answer)
+
+
+@contextmanager
+def asking(base_settings: Any, *urls: str) -> Iterator[GasNode]:
+    base_settings.CHAIN_SETTINGS = base_settings.CHAIN_SETTINGS | {
+        "BASE_RPC_URLS": ",".join(urls)
+    }
+    with gas_node("base") as opened:
+        yield opened
+
+
+@pytest.fixture
+def liar(base_node: Anvil) -> Iterator[RpcProxy]:
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = tells(ABSURD)
+        yield proxy
+
+
+def account() -> GasAccount:
+    return GasAccount.objects.get()
+
+
+def told_mails() -> int:
+    return OutgoingMail.objects.filter(key__startswith="gas-number:").count()
+
+
+def make_operator() -> None:
+    operator = make_user("operator@florin.example")
+    operator.is_staff = True
+    operator.save()
+
+
+def test_a_number_no_account_can_have_is_not_believed_and_told_once_a_day(
+    node: GasNode, liar: RpcProxy, base_settings: Any
+) -> None:
+    make_operator()
+    first = ask(node, "one")
+    now = timezone.now()
+    with asking(base_settings, liar.url) as lying:
+        for hours in (0, 5, 25):
+            refresh_balances("base", node=lying, now=now + timedelta(hours=hours))
+    assert account().next_nonce == first.nonce + 1
+    assert account().balance_wei
+    assert told_mails() == 2
+    assert ask(node, "two").nonce == first.nonce + 1
+
+
+def test_without_the_bound_one_lie_would_stop_the_account(
+    monkeypatch: pytest.MonkeyPatch,
+    node: GasNode,
+    liar: RpcProxy,
+    base_settings: Any,
+) -> None:
+    """The negative control of the test above."""
+    monkeypatch.setattr(numbers, "MOST_RAISED", BEYOND_ANY)
+    ask(node, "one")
+    with asking(base_settings, liar.url) as lying:
+        refresh_balances("base", node=lying, now=timezone.now())
+    assert account().next_nonce == ABSURD
+
+
+def test_nothing_is_given_up_on_the_word_of_one_that_is_not_believed(
+    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+) -> None:
+    made = ask(node, "one")
+    base_node.mine(CONFIRMATIONS)
+    with asking(base_settings, liar.url) as lying:
+        assert tend("base", node=lying, now=timezone.now()) == 1
+    assert tend("base", node=node, now=timezone.now() + LATE) == 1
+    base_node.mine(CONFIRMATIONS)
+    assert tend("base", node=node, now=timezone.now() + LATE) == 0
+    made.refresh_from_db()
+    assert (made.state, made.succeeded) == (TransactionState.MINED, True)
+
+
+def test_a_small_lie_is_found_out_by_the_second_node(
+    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+) -> None:
+    made = ask(node, "one")
+    liar.fault = tells(made.nonce + 7)
+    base_node.mine(CONFIRMATIONS)
+    with asking(base_settings, liar.url, base_node.url) as divided:
+        refresh_balances("base", node=divided, now=timezone.now())
+        assert tend("base", node=divided, now=timezone.now()) == 1
+    made.refresh_from_db()
+    assert made.state != TransactionState.DROPPED
+    assert account().next_nonce == made.nonce + 1
+    assert account().doubt_told_at is not None
+
+
+def test_without_a_second_node_a_small_lie_is_believed(
+    node: GasNode, base_node: Anvil, liar: RpcProxy, base_settings: Any
+) -> None:
+    """The negative control of the test above."""
+    made = ask(node, "one")
+    liar.fault = tells(made.nonce + 7)
+    base_node.mine(CONFIRMATIONS)
+    with asking(base_settings, liar.url) as lying:
+        tend("base", node=lying, now=timezone.now())
+    made.refresh_from_db()
+    assert made.state == TransactionState.DROPPED
+    assert account().next_nonce == made.nonce + 7
+
+
+def test_while_the_second_node_is_away_nothing_is_given_up_or_held_up(
+    node: GasNode, base_node: Anvil, base_settings: Any
+) -> None:
+    lost, behind = ask(node, "one"), ask(node, "two")
+    holder = base_node.accounts[3]
+    base_node.send(holder, to=holder.address)
+    base_node.mine(CONFIRMATIONS)
+    with asking(base_settings, base_node.url, NOWHERE) as alone:
+        assert tend("base", node=alone, now=timezone.now()) == 2
+    base_node.mine(CONFIRMATIONS)
+    tend("base", node=node, now=timezone.now())
+    for one, state in ((lost, "dropped"), (behind, "mined")):
+        one.refresh_from_db()
+        assert one.state == state
+
+
+def test_an_account_is_not_begun_with_a_number_nodes_do_not_agree_on(
+    base_node: Anvil, liar: RpcProxy, base_settings: Any
+) -> None:
+    for urls in ([liar.url, base_node.url], [liar.url]):
+        with (
+            asking(base_settings, *urls) as doubtful,
+            pytest.raises(NoGasError, match="to believe"),
+        ):
+            ask(doubtful, "one")
+    assert account().next_nonce is None
+
+
+def test_a_number_that_fits_no_column_passes_to_the_next_node(
+    base_node: Anvil, liar: RpcProxy, base_settings: Any
+) -> None:
+    liar.fault = tells(BEYOND_ANY)
+    with asking(base_settings, liar.url, base_node.url) as divided:
+        address = base_node.accounts[3].address
+        assert divided.nonce(address) == int(
+            base_node.rpc("eth_getTransactionCount", address, "latest"), 16
+        )
+
+
+def raise_by(count: int) -> int:
+    """As an older version did that believed a node; return the number that would have been right."""
+    right = account().next_nonce
+    assert right is not None
+    GasAccount.objects.update(next_nonce=right + count)
+    return right
+
+
+def command(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    call_command("gas_account", "base", account().address, *options)
+    return capsys.readouterr().out
+
+
+def test_a_number_that_was_raised_too_far_is_repaired_by_hand(
+    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(node, "one")
+    tend("base", node=node, now=timezone.now())
+    right = raise_by(5)
+    assert f"ledger: {right + 5}." in command(capsys)
+    assert f"go on with number {right}. Nothing" in command(capsys, "--resync")
+    assert account().next_nonce == right + 5
+    command(capsys, "--resync", "--yes")
+    assert ask(node, "two").nonce == right
+
+
+def test_holes_below_what_is_on_its_way_are_used_up(
+    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(node, "one")
+    right = raise_by(3)
+    stuck = ask(node, "two")
+    GasTransaction.objects.filter(reference="one").update(
+        state=TransactionState.DROPPED
+    )
+    again = ask(node, "one")
+    said = command(capsys, "--resync", "--yes")
+    assert f"after 4 empty transactions ({right - 1} to {right + 2})" in said
+    tend("base", node=node, now=timezone.now())
+    base_node.mine(CONFIRMATIONS)
+    assert tend("base", node=node, now=timezone.now()) == 0
+    states = GasTransaction.objects.values_list("state", flat=True)
+    assert list(states) == [TransactionState.MINED] * 6
+    empty = GasTransaction.objects.filter(purpose=Purpose.CANCEL)
+    assert empty.count() == 4
+    for one in (stuck, again):
+        one.refresh_from_db()
+        assert one.succeeded
+
+
+def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
+    node: GasNode,
+    base_node: Anvil,
+    liar: RpcProxy,
+    base_settings: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ask(node, "one")
+    raise_by(MOST_FILLED + 2)
+    ask(node, "two")
+    with pytest.raises(CommandError, match="hole of more"):
+        command(capsys, "--resync", "--yes")
+    with (
+        asking(base_settings, liar.url, base_node.url),
+        pytest.raises(CommandError, match="do not agree"),
+    ):
+        command(capsys, "--resync", "--yes")
+    assert GasTransaction.objects.count() == 2
