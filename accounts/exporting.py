@@ -24,13 +24,13 @@ _MERCHANT: Final = (
 _FEE: Final = (
     "kind",
     "subject_id",
+    "number",
     "chain",
     "token",
     "received",
     "rate",
     "amount",
     "charged_at",
-    "voided_at",
 )
 _AUDIT: Final = (
     "created_at",

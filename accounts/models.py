@@ -6,7 +6,8 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, Mod
+from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode, Role
@@ -203,7 +204,7 @@ class AuditEntry(models.Model):
     )
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     # What acted where no person did: an API key, a command, the system.
-    actor_label = models.CharField(max_length=120)
+    actor_label = models.CharField(max_length=254)
     action = models.CharField(max_length=80)
     object_id = models.CharField(max_length=80, blank=True)
     before = models.JSONField(null=True)
@@ -225,9 +226,10 @@ class AuditEntry(models.Model):
 
 
 class FeeEntry(models.Model):
-    """The fee of one payment: its rate and its amount, as they were when the payment completed.
+    """What one payment costs: its rate and its amount, as they were when it completed. For real money only.
 
-    One for each payment, for real money only. A payment that a reorganisation took back voids it.
+    Entries are written once; a trigger refuses changes, so that no month changes once it is over. Where a reorganisation takes
+    the payment, an entry of that moment takes the fee back, and another one charges it again when the payment comes back.
     """
 
     merchant = models.ForeignKey(
@@ -236,34 +238,48 @@ class FeeEntry(models.Model):
     kind = models.CharField(max_length=8, choices=FeeKind)
     # The checkout's or the x402 payment's public id.
     subject_id = models.CharField(max_length=40)
+    # 0 charges the payment, odd ones take it back, and the even ones after them charge it again.
+    number = models.PositiveIntegerField(default=0, db_default=0)
+    # The entry that charged it first, for all others.
+    corrects = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
     # Those of the transfer that completed it.
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
-    # In USD. What was received may be more than one uint256 of base units.
+    # In USD, and negative where it is taken back. What was received may be more than one uint256 of base units.
     received = models.DecimalField(max_digits=96, decimal_places=6)
     rate = models.DecimalField(max_digits=6, decimal_places=5)
     amount = models.DecimalField(max_digits=96, decimal_places=2)
     charged_at = models.DateTimeField()
-    voided_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "fee entries"
         constraints = [
             models.UniqueConstraint(
-                fields=["kind", "subject_id"], name="fee_charged_once"
+                fields=["kind", "subject_id", "number"], name="fee_booked_once"
             ),
             models.CheckConstraint(
-                condition=Q(received__gte=0, amount__gte=0, rate__gte=0),
-                name="fee_not_negative",
+                condition=Q(number=0, corrects=None)
+                | Q(number__gt=0, corrects__isnull=False),
+                name="fee_correction_says_of_what",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate__gte=0)
+                & (
+                    Q(Exact(Mod("number", 2), 0), received__gte=0, amount__gte=0)
+                    | Q(Exact(Mod("number", 2), 1), received__lte=0, amount__lte=0)
+                ),
+                name="fee_signed_by_number",
             ),
         ]
         indexes = [
-            # Statements, month by month, and what they take back.
+            # Statements, month by month, and what they take back and charge again.
             models.Index(fields=["merchant", "charged_at"], name="fee_by_month"),
             models.Index(
-                fields=["merchant", "voided_at"],
-                condition=Q(voided_at__isnull=False),
-                name="fee_voided",
+                fields=["merchant", "charged_at"],
+                condition=Q(number__gt=0),
+                name="fee_corrections",
             ),
         ]
 
@@ -274,7 +290,7 @@ class FeeEntry(models.Model):
 class FeeDay(models.Model):
     """Part of what a merchant's fees add up to in a day (UTC), less what was taken back in it; its rows are to be added up.
 
-    Kept as `gateway.core.daysums` says, by triggers. `count` is the number of those charged less that of those taken back.
+    Kept as `gateway.core.daysums` says, by a trigger. `count` is the number of those charged less that of those taken back.
     """
 
     merchant = models.ForeignKey(

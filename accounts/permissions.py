@@ -22,7 +22,6 @@ class Act(StrEnum):
     # Those of machines too, and when forwarders are emptied.
     MANAGE_RECEIVING_WALLETS = "manage_receiving_wallets"
     MANAGE_TEAM = "manage_team"
-    MANAGE_FEES = "manage_fees"
     CLOSE = "close"
 
 
@@ -37,7 +36,6 @@ _OWNER: Final = _ADMIN | {
     Act.MANAGE_KEYS,
     Act.MANAGE_RECEIVING_WALLETS,
     Act.MANAGE_TEAM,
-    Act.MANAGE_FEES,
     Act.CLOSE,
 }
 ROLE_ACTS: Final = {Role.OWNER: _OWNER, Role.ADMIN: _ADMIN, Role.VIEWER: _VIEWER}

@@ -1,16 +1,28 @@
 """What belongs to a person and to no merchant: logging in, second factors, sessions, invitations."""
 
-from allauth.account.decorators import reauthentication_required
-from allauth.account.views import email
-from django.urls import include, path
+from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from accounts.views import factors, invitations, security
-
-# The library asks for no proof here, and whoever changes the address can have the password reset.
-change_email = reauthentication_required(app="allauth.account")(email)
+from accounts.views import credentials, factors, invitations, security
 
 # Before the library's own, whose names they have.
+credential_changes = [
+    path("email/", credentials.change_email, name="account_email"),
+    path(
+        "confirm-email/",
+        credentials.confirm_email,
+        name="account_email_verification_sent",
+    ),
+    path(
+        "password/change/", credentials.change_password, name="account_change_password"
+    ),
+    path("password/set/", credentials.set_password, name="account_set_password"),
+    re_path(
+        r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
+        credentials.reset_password,
+        name="account_reset_password_from_key",
+    ),
+]
 factor_changes = [
     path("totp/activate/", factors.activate_totp, name="mfa_activate_totp"),
     path("totp/deactivate/", factors.deactivate_totp, name="mfa_deactivate_totp"),
@@ -28,7 +40,7 @@ factor_changes = [
 ]
 
 urlpatterns = [
-    path("email/", change_email, name="account_email"),
+    path("", include(credential_changes)),
     path("", include("allauth.account.urls")),
     path("security/", security.security, name="account_security"),
     path("sessions/", security.sessions, name="account_sessions"),

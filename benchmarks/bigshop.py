@@ -93,10 +93,15 @@ SELECT merchant_id, mode, (id - 1) * %(each)s + 4, id, 'extra', 'The checkout wa
 FROM checkouts_checkout WHERE id %% 20 = 1
 """
 _FEES = """
-INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at, voided_at)
-SELECT merchant_id, 'checkout', public_id, 'base', 'USDC', amount, 0.015, round(amount * 0.015, 2), paid_at,
-       CASE WHEN id %% 500 = 0 THEN paid_at + interval '1 hour' END
+INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
+SELECT merchant_id, 'checkout', public_id, 'base', 'USDC', amount, 0.015, round(amount * 0.015, 2), paid_at
 FROM checkouts_checkout WHERE status = 'completed'
+"""
+_CORRECTIONS = """
+INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, number, corrects_id, chain, token, received, rate, amount, charged_at)
+SELECT f.merchant_id, f.kind, f.subject_id, 1, f.id, f.chain, f.token, -f.received, f.rate, -f.amount,
+       f.charged_at + interval '1 hour'
+FROM accounts_feeentry f JOIN checkouts_checkout c ON c.public_id = f.subject_id WHERE c.id %% 500 = 0
 """
 _WATCHED = """
 INSERT INTO wallets_watchedwallet (id, public_id, merchant_id, mode, chain, address, key, label, tags, status, history_error,
@@ -126,6 +131,7 @@ _ROWS = (
     _PAYMENTS,
     _INBOX,
     _FEES,
+    _CORRECTIONS,
     _WATCHED,
     _MOVEMENTS,
     _COUNTS,

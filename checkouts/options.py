@@ -13,7 +13,7 @@ from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from wallets.chains.registry import ChainSpec
 from wallets.networks import chain_spec
 
@@ -97,7 +97,7 @@ def option(
         "badge": spec.badge,
         "exactAmountRequired": spec.exact_amount_required,
         "address": request.address if request else None,
-        "payAmount": format_token(from_units(request.units)) if request else None,
+        "payAmount": format_units(request.units) if request else None,
         "paymentUri": payment_uri(request) if request else None,
     }
 

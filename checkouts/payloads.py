@@ -10,7 +10,7 @@ from django.conf import settings
 from checkouts.pricing import needed_units
 from checkouts.rows import CheckoutFacts, TransferRow
 from checkouts.states import CheckoutStatus, EscrowStatus
-from gateway.core.money import format_token, format_usd, from_units, to_units
+from gateway.core.money import format_token, format_units, format_usd, to_units
 from gateway.core.times import iso, iso_or_none
 from wallets.networks import chain_spec
 from wallets.states import TransferState
@@ -49,7 +49,7 @@ def checkout_payload(
         "created_at": iso(checkout.created_at),
         "livemode": checkout.mode == "live",
         "amount_received": format_token(checkout.amount_received),
-        "amount_remaining": format_token(from_units(remaining_units(checkout))),
+        "amount_remaining": format_units(remaining_units(checkout)),
         "exception": checkout.exception or None,
         "paid_at": iso_or_none(checkout.paid_at),
         "replaces": replaces,
@@ -126,7 +126,7 @@ def _transfer(transfer: TransferRow) -> dict[str, Any]:
     return {
         "chain": transfer.chain,
         "token": transfer.token,
-        "amount": format_token(from_units(transfer.units)),
+        "amount": format_units(transfer.units),
         "tx_hash": transfer.tx_hash,
         "position": transfer.position,
         "sender_address": transfer.sender,

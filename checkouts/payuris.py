@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 import base58
 
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family, Network
 
@@ -89,10 +89,6 @@ def _contract(request: PaymentRequest) -> str:
     return request.spec.tokens[request.token].address
 
 
-def _amount(request: PaymentRequest) -> str:
-    return format_token(from_units(request.units))
-
-
 def _transfer(request: PaymentRequest) -> str:
     target = f"{_contract(request)}@{request.spec.chain_id}/transfer"
     return f"{target}?address={request.address}&uint256={request.units}"
@@ -105,7 +101,7 @@ def _erc681(request: PaymentRequest) -> str:
 
 def _solana_pay(request: PaymentRequest) -> str:
     """`solana:<owner>?amount=<decimal>&spl-token=<mint>&reference=<base58>&label=&message=` (Solana Pay 1.1)."""
-    query = {"amount": _amount(request), "spl-token": _contract(request)}
+    query = {"amount": format_units(request.units), "spl-token": _contract(request)}
     if request.reference:
         query["reference"] = base58.b58encode(request.reference).decode()
     parts = [f"{name}={value}" for name, value in query.items()]
@@ -183,7 +179,7 @@ def _trust(request: PaymentRequest) -> list[WalletLink]:
     query = {
         "asset": f"c{coin}_t{_contract(request)}",
         "address": request.address,
-        "amount": _amount(request),
+        "amount": format_units(request.units),
     }
     link = f"https://link.trustwallet.com/send?{urlencode(query)}"
     return [WalletLink("Trust Wallet", link)]

@@ -1,29 +1,28 @@
 """Answers of the facilitator in the specification's form."""
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from accounts.states import Mode
 from facilitator.inputs import SCHEME
-from facilitator.judging import Candidate, Verdict
+from facilitator.judging import Verdict
 from facilitator.models import X402Payment
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from gateway.core.times import iso, iso_or_none
 from wallets.chains.specs import Family
 from wallets.networks import chain_spec
 
 
-def valid_payload(
-    tx_hash: str, payment_id: str, paid: Candidate, *, now: datetime
-) -> dict[str, Any]:
-    """Return the answer for a payment that was used up by this request; `tx_hash` is as it was written."""
+def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:
+    """Return the answer for a payment that was used up by this request, but for `confirmations`, which its keeper knows.
+
+    `tx_hash` is as it was written.
+    """
     return {
         "valid": True,
         "txHash": tx_hash,
         "verifiedAt": iso(now),
         "paymentId": payment_id,
-        "confirmations": paid.confirmations,
     }
 
 
@@ -46,8 +45,8 @@ def payment_payload(payment: X402Payment) -> dict[str, Any]:
         "protocol": payment.protocol,
         "chain": payment.chain,
         "token": payment.token,
-        "amount": _amount(payment.units),
-        "required_amount": _amount(payment.required_units),
+        "amount": format_units(payment.units),
+        "required_amount": format_units(payment.required_units),
         "txHash": payment.tx_hash,
         "position": payment.position,
         "payerAddress": payment.payer,
@@ -79,7 +78,3 @@ def config_payload(pay_to: dict[str, str]) -> dict[str, Any]:
         "scheme": SCHEME,
         "settlement": settlement,
     }
-
-
-def _amount(units: Decimal) -> str:
-    return format_token(from_units(int(units)))

@@ -36,9 +36,7 @@ def _days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:
 
 
 def _raw(entries: QuerySet[FeeEntry], since: datetime, until: datetime) -> Decimal:
-    charged = entries.filter(charged_at__gte=since, charged_at__lt=until)
-    taken_back = entries.filter(voided_at__gte=since, voided_at__lt=until)
-    return EXACT.subtract(_sum(charged), _sum(taken_back))
+    return _sum(entries.filter(charged_at__gte=since, charged_at__lt=until))
 
 
 def _sum(found: QuerySet[FeeDay] | QuerySet[FeeEntry]) -> Decimal:

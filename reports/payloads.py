@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
-from gateway.core.money import format_token, format_usd, from_units
+from gateway.core.money import format_units, format_usd
 from gateway.core.times import iso, iso_or_none
 from reports.inputs import ReportFilter
 from reports.listing import ReportRow
@@ -36,7 +36,7 @@ def transaction_payload(row: ReportRow) -> dict[str, Any]:
         "direction": row.direction,
         "chain": row.chain,
         "token": row.token,
-        "amount": _amount(int(row.units)),
+        "amount": format_units(row.units),
         "tx_hash": row.tx_hash,
         "position": row.position,
         "sender_address": row.sender,
@@ -60,7 +60,7 @@ def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
             iso(row.block_time),
             row.chain,
             row.token,
-            Decimal(_amount(int(row.units))),
+            Decimal(format_units(row.units)),
             row.tx_hash,
             row.position,
             row.sender,
@@ -90,7 +90,7 @@ def summary_payload(wanted: ReportFilter, summary: Summary) -> dict[str, Any]:
             "uncredited": total.uncredited,
         },
         "balances": [
-            {"chain": one.chain, "token": one.token, "amount": _amount(one.units)}
+            {"chain": one.chain, "token": one.token, "amount": format_units(one.units)}
             for one in summary.balances
         ],
         "by_chain": [
@@ -111,12 +111,8 @@ def _part(sums: Sums) -> dict[str, Any]:
 
 def _flows(sums: Sums) -> dict[str, str]:
     return {
-        "inflow": _amount(sums.inflow),
-        "outflow": _amount(sums.outflow),
-        "net": _amount(sums.net),
-        "unconfirmed": _amount(sums.unconfirmed),
+        "inflow": format_units(sums.inflow),
+        "outflow": format_units(sums.outflow),
+        "net": format_units(sums.net),
+        "unconfirmed": format_units(sums.unconfirmed),
     }
-
-
-def _amount(units: int) -> str:
-    return format_token(from_units(units))

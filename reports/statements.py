@@ -1,7 +1,7 @@
-"""What a merchant owes for a month: the fees of its payments, without those of payments that were taken back in it.
+"""What a merchant owes for a month: the fees of its payments, and what it took back and charged again of this and earlier ones.
 
-Months are those of UTC. Everything is read from the entries that were written when payments completed: what a plan costs
-today changes no statement.
+Months are those of UTC. Everything is read from entries that are written once, at the moment they count for: neither what a
+plan costs today nor what a network does later changes the statement of a month that is over.
 """
 
 import re
@@ -12,8 +12,9 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any, Final
 
-from django.db.models import Count, QuerySet, Sum
-from django.db.models.functions import TruncMonth
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Mod, TruncMonth
+from django.db.models.lookups import Exact
 
 from accounts.models import FeeEntry
 from accounts.states import FeeKind
@@ -27,6 +28,12 @@ _SUMS: Final = {
     "payments": Count("pk"),
     "money": Sum("received"),
     "fees": Sum("amount"),
+}
+_CHARGED: Final = Q(number=0)
+_TOTALS: Final = {
+    "payments": Count("pk", filter=_CHARGED),
+    "money": Sum("received", filter=_CHARGED),
+    "total": Sum("amount"),
 }
 
 
@@ -72,7 +79,7 @@ def parse_month(text: str) -> Month | None:
 class Line:
     """Payments of one kind, network, token and rate, added up: their number, their money and their fees, both in USD.
 
-    `charged_in` is the month that charged them.
+    Money and fees are negative where they are taken back. `charged_in` is the month that charged them first.
     """
 
     kind: FeeKind
@@ -87,17 +94,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A month: what was charged in it, and what of it and of earlier months was taken back in it."""
+    """A month: what was charged in it, what it took back, and what it charged again, whichever month had charged that first."""
 
     month: Month
     charged: Sequence[Line]
     taken_back: Sequence[Line]
+    charged_again: Sequence[Line]
 
     @property
     def total(self) -> Decimal:
         """What is owed for the month; less than nothing where it took back more than it charged."""
-        charged, taken = _sum(self.charged), _sum(self.taken_back)
-        return EXACT.subtract(charged, taken)
+        lines = (*self.charged, *self.taken_back, *self.charged_again)
+        return reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +120,13 @@ class MonthTotal:
 
 def statement_of(merchant_id: int, month: Month) -> Statement:
     """Add up a merchant's month."""
-    charged = _within(merchant_id, "charged_at", month)
-    taken_back = _within(merchant_id, "voided_at", month)
-    by_month = taken_back.annotate(month=TruncMonth("charged_at", tzinfo=UTC))
+    charged = _within(merchant_id, month).filter(_CHARGED)
+    corrected = list(_corrected(_corrections(merchant_id, month)))
     return Statement(
         month,
         [Line(**row, charged_in=month) for row in _grouped(charged, *_GROUP)],
-        [_taken_back(row) for row in _grouped(by_month, "month", *_GROUP)],
+        [line for line, is_taken_back in corrected if is_taken_back],
+        [line for line, is_taken_back in corrected if not is_taken_back],
     )
 
 
@@ -130,59 +138,57 @@ def month_totals(merchant_id: int, months: Sequence[Month]) -> list[MonthTotal]:
     return [_total_of(merchant_id, month) for month in months]
 
 
-@dataclass(frozen=True, slots=True)
-class Booking:
-    """One fee as a month's books have it; `is_taken_back` where the month gives it back."""
-
-    entry: FeeEntry
-    is_taken_back: bool
+def bookings(merchant_id: int, month: Month) -> Iterator[FeeEntry]:
+    """Walk a month: what it charged, oldest first, then what it corrected. Any number in the same memory."""
+    yield from _in_turns(_within(merchant_id, month).filter(_CHARGED))
+    yield from _in_turns(_corrections(merchant_id, month).select_related("corrects"))
 
 
-def bookings(merchant_id: int, month: Month) -> Iterator[Booking]:
-    """Walk a month: what it charged, oldest first, then what it took back. Any number in the same memory."""
-    for moment, is_taken_back in (("charged_at", False), ("voided_at", True)):
-        found = _within(merchant_id, moment, month)
-        for entry in _in_turns(found, moment):
-            yield Booking(entry, is_taken_back)
+def _within(merchant_id: int, month: Month) -> QuerySet[FeeEntry]:
+    return FeeEntry.objects.filter(
+        merchant=merchant_id,
+        charged_at__gte=month.begins,
+        charged_at__lt=month.ends,
+    )
 
 
-def _within(merchant_id: int, moment: str, month: Month) -> QuerySet[FeeEntry]:
-    bounds = {f"{moment}__gte": month.begins, f"{moment}__lt": month.ends}
-    return FeeEntry.objects.filter(merchant=merchant_id, **bounds)
+def _corrections(merchant_id: int, month: Month) -> QuerySet[FeeEntry]:
+    return _within(merchant_id, month).filter(number__gt=0)
 
 
 def _grouped(found: QuerySet[FeeEntry], *group: str) -> Iterator[dict[str, Any]]:
     yield from found.values(*group).annotate(**_SUMS).order_by(*group)
 
 
+def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[Line, bool]]:
+    """Yield lines, and whether they are taken back."""
+    named = found.annotate(
+        is_taken_back=Exact(Mod("number", 2), 1),
+        month=TruncMonth("corrects__charged_at", tzinfo=UTC),
+    )
+    for row in _grouped(named, "is_taken_back", "month", *_GROUP):
+        is_taken_back = row.pop("is_taken_back")
+        charged_in = month_of(row.pop("month"))
+        yield Line(**row, charged_in=charged_in), is_taken_back
+
+
 def _total_of(merchant_id: int, month: Month) -> MonthTotal:
-    charged = _within(merchant_id, "charged_at", month).aggregate(**_SUMS)
-    taken_back = _within(merchant_id, "voided_at", month).aggregate(fees=Sum("amount"))
-    fees, given_back = charged["fees"] or Decimal(0), taken_back["fees"] or Decimal(0)
+    sums = _within(merchant_id, month).aggregate(**_TOTALS)
     return MonthTotal(
         month,
-        payments=charged["payments"],
-        money=charged["money"] or Decimal(0),
-        total=EXACT.subtract(fees, given_back),
+        payments=sums["payments"],
+        money=sums["money"] or Decimal(0),
+        total=sums["total"] or Decimal(0),
     )
 
 
-def _taken_back(row: dict[str, Any]) -> Line:
-    charged_in = month_of(row.pop("month"))
-    return Line(**row, charged_in=charged_in)
-
-
-def _sum(lines: Sequence[Line]) -> Decimal:
-    return reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
-
-
-def _in_turns(found: QuerySet[FeeEntry], moment: str) -> Iterator[FeeEntry]:
+def _in_turns(found: QuerySet[FeeEntry]) -> Iterator[FeeEntry]:
     """Read by the key, some at a time: a cursor would have the database keep all of them meanwhile."""
-    rest = found.order_by(moment, "pk")
+    rest = found.order_by("charged_at", "pk")
     chunk = list(rest[:CHUNK_ROWS])
     while chunk:
         yield from chunk
         last = chunk[-1]
-        since = getattr(last, moment)
-        ahead = rest.filter(**{f"{moment}__gte": since})
-        chunk = list(ahead.exclude(**{moment: since, "pk__lte": last.pk})[:CHUNK_ROWS])
+        ahead = rest.filter(charged_at__gte=last.charged_at)
+        past = ahead.exclude(charged_at=last.charged_at, pk__lte=last.pk)
+        chunk = list(past[:CHUNK_ROWS])

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from accounts.states import Mode
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from gateway.core.times import iso, iso_or_none
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.movement_selectors import ID_PREFIX
@@ -69,7 +69,7 @@ def movement_payload(movement: WatchedMovement) -> dict[str, Any]:
         "direction": movement.direction,
         "chain": movement.chain,
         "token": movement.token,
-        "amount": _amount(movement),
+        "amount": format_units(movement.units),
         "tx_hash": movement.tx_hash,
         "position": movement.position,
         "counterparty_address": movement.counterparty,
@@ -82,13 +82,11 @@ def movement_payload(movement: WatchedMovement) -> dict[str, Any]:
 def csv_cells(movements: Iterable[WatchedMovement]) -> Iterator[tuple[object, ...]]:
     """Return the lines of a file; amounts are numbers there."""
     for movement in movements:
-        line = movement_payload(movement) | {"amount": Decimal(_amount(movement))}
+        line = movement_payload(movement) | {
+            "amount": Decimal(format_units(movement.units))
+        }
         yield tuple(line[name] for name in CSV_HEADER)
 
 
 def _held(balance: WatchedBalance | None) -> str | None:
-    return None if balance is None else format_token(from_units(int(balance.units)))
-
-
-def _amount(movement: WatchedMovement) -> str:
-    return format_token(from_units(int(movement.units)))
+    return None if balance is None else format_units(balance.units)

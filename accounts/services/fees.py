@@ -1,6 +1,7 @@
 """What each payment costs its merchant: charged once when it completes, and taken back where a network takes the payment.
 
-Nothing is taken from what the buyer pays; these are the books that statements are made of.
+Nothing is taken from what the buyer pays; these are the books that statements are made of. Nothing is changed in them either:
+what is taken back, or charged again, is an entry of the month it happens in.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,9 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import QuerySet
 
-from accounts.models import FeeEntry
 from accounts.states import FeeKind
 
 FEE_OF: Final = "round({received} * m.fee_rate, 2)"
@@ -32,8 +31,23 @@ _CHARGE: Final = f"""
                 %(tokens)s::text[], %(received)s::numeric[])
          AS paid (merchant_id, kind, subject_id, chain, token, received)
     JOIN accounts_merchant m ON m.id = paid.merchant_id
-    ON CONFLICT (kind, subject_id) DO NOTHING
+    ON CONFLICT (kind, subject_id, number) DO NOTHING
 """  # noqa: S608 - only our own text is put in
+
+# The last entry of each payment, once more with the other sign. Of two that turn one entry, the key lets one.
+_TURN: Final = """
+    INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, number, corrects_id, chain, token, received, rate, amount,
+                                   charged_at)
+    SELECT merchant_id, kind, subject_id, number + 1, COALESCE(corrects_id, id), chain, token, -received, rate, -amount,
+           %(now)s::timestamptz
+    FROM (
+        SELECT DISTINCT ON (subject_id) * FROM accounts_feeentry
+        WHERE kind = %(kind)s AND subject_id = ANY(%(subjects)s::text[])
+        ORDER BY subject_id, number DESC
+    ) last
+    WHERE number %% 2 = %(odd)s
+    ON CONFLICT (kind, subject_id, number) DO NOTHING
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +86,29 @@ def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
 
 
 def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
-    """Take back the fees of payments that a reorganisation took; those taken back before stay so since then.
+    """Take back the fees of payments that a reorganisation took, unless they are; `now` says which month's books have it.
 
     The caller holds the locks of what was paid.
     """
-    if ids := list(subject_ids):
-        _fees(kind, ids).filter(voided_at=None).update(voided_at=now)
+    _turn(kind, subject_ids, now=now, is_taken_back=False)
 
 
-def unvoid(kind: FeeKind, subject_ids: Iterable[str]) -> None:
-    """Charge again, as it was charged first, what the network brought back. The caller holds the locks as for `void`."""
-    if ids := list(subject_ids):
-        _fees(kind, ids).exclude(voided_at=None).update(voided_at=None)
+def unvoid(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
+    """Charge again, as it was charged first, what the network brought back and `void` took back; locks as for `void`."""
+    _turn(kind, subject_ids, now=now, is_taken_back=True)
 
 
-def _fees(kind: FeeKind, subject_ids: Sequence[str]) -> QuerySet[FeeEntry]:
-    return FeeEntry.objects.filter(kind=kind, subject_id__in=subject_ids)
+def _turn(
+    kind: FeeKind, subject_ids: Iterable[str], *, now: datetime, is_taken_back: bool
+) -> None:
+    """Write the opposite of each payment's last entry, where it is taken back or is not, as the caller expects."""
+    if not (ids := list(subject_ids)):
+        return
+    parameters: dict[str, Any] = {
+        "kind": str(kind),
+        "subjects": ids,
+        "now": now,
+        "odd": int(is_taken_back),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TURN, parameters)

@@ -31,7 +31,7 @@ def follow_reversals(turned: Iterable[Checkout], *, now: datetime) -> None:
         is_lost = checkout.exception == CheckoutException.REVERSED
         (lost if is_lost else back).append(checkout.public_id)
     void(FeeKind.CHECKOUT, lost, now=now)
-    unvoid(FeeKind.CHECKOUT, back)
+    unvoid(FeeKind.CHECKOUT, back, now=now)
 
 
 def _live(checkouts: Iterable[Checkout]) -> list[Checkout]:

@@ -11,7 +11,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, InboxItem
 from checkouts.rows import TransferRow
 from checkouts.states import InboxReason
-from gateway.core.money import format_token, format_usd, from_units
+from gateway.core.money import format_token, format_units, format_usd
 from wallets.networks import chain_spec
 
 Reversal: TypeAlias = tuple[Checkout, TransferRow]
@@ -72,5 +72,5 @@ def _text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
 
 
 def _line(transfer: TransferRow) -> str:
-    amount = f"{format_token(from_units(transfer.units))} {transfer.token}"
+    amount = f"{format_units(transfer.units)} {transfer.token}"
     return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"

@@ -18,7 +18,7 @@ from facilitator.dashboard.snippets import snippets, verify_call
 from facilitator.dashboard.sums import machine_sums
 from facilitator.dashboard.words import STATUSES
 from facilitator.selectors import PaymentFilter, payments_of
-from facilitator.services.addresses import pay_to
+from facilitator.services.addresses import known_pay_to, pay_to_everywhere
 from facilitator.services.requirements import requires_signature, set_requirements
 from facilitator.states import PaymentStatus
 from gateway.core.clientaddr import address_or_none
@@ -46,7 +46,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "has_key": has_key(),
         "is_payable": any(place.address for place in places),
         "export": _query(wanted),
-        "call": verify_call(pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
+        "call": verify_call(known_pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": [(name, name) for name in accepted_tokens()],
         "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
@@ -74,6 +74,13 @@ def setup(request: SeatedRequest) -> HttpResponse:
         "requires_signature": requires_signature(seat.merchant),
     }
     return render(request, "dashboard/x402/setup.html", context)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def forwarders(request: SeatedRequest) -> HttpResponse:
+    """Make the addresses that machines pay where forwarders take the money, on all networks that can have them."""
+    pay_to_everywhere(request.seat.merchant.pk, request.seat.mode)
+    return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
 
 
 @seated(post=Act.MANAGE_WEBHOOKS)

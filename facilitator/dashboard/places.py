@@ -6,13 +6,14 @@ from enum import StrEnum
 from accounts.seats import Seat
 from accounts.states import Mode
 from facilitator.services.addresses import (
-    pay_to,
-    pay_to_everywhere,
+    known_everywhere,
+    payable_chains,
     settles_directly,
 )
 from wallets.chains.registry import ChainSpec
 from wallets.dashboard_rows import MarkedAddress, marked
 from wallets.networks import chains
+from wallets.selectors import receiving_wallets
 
 
 class Missing(StrEnum):
@@ -27,6 +28,8 @@ class Missing(StrEnum):
     FACTORY = "factory"
     # A wallet for machines alone, where there are no forwarders.
     WALLET = "wallet"
+    # Nothing but that somebody asks for the address: looking makes none.
+    FORWARDER = "forwarder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Place:
 
 def places_of(seat: Seat) -> list[Place]:
     """Return a line for each of the six networks, by priority."""
-    found = pay_to_everywhere(seat.merchant.pk, seat.mode)
+    found = known_everywhere(seat.merchant.pk, seat.mode)
     return [_place(seat, spec, found.get(name)) for name, spec in chains().items()]
 
 
@@ -67,5 +70,7 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
         return Missing.NODE
     if settles_directly(spec.name):
         return Missing.WALLET
-    has_wallet = pay_to(seat.merchant.pk, seat.mode, spec.name) is not None
-    return Missing.FACTORY if has_wallet else Missing.RECEIVING_WALLET
+    if spec.name not in receiving_wallets(seat.merchant.pk):
+        return Missing.RECEIVING_WALLET
+    has_factory = spec.name in payable_chains()
+    return Missing.FORWARDER if has_factory else Missing.FACTORY

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.permissions import Act
 from accounts.seats import SeatedRequest, seated
 from accounts.states import Mode
-from facilitator.services.addresses import pay_to, settles_directly
+from facilitator.services.addresses import known_pay_to, settles_directly
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError
 from wallets.chains.registry import ChainSpec
@@ -72,7 +72,7 @@ def _spec(chain: str) -> ChainSpec:
 def _ask(
     request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200
 ) -> HttpResponse:
-    present = pay_to(request.seat.merchant.pk, Mode.LIVE, spec.name)
+    present = known_pay_to(request.seat.merchant.pk, Mode.LIVE, spec.name)
     context = {
         "chain": spec,
         "form": form,

@@ -50,7 +50,7 @@ def keyset_page(
 
 
 def page_behind(
-    behind: QuerySet[M],
+    behind: QuerySet[M] | Sequence[M],
     query: Mapping[str, str],
     *,
     mark: Callable[[M], object],
@@ -64,7 +64,7 @@ def page_behind(
 
 
 def page_ahead(
-    ahead: QuerySet[M],
+    ahead: QuerySet[M] | Sequence[M],
     query: Mapping[str, str],
     *,
     mark: Callable[[M], object],

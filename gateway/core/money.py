@@ -15,7 +15,7 @@ CENT = Decimal("0.01")
 _USD = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,2})?", re.ASCII)
 
 
-def from_units(units: int, decimals: int = TOKEN_DECIMALS) -> Decimal:
+def from_units(units: int | Decimal, decimals: int = TOKEN_DECIMALS) -> Decimal:
     """Turn on-chain base units into a token amount, exactly."""
     return EXACT.scaleb(Decimal(units), -decimals)
 
@@ -40,6 +40,11 @@ def format_usd(amount: Decimal) -> str:
 def format_token(amount: Decimal) -> str:
     """Write a token amount with exactly six decimals."""
     return f"{EXACT.quantize(amount, Decimal('0.000001')):f}"
+
+
+def format_units(units: int | Decimal) -> str:
+    """Write base units of a token as its amount, with exactly six decimals. Raises Inexact for part of a unit."""
+    return format_token(from_units(units))
 
 
 def round_up_to_cent(amount: Decimal) -> Decimal:

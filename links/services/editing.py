@@ -29,13 +29,16 @@ def create_link(
     now: datetime,
     by: Person | None = None,
 ) -> PaymentLink:
-    """Make a link that takes payments at once."""
+    """Make a link that takes payments at once.
+
+    A template that is deleted meanwhile is left out, as if the link had been made a moment before.
+    """
     columns = _columns(wanted)
     link = PaymentLink.objects.create(
         public_id=new_id(f"lnk_{mode}"),
         merchant_id=merchant_id,
         mode=mode,
-        template=template,
+        template=_still_there(template),
         created_at=now,
         updated_at=now,
         **columns,
@@ -117,9 +120,19 @@ def create_template(
 def delete_template(
     template: LinkTemplate, *, now: datetime, by: Person | None = None
 ) -> None:
-    """Forget a template; links made from it stay."""
+    """Forget a template, unless somebody just did; links made from it stay."""
+    if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
+        return
     _note(template, "link_template.deleted", by, now, {"title": template.title})
     template.delete()
+
+
+def _still_there(template: LinkTemplate | None) -> LinkTemplate | None:
+    """Hold a template, so that whoever deletes it meanwhile waits, and then finds the link."""
+    if template is None:
+        return None
+    rows = LinkTemplate.objects.select_for_update(no_key=True)
+    return rows.filter(pk=template.pk).first()
 
 
 def _note(

@@ -1,13 +1,13 @@
 """The page of payments: every transfer to the merchant's addresses, whether it was credited or not.
 
-In test mode machines' payments are simulated without a transfer; they are a list of their own there.
+In test mode machines' payments are simulated without a transfer; they stand between the others by when they were verified.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
@@ -23,7 +23,8 @@ from facilitator.dashboard.words import STATUSES
 from facilitator.models import X402Payment
 from facilitator.selectors import PaymentFilter, payments_of
 from facilitator.states import PaymentStatus
-from gateway.core.keyset import KeysetPage, keyset_page
+from gateway.core.keyset import KeysetPage
+from reports.dashboard.mixed import Source, mixed_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
@@ -101,24 +102,12 @@ class PaymentRow:
 def payments(request: SeatedRequest) -> HttpResponse:
     """List payments, newest first."""
     seat, wanted = request.seat, _parse_wanted(request.GET)
-    is_test = seat.mode == Mode.TEST
-    page: KeysetPage[Transfer] | KeysetPage[X402Payment]
-    if is_test and wanted.kind is ClaimKind.X402:
-        page = keyset_page(_simulated(seat, wanted), request.GET.dict())
-        rows = [_machine_row(payment) for payment in page.rows]
-    else:
-        found = _found(seat, wanted)
-        page = newest_page(
-            found.select_related("payment__checkout", "x402_payment"),
-            request.GET.dict(),
-        )
-        rows = _rows(page.rows)
+    page = _page(seat, wanted, request.GET.dict())
     context = {
         "wanted": wanted,
-        "rows": rows,
+        "rows": _rows(page.rows),
         "pager": page,
         "kinds": KINDS.items(),
-        "is_apart": is_test and wanted.kind is None,
         "states": STATES,
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": [(name, name) for name in known_tokens()],
@@ -137,6 +126,16 @@ def _parse_wanted(query: Mapping[str, str]) -> Wanted:
     )
 
 
+def _page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> KeysetPage[Any]:
+    transfers = _found(seat, wanted)
+    if seat.mode == Mode.LIVE:
+        return newest_page(transfers, query)
+    sources = [Source(transfers, "block_time")]
+    if wanted.kind is not ClaimKind.CHECKOUT:
+        sources.append(Source(_simulated(seat, wanted), "verified_at"))
+    return mixed_page(sources, query)
+
+
 def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
     found = transfers_wanted(
         ReportFilter(
@@ -145,7 +144,9 @@ def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
     )
     if wanted.kind:
         found = found.filter(purpose=wanted.kind)
-    return found.filter(_CONDITIONS[wanted.state]) if wanted.state else found
+    if wanted.state:
+        found = found.filter(_CONDITIONS[wanted.state])
+    return found.select_related("payment__checkout", "x402_payment")
 
 
 def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
@@ -159,11 +160,16 @@ def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
     return found if is_wanted else found.none()
 
 
-def _rows(transfers: Iterable[Transfer]) -> list[PaymentRow]:
-    transfers = list(transfers)
+def _rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
+    transfers = [one for one in found if isinstance(one, Transfer)]
     items = InboxItem.objects.filter(transfer__in=transfers).order_by("pk")
     item_of = dict(items.values_list("transfer_id", "pk"))
-    return [_row(transfer, item_of.get(transfer.pk)) for transfer in transfers]
+    return [
+        _row(one, item_of.get(one.pk))
+        if isinstance(one, Transfer)
+        else _machine_row(one)
+        for one in found
+    ]
 
 
 def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:

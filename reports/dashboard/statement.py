@@ -11,15 +11,13 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import FeeEntry, Merchant
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
 from gateway.core.csvfiles import csv_response
-from gateway.core.money import EXACT
 from gateway.core.times import iso
 from reports.statements import (
-    Booking,
     Line,
     Month,
     bookings,
@@ -95,6 +93,7 @@ def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
         "statement": found,
         "charged": [_row(line) for line in found.charged],
         "taken_back": [_row(line) for line in found.taken_back],
+        "charged_again": [_row(line) for line in found.charged_again],
         "is_over": wanted.ends <= now,
         "rate": _percent(seat.merchant.fee_rate),
         "now": now,
@@ -104,7 +103,7 @@ def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
 
 @seated(get=Act.EXPORT)
 def statement_csv(request: SeatedRequest, *, month: str) -> HttpResponseBase:
-    """Send every fee of a month, and those that it took back, as CSV."""
+    """Send every fee of a month, and those that it took back and charged again, as CSV."""
     seat = request.seat
     wanted = _parse_month(seat, month, now=timezone.now())
     return csv_response(f"fees-{wanted}", CSV_HEADER, _cells(seat.merchant.pk, wanted))
@@ -163,28 +162,30 @@ def _row(line: Line) -> Row:
 
 
 def _cells(merchant_id: int, month: Month) -> Iterator[list[object]]:
-    return (_cell_row(booking) for booking in bookings(merchant_id, month))
+    return (_cell_row(entry) for entry in bookings(merchant_id, month))
 
 
-def _cell_row(booking: Booking) -> list[object]:
+def _cell_row(entry: FeeEntry) -> list[object]:
     """Amounts are numbers, those that are taken back negative, so that the column adds up to the statement."""
-    entry = booking.entry
-    moment, received, fee = entry.charged_at, entry.received, entry.amount
-    if booking.is_taken_back and entry.voided_at is not None:
-        moment = entry.voided_at
-        received, fee = EXACT.minus(received), EXACT.minus(fee)
+    first = entry.corrects or entry
     return [
-        iso(moment),
-        "taken_back" if booking.is_taken_back else "fee",
+        iso(entry.charged_at),
+        _word(entry),
         entry.kind,
         entry.subject_id,
         entry.chain,
         entry.token,
-        received,
+        entry.received,
         entry.rate,
-        fee,
-        iso(entry.charged_at),
+        entry.amount,
+        iso(first.charged_at),
     ]
+
+
+def _word(entry: FeeEntry) -> str:
+    if entry.number == 0:
+        return "fee"
+    return "taken_back" if entry.number % 2 else "charged_again"
 
 
 def _percent(rate: Decimal) -> str:

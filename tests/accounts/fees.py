@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from accounts.models import FeeEntry, Merchant
-from accounts.services.fees import CompletedPayment, charge
+from accounts.services.fees import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind
 from tests.factories import NOON
 
@@ -32,12 +32,22 @@ def charged(
     *,
     at: datetime = NOON,
     voided_at: datetime | None = None,
+    again_at: datetime | None = None,
     **facts: Any,
 ) -> FeeEntry:
-    """The fee of such a payment."""
+    """The fee of such a payment, taken back and charged again where there is a time for it."""
     payment = completed(merchant, received, **facts)
     charge([payment], now=at)
-    entry = FeeEntry.objects.get(kind=payment.kind, subject_id=payment.subject_id)
-    entry.voided_at = voided_at
-    entry.save(update_fields=["voided_at"])
-    return entry
+    if voided_at is not None:
+        void(payment.kind, [payment.subject_id], now=voided_at)
+    if again_at is not None:
+        unvoid(payment.kind, [payment.subject_id], now=again_at)
+    return FeeEntry.objects.get(
+        kind=payment.kind, subject_id=payment.subject_id, number=0
+    )
+
+
+def booked(subject_id: str) -> list[tuple[datetime, Decimal]]:
+    """What the books say about a payment: when, and how much."""
+    entries = FeeEntry.objects.filter(subject_id=subject_id).order_by("number")
+    return list(entries.values_list("charged_at", "amount"))

@@ -11,7 +11,7 @@ from accounts.services.fees import charge, unvoid, void
 from accounts.services.plans import set_plan
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import from_units, to_units
-from tests.accounts.fees import charged, completed
+from tests.accounts.fees import booked, charged, completed
 from tests.checkouts.schema import alter
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
@@ -77,14 +77,14 @@ def test_a_checkout_and_a_machine_of_one_name_are_two_payments() -> None:
 def test_the_database_refuses_a_second_fee_of_a_payment() -> None:
     entry = charged(make_merchant())
     entry.pk = None
-    with pytest.raises(IntegrityError, match="fee_charged_once"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="fee_booked_once"), transaction.atomic():
         entry.save(force_insert=True)
 
 
 def test_without_the_constraint_a_payment_would_be_charged_twice() -> None:
     """The negative control of the test above."""
     entry = charged(make_merchant())
-    alter("ALTER TABLE accounts_feeentry DROP CONSTRAINT fee_charged_once")
+    alter("ALTER TABLE accounts_feeentry DROP CONSTRAINT fee_booked_once")
     entry.pk = None
     entry.save(force_insert=True)
     assert FeeEntry.objects.filter(subject_id=entry.subject_id).count() == 2
@@ -99,27 +99,70 @@ def test_many_fees_are_one_statement_and_none_is_no_statement(
     with django_assert_num_queries(0):  # type: ignore[operator]
         charge([], now=NOON)
         void(FeeKind.CHECKOUT, [], now=NOON)
-        unvoid(FeeKind.CHECKOUT, [])
+        unvoid(FeeKind.CHECKOUT, [], now=NOON)
     assert FeeEntry.objects.count() == 3
 
 
-def test_a_fee_is_taken_back_once_and_comes_back_as_it_was() -> None:
+def test_a_fee_is_taken_back_once_and_charged_again_as_it_was() -> None:
     merchant = make_merchant()
     entry, other = charged(merchant), charged(merchant)
-    later = NOON + timedelta(hours=1)
-    void(FeeKind.CHECKOUT, [entry.subject_id], now=later)
-    void(FeeKind.CHECKOUT, [entry.subject_id], now=later + timedelta(hours=1))
-    void(FeeKind.X402, [other.subject_id], now=later)
-    entry.refresh_from_db()
-    other.refresh_from_db()
-    assert (entry.voided_at, other.voided_at) == (later, None)
-    unvoid(FeeKind.CHECKOUT, [entry.subject_id])
-    entry.refresh_from_db()
-    assert (entry.voided_at, entry.amount, entry.charged_at) == (
-        None,
-        Decimal("0.38"),
-        NOON,
-    )
+    hours = [NOON + timedelta(hours=number) for number in range(5)]
+    fee, ids = Decimal("0.38"), [entry.subject_id]
+    unvoid(FeeKind.CHECKOUT, ids, now=hours[1])
+    void(FeeKind.CHECKOUT, ids, now=hours[1])
+    void(FeeKind.CHECKOUT, ids, now=hours[2])
+    void(FeeKind.X402, [other.subject_id], now=hours[2])
+    assert booked(other.subject_id) == [(NOON, fee)]
+    assert booked(entry.subject_id) == [(NOON, fee), (hours[1], -fee)]
+    Merchant.objects.update(fee_tier=FeeTier.SCALE, fee_rate=Decimal("0.007"))
+    unvoid(FeeKind.CHECKOUT, ids, now=hours[3])
+    unvoid(FeeKind.CHECKOUT, ids, now=hours[4])
+    void(FeeKind.CHECKOUT, ids, now=hours[4])
+    turns = [(NOON, fee), (hours[1], -fee), (hours[3], fee), (hours[4], -fee)]
+    assert booked(entry.subject_id) == turns
+    again = FeeEntry.objects.get(subject_id=entry.subject_id, number=2)
+    assert (again.corrects, again.received) == (entry, entry.received)
+    assert (again.rate, again.chain) == (entry.rate, entry.chain)
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE {} SET charged_at = now()", "DELETE FROM {}"]
+)
+def test_what_is_booked_is_never_changed(change: str) -> None:
+    charged(make_merchant())
+    statement = change.format("accounts_feeentry")
+    with (
+        pytest.raises(IntegrityError, match="fee entries are never changed"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+    # The control: it is the trigger that refuses.
+    alter("ALTER TABLE accounts_feeentry DISABLE TRIGGER fee_append_only")
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        assert cursor.rowcount == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "sign", "rule"),
+    [
+        (1, 1, "fee_signed_by_number"),
+        (2, -1, "fee_signed_by_number"),
+        (0, 1, "fee_correction_says_of_what"),
+    ],
+)
+def test_the_database_knows_which_way_a_correction_goes(
+    number: int, sign: int, rule: str
+) -> None:
+    entry = charged(make_merchant())
+    values = {"subject_id": "another", "number": number, "corrects": entry}
+    amounts = {"received": sign * entry.received, "amount": sign * entry.amount}
+    rest = {name: getattr(entry, name) for name in ("kind", "chain", "token", "rate")}
+    with pytest.raises(IntegrityError, match=rule), transaction.atomic():
+        FeeEntry.objects.create(
+            merchant=entry.merchant, charged_at=NOON, **values, **amounts, **rest
+        )
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,7 @@
 """An installation that is older than logins and seals is taken along."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -8,10 +9,14 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from accounts.auditchain import verify_audit_log
+from tests.accounts.fees import booked, charged
+from tests.factories import NOON, make_merchant
+from wallets.services.totals import check_days
 
 BEFORE = [("accounts", "0004_branding")]
+VOIDABLE = [("accounts", "0011_fee_days")]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.unmeasured]
 
 
 def migrate(targets: list[tuple[str, str]]) -> None:
@@ -19,12 +24,17 @@ def migrate(targets: list[tuple[str, str]]) -> None:
 
 
 @pytest.fixture
-def older() -> Iterator[None]:
-    """The tables as they were; at the end all is as it is now."""
+def restored() -> Iterator[None]:
+    """At the end all is as it is now."""
     newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
-    migrate(BEFORE)
     yield
     migrate(newest)
+
+
+@pytest.fixture
+def older(restored: None) -> None:
+    """The tables as they were."""
+    migrate(BEFORE)
 
 
 def test_people_can_log_in_and_entries_are_sealed(older: None) -> None:
@@ -49,3 +59,24 @@ def test_people_can_log_in_and_entries_are_sealed(older: None) -> None:
     )
     report = verify_audit_log()
     assert (report.entries, report.faults) == (2, [])
+
+
+def test_fees_that_were_void_are_taken_back_by_an_entry_and_void_again_on_the_way_back(
+    restored: None,
+) -> None:
+    merchant = make_merchant()
+    hours = [NOON + timedelta(hours=number) for number in range(3)]
+    stands = charged(merchant, at=NOON, voided_at=hours[1], again_at=hours[2])
+    void_ = charged(merchant, at=NOON, voided_at=hours[1])
+    migrate(VOIDABLE)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT subject_id, voided_at FROM accounts_feeentry")
+        assert dict(cursor.fetchall()) == {
+            stands.subject_id: None,
+            void_.subject_id: hours[1],
+        }
+    migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("accounts"))
+    fee = stands.amount
+    assert booked(stands.subject_id) == [(NOON, fee)]
+    assert booked(void_.subject_id) == [(NOON, fee), (hours[1], -fee)]
+    assert check_days() == 0

@@ -172,6 +172,7 @@ def test_every_question_is_answered_from_an_index(monkeypatch, crowd):
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 def test_two_hundred_payments_among_twenty_thousand_open_checkouts_take_a_moment(
     crowd, capsys
 ):

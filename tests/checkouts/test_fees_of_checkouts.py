@@ -13,6 +13,7 @@ from accounts.states import FeeTier, Mode
 from checkouts.models import Checkout
 from checkouts.services.moves import expire
 from checkouts.states import CheckoutException, CheckoutStatus
+from tests.accounts.fees import booked
 from tests.checkouts.watcher import (
     DOLLAR,
     SOON,
@@ -59,7 +60,6 @@ def test_a_completed_checkout_costs_the_rate_of_what_it_received() -> None:
         Decimal("0.38"),
     )
     assert entry.charged_at == fresh(checkout).paid_at
-    assert entry.voided_at is None
     assert fresh(checkout).amount_received == Decimal("25.003700")
 
 
@@ -108,7 +108,9 @@ def test_a_fee_is_given_back_while_the_network_has_taken_the_money() -> None:
     checkout, watcher, transfer = reversed_checkout()
     entry = fee_of(checkout)
     assert entry is not None
-    assert entry.voided_at == SOON + timedelta(hours=1)
+    lost, found = (SOON + timedelta(hours=number) for number in (1, 2))
+    fee = Decimal("0.38")
+    assert booked(checkout.public_id) == [(SOON, fee), (lost, -fee)]
     merchant = checkout.merchant
     merchant.fee_tier, merchant.fee_rate = FeeTier.GROWTH, Decimal("0.01")
     merchant.save()
@@ -116,13 +118,8 @@ def test_a_fee_is_given_back_while_the_network_has_taken_the_money() -> None:
     watcher.confirms()
     attribute(now=SOON + timedelta(hours=2))
     assert fresh(checkout).exception == CheckoutException.NONE
-    entry.refresh_from_db()
-    assert (entry.voided_at, entry.rate, entry.amount) == (
-        None,
-        Decimal("0.015"),
-        Decimal("0.38"),
-    )
-    assert FeeEntry.objects.count() == 1
+    assert booked(checkout.public_id) == [(SOON, fee), (lost, -fee), (found, fee)]
+    assert set(FeeEntry.objects.values_list("rate", flat=True)) == {Decimal("0.015")}
 
 
 def test_a_checkout_that_completes_reversed_costs_nothing_yet() -> None:
@@ -133,4 +130,7 @@ def test_a_checkout_that_completes_reversed_costs_nothing_yet() -> None:
     assert fresh(checkout).exception == CheckoutException.REVERSED
     entry = fee_of(checkout)
     assert entry is not None
-    assert entry.voided_at == entry.charged_at
+    assert booked(checkout.public_id) == [
+        (entry.charged_at, entry.amount),
+        (entry.charged_at, -entry.amount),
+    ]

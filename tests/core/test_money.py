@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.core.money import (
     format_token,
+    format_units,
     format_usd,
     from_units,
     parse_usd,
@@ -57,6 +58,12 @@ def test_anything_but_plain_ascii_digits_is_refused(text):
 def test_amounts_are_written_with_their_fixed_decimals():
     assert format_usd(Decimal(25)) == "25.00"
     assert format_token(from_units(25_003_700)) == "25.003700"
+    assert format_units(25_003_700) == format_units(Decimal(25_003_700)) == "25.003700"
+
+
+def test_no_part_of_a_unit_is_rounded_away():
+    with pytest.raises(Inexact):
+        format_units(Decimal("1.5"))
 
 
 def test_rounding_up_never_asks_for_too_little():

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 
 from accounts.models import Merchant
+from accounts.services.fees import unvoid
 from accounts.states import FeeKind, Mode
 from tests.accounts.fees import charged
 from tests.dashboard.people import Desk
@@ -44,6 +45,8 @@ def test_a_viewer_reads_the_statement_of_a_month(viewer: Desk) -> None:
     merchant = viewer.merchant
     charged(merchant, at=OCTOBER, voided_at=OCTOBER + timedelta(days=1))
     charged(merchant, "1250.00", at=OCTOBER, kind=FeeKind.X402, chain="polygon")
+    september, june = (OCTOBER - timedelta(days=days) for days in (30, 120))
+    charged(merchant, "40.00", at=june, voided_at=september, again_at=OCTOBER)
     page = page_of(viewer, "2026-10")
     for words in (
         merchant.public_id,
@@ -53,7 +56,8 @@ def test_a_viewer_reads_the_statement_of_a_month(viewer: Desk) -> None:
         "USDC on Polygon",
         "−0.38",
         "Taken back, charged in October 2026",
-        "18.75 USD",
+        "Charged again, first in June 2026",
+        "19.35 USD",
     ):
         assert words in page
     assert "so far" not in page
@@ -108,7 +112,8 @@ def test_the_file_of_a_month_adds_up_to_its_page(viewer: Desk) -> None:
         merchant, at=OCTOBER - timedelta(days=30), voided_at=OCTOBER, token="USDT"
     )
     october = charged(merchant, "1250.00", at=OCTOBER)
-    first, second = file_of(viewer, "2026-10")
+    unvoid(FeeKind.CHECKOUT, [september.subject_id], now=OCTOBER + timedelta(hours=1))
+    first, second, third = file_of(viewer, "2026-10")
     assert first == {
         "time": "2026-10-15T12:00:00.000000Z",
         "entry": "fee",
@@ -123,7 +128,9 @@ def test_the_file_of_a_month_adds_up_to_its_page(viewer: Desk) -> None:
     }
     assert (second["entry"], second["id"]) == ("taken_back", september.subject_id)
     assert (second["received"], second["fee"]) == ("-25.003700", "-0.38")
-    assert "18.37 USD" in page_of(viewer, "2026-10")
+    assert (third["entry"], third["fee"]) == ("charged_again", "0.38")
+    assert third["charged_at"] == second["charged_at"] != third["time"]
+    assert "18.75 USD" in page_of(viewer, "2026-10")
 
 
 def test_fees_are_the_merchants_own(viewer: Desk, stranger: Desk) -> None:

@@ -11,17 +11,17 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import DailyTotal
-from facilitator.models import MachineSettings
-from facilitator.services.addresses import pay_to
+from facilitator.models import Forwarder, MachineSettings
+from facilitator.services.addresses import known_pay_to, pay_to
 from facilitator.states import PaymentStatus
 from gateway.core.keyset import PAGE_ROWS
 from tests.contract.client import client_of
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk, make_desk
-from tests.facilitator.recorded import make_machine_transfer, make_seller
+from tests.facilitator.recorded import make_machine_transfer, make_payable, make_seller
 from tests.factories import make_wallet
 from tests.reports.takings import earn, receive
-from wallets.models import ReceivingWallet
+from wallets.models import DepositAddress, ReceivingWallet
 from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +155,24 @@ def test_set_up_shows_where_machines_pay_and_what_is_missing(
     assert owner.url("dashboard_x402_wallet", chain="solana") in page.text
 
 
+def test_looking_at_the_pages_makes_no_address_and_asking_for_one_does(
+    admin: Desk, viewer: Desk, settings: Any
+) -> None:
+    make_payable(admin.merchant, settings)
+    for desk in (admin, viewer):
+        assert "Machines cannot pay you yet" in desk.get("dashboard_x402").text
+        page = desk.get("dashboard_x402_setup")
+        assert "Nobody has asked for its address yet" in page.text
+        assert ("Show the address on Base" in page.text) == (desk is admin)
+    assert viewer.post("dashboard_x402_forwarders").status_code == 403
+    assert not DepositAddress.objects.exists()
+    asked = admin.post("dashboard_x402_forwarders")
+    assert asked["Location"] == admin.url("dashboard_x402_setup")
+    made = known_pay_to(admin.merchant.pk, Mode.LIVE, "base")
+    assert f'data-copy="{made}"' in viewer.get("dashboard_x402_setup").text
+    assert DepositAddress.objects.count() == Forwarder.objects.count() == 1
+
+
 def test_an_owner_sets_a_wallet_for_machines_in_two_steps(
     owner: Desk, settings: Any
 ) -> None:
@@ -231,15 +249,23 @@ def test_machines_and_buyers_stand_side_by_side_in_payments(
     assert shown(owner, "?state=uncredited", payments) == [loose.tx_hash]
 
 
-def test_in_test_mode_payments_has_simulated_ones_of_machines_apart(
+def test_in_test_mode_too_machines_and_buyers_stand_side_by_side_in_payments(
     owner: Desk,
 ) -> None:
     owner.mode = Mode.TEST
-    tried = make_machine_payment(owner.merchant, mode=Mode.TEST)
+    now = timezone.now()
+    earlier = now - timedelta(hours=1)
+    tried = make_machine_payment(owner.merchant, mode=Mode.TEST, now=earlier)
     make_machine_payment(owner.merchant)
-    assert "?kind=x402" in owner.get("dashboard_payments").text
-    assert shown(owner, "?kind=x402", "dashboard_payments") == [tried.tx_hash]
-    assert shown(owner, "?kind=x402&state=orphaned", "dashboard_payments") == []
+    newer = receive(owner.merchant, mode=Mode.TEST, block_time=now)
+    older = receive(owner.merchant, mode=Mode.TEST, block_time=now - timedelta(hours=2))
+    page = "dashboard_payments"
+    hashes = [newer.tx_hash, tried.tx_hash, older.tx_hash]
+    assert shown(owner, "", page) == hashes
+    assert shown(owner, "?kind=checkout", page) == [hashes[0], hashes[2]]
+    assert shown(owner, "?kind=x402", page) == [tried.tx_hash]
+    assert shown(owner, "?state=credited", page) == [tried.tx_hash]
+    assert shown(owner, "?kind=x402&state=orphaned", page) == []
 
 
 def test_the_overview_has_machines_beside_checkouts(owner: Desk, settings: Any) -> None:

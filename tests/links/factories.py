@@ -10,7 +10,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_id
-from links.models import LinkCheckout, PaymentLink, Subscription
+from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.states import Interval, LinkType
 from tests.factories import NOON, make_checkout, make_merchant
 
@@ -59,6 +59,18 @@ def make_subscription_link(
         "interval": Interval.MONTH,
     }
     return make_link(merchant, **(values | overrides))
+
+
+def make_template(merchant: Merchant | None = None) -> LinkTemplate:
+    """Defaults of a link of 40 dollars."""
+    return LinkTemplate.objects.create(
+        merchant=merchant or make_merchant(),
+        mode=Mode.LIVE,
+        title="Workshop",
+        type=LinkType.CUSTOM,
+        amount=Decimal(40),
+        created_at=NOON,
+    )
 
 
 def make_link_checkout(

@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
+from accounts.states import Mode
+from gateway.core.weburls import url_policy
+from links.forms import parse_link
 from links.models import LinkTemplate
+from links.services.editing import create_link, delete_template
+from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
+from tests.factories import NOON
+from tests.links.factories import make_template
 
 
 def made_of(seller: ApiClient, body: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +51,20 @@ def test_a_deleted_template_leaves_its_links(seller: ApiClient) -> None:
     assert seller.send("DELETE", path).status == 404
     kept = seller.get(f"/links/{link['id']}").body
     assert kept == link | {"template": None}
+
+
+def test_a_link_of_a_template_that_was_just_deleted_is_made_without_it() -> None:
+    template = make_template()
+    LinkTemplate.objects.all().delete()
+    wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
+    link = create_link(
+        template.merchant_id, Mode.LIVE, wanted, template=template, now=NOON
+    )
+    # What would wait for the commit, now.
+    alter("SET CONSTRAINTS ALL IMMEDIATE")
+    link.refresh_from_db()
+    assert link.template is None
+    delete_template(template, now=NOON)
 
 
 @pytest.mark.parametrize(

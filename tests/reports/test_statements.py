@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import FeeEntry, Merchant
+from accounts.services.fees import unvoid
 from accounts.states import FeeKind, FeeTier
 from reports import statements
 from reports.statements import (
@@ -92,11 +93,28 @@ def test_a_fee_is_given_back_in_the_month_that_took_the_payment_back() -> None:
     assert statement_of(merchant.pk, Month(2026, 9)).total == Decimal("0.38")
     found = statement_of(merchant.pk, OCTOBER)
     assert [(line.charged_in, line.fees) for line in found.taken_back] == [
-        (Month(2026, 9), Decimal("0.38")),
-        (OCTOBER, Decimal("1.50")),
+        (Month(2026, 9), Decimal("-0.38")),
+        (OCTOBER, Decimal("-1.50")),
     ]
     assert found.total == Decimal("4.50") - Decimal("1.88")
     assert statement_of(merchant.pk, Month(2026, 11)).total == Decimal("-3.00")
+
+
+def test_a_month_that_is_over_stays_as_it_was_whatever_a_network_does_later() -> None:
+    merchant = make_merchant()
+    september, october_, november = OCTOBER.plus(-1), OCTOBER, OCTOBER.plus(1)
+    entry = charged(merchant, at=september.begins, voided_at=october())
+    closed = [statement_of(merchant.pk, month) for month in (september, october_)]
+    assert [one.total for one in closed] == [Decimal("0.38"), Decimal("-0.38")]
+    unvoid(FeeKind.CHECKOUT, [entry.subject_id], now=november.begins)
+    assert closed == [
+        statement_of(merchant.pk, month) for month in (september, october_)
+    ]
+    found = statement_of(merchant.pk, november)
+    [line] = found.charged_again
+    assert (line.charged_in, line.payments) == (september, 1)
+    assert found.total == line.fees == Decimal("0.38")
+    assert (found.charged, found.taken_back) == ([], [])
 
 
 def test_months_in_a_list_have_the_totals_of_their_statements() -> None:
@@ -123,22 +141,15 @@ def test_every_fee_is_walked_once_in_turns_and_adds_up(
         voided_at = october(20) if number > 6 else None
         charged(merchant, at=october(1 + number // 7), voided_at=voided_at)
     walked = list(bookings(merchant.pk, OCTOBER))
-    assert _ids(walked, is_taken_back=False) == _all(merchant)
-    assert _ids(walked, is_taken_back=True) == _all(merchant)[7:]
-    total = sum(
-        -found.entry.amount if found.is_taken_back else found.entry.amount
-        for found in walked
-    )
+    assert [found.subject_id for found in walked] == _all(merchant) + _all(merchant)[7:]
+    assert [found.number for found in walked] == 10 * [0] + 3 * [1]
+    total = sum(found.amount for found in walked)
     assert total == statement_of(merchant.pk, OCTOBER).total == 7 * Decimal("0.38")
 
 
-def _ids(walked: list[statements.Booking], *, is_taken_back: bool) -> list[int]:
-    return [found.entry.pk for found in walked if found.is_taken_back == is_taken_back]
-
-
-def _all(merchant: Merchant) -> list[int]:
-    found = FeeEntry.objects.filter(merchant=merchant).order_by("pk")
-    return list(found.values_list("pk", flat=True))
+def _all(merchant: Merchant) -> list[str]:
+    found = FeeEntry.objects.filter(merchant=merchant, number=0).order_by("pk")
+    return list(found.values_list("subject_id", flat=True))
 
 
 def test_sums_of_any_length_are_exact() -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from wallets.chains.registry import ChainSpec
 from wallets.dashboard_rows import MarkedAddress, marked
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
@@ -112,7 +112,7 @@ def _held(balance: WatchedBalance | None) -> str:
 
 def shown_amount(units: int) -> str:
     """Write base units as people read them: thousands marks, at least two decimals, no zeros past them."""
-    whole, _, fraction = format_token(from_units(units)).partition(".")
+    whole, _, fraction = format_units(units).partition(".")
     return f"{int(whole):,}.{fraction.rstrip('0').ljust(2, '0')}"
 
 

@@ -1,0 +1,93 @@
+"""Rows of several tables as one list, newest first: a page of them costs a page of each table's index and no more."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from django.db.models import QuerySet
+
+from gateway.core.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+# Microseconds until the year 5138, a bigint, and one of a few tables.
+_PLACE: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})-([0-9])", re.ASCII)
+
+
+class Source(NamedTuple):
+    """The rows of one table, and the field that says when each of them was."""
+
+    found: QuerySet[Any]
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where a row stands in the list, which begins with the greatest; `table` counts the sources."""
+
+    moment: datetime
+    key: int
+    table: int
+
+    def __str__(self) -> str:
+        micros = (self.moment - _EPOCH) // _MICROSECOND
+        return f"{micros}-{self.key}-{self.table}"
+
+
+def mixed_page(
+    sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS
+) -> KeysetPage[Any]:
+    """Return the page that `before` or `after` of a query string asks for. Anything else in it is kept in the links.
+
+    Each source is of another model.
+    """
+    before, after = _parse(query.get("before", "")), _parse(query.get("after", ""))
+    asked, is_ahead = after or before, after is not None
+    place_of = partial(_place, sources)
+    found = [
+        row
+        for table, source in enumerate(sources)
+        for row in _beside(source, table, asked, is_ahead=is_ahead)[: rows + 1]
+    ]
+    found.sort(key=place_of, reverse=not is_ahead)
+    if is_ahead:
+        return page_ahead(found, query, mark=place_of, rows=rows)
+    is_first = before is None
+    return page_behind(found, query, mark=place_of, rows=rows, is_first=is_first)
+
+
+def _place(sources: Sequence[Source], row: Any) -> _Place:
+    models = [source.found.model for source in sources]
+    table = models.index(type(row))
+    return _Place(getattr(row, sources[table].moment), row.pk, table)
+
+
+def _beside(
+    source: Source, table: int, place: _Place | None, *, is_ahead: bool
+) -> QuerySet[Any]:
+    """Return what stands behind a place or ahead of it, from there on.
+
+    Written so that an index by time begins at the place, and only rows of its own moment are passed over.
+    """
+    found, by = source
+    order = (by, "pk") if is_ahead else (f"-{by}", "-pk")
+    if place is None:
+        return found.order_by(*order)
+    if is_ahead:
+        # Of one moment and key, the greater table's stands first.
+        passed = {"pk__lte" if table <= place.table else "pk__lt": place.key}
+        beside = found.filter(**{f"{by}__gte": place.moment})
+    else:
+        passed = {"pk__gte" if table >= place.table else "pk__gt": place.key}
+        beside = found.filter(**{f"{by}__lte": place.moment})
+    return beside.exclude(**{by: place.moment}, **passed).order_by(*order)
+
+
+def _parse(text: str) -> _Place | None:
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        return None
+    return _Place(_EPOCH + int(match[1]) * _MICROSECOND, int(match[2]), int(match[3]))
