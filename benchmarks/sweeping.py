@@ -1,7 +1,7 @@
 """What emptying a forwarder costs in a full batch, in gas: to one wallet, to as many as items, and for the second time.
 
-Nothing here depends on the machine. The token has USDC's own functions; the real one stands behind a proxy, which costs some
-hundred more an item in a batch.
+Nothing here depends on the machine. The token has USDC's own functions; the real one stands behind a proxy, which costs 800 more
+an item in a batch (measured once with such a proxy), and reads its block list.
 """
 
 import secrets

