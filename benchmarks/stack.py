@@ -14,12 +14,11 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines, EngineUrls
-from gateway.management.stack import stream_arguments
+from gateway.management.stack import WEB_THREADS, stream_arguments
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "var" / "bench"
 WORKERS = 2
-THREADS = 8
 
 
 @contextmanager
@@ -88,7 +87,7 @@ def server(
     settings: str = "gateway.settings",
     port: int | None = None,
 ) -> Iterator[int]:
-    """Run `target` under granian as production does (two workers of eight threads); yield its port."""
+    """Run `target` under granian as production does; yield its port."""
     command = [
         str(Path(sys.executable).with_name("granian")),
         *(
@@ -101,7 +100,7 @@ def server(
             "warning",
         ),
         *(
-            ("--blocking-threads", str(THREADS))
+            ("--blocking-threads", WEB_THREADS)
             if interface == "wsgi"
             else ("--loop", "uvloop")
         ),

@@ -3,8 +3,10 @@
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPConnection
 from itertools import count
+from typing import Any
 
 import orjson
 
@@ -14,7 +16,9 @@ from benchmarks.load import http_request, run_load
 from benchmarks.report import Claim, Report, Series, ratio
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
 from tests.nodes.tokens import token_address, transfer
+from wallets.chains.evm_questions import receipt_of
 from wallets.chains.rpc import Node
 
 CLIENTS = (4, 16)
@@ -24,6 +28,8 @@ _UNITS = 10_000
 # More than any machine verifies in the time.
 _TRANSFERS = 200_000
 _SAMPLES = 40
+# As far as nodes are that one does not run oneself.
+_AWAY_SECONDS = 0.04
 
 _RECORD = """
     INSERT INTO wallets_transfer (
@@ -37,7 +43,11 @@ _RECORD = """
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
     """Measure rates at 4 and 16 clients, then how long one request takes."""
-    with Anvil(8453) as node, stack.engines(**_settings(node)):
+    with (
+        Anvil(8453) as node,
+        RpcProxy(node.url) as proxy,
+        stack.engines(**_settings(proxy.url)),
+    ):
         prepare_chain(node)
         merchant, key = stack.seed_merchant()
         to = _record(merchant)
@@ -47,12 +57,12 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
                 _rates(port, key, to, numbers, clients, rounds, seconds)
                 for clients in CLIENTS
             ]
-            return [*reports, _latencies(node, port, key, to, numbers)]
+            return [*reports, _latencies(node, proxy, port, key, to, numbers)]
 
 
-def _settings(node: Anvil) -> dict[str, str]:
+def _settings(node_url: str) -> dict[str, str]:
     return {
-        "CHAIN_BASE_RPC_URLS": node.url,
+        "CHAIN_BASE_RPC_URLS": node_url,
         "CHAIN_BASE_TOKEN_USDC": token_address("USDC"),
         "CHAIN_BASE_REQUESTS_PER_MINUTE": "100000",
     }
@@ -135,7 +145,7 @@ def _payments() -> int:
 
 
 def _latencies(
-    node: Anvil, port: int, key: str, to: str, numbers: Iterator[int]
+    node: Anvil, proxy: RpcProxy, port: int, key: str, to: str, numbers: Iterator[int]
 ) -> Report:
     unread = [
         transfer(node, payer(node), token_address("USDC"), to, _UNITS)
@@ -143,33 +153,34 @@ def _latencies(
     ]
     node.mine(20)
     recorded = [f"0x{next(numbers):064x}" for _ in range(_SAMPLES)]
-    sender = payer(node).address
-    connection, rpc = HTTPConnection("127.0.0.1", port), Node(node.url)
-    series = [
-        _timed("recorded", recorded, lambda tx: _ask(connection, key, _body(tx, to))),
-        _timed(
-            "known to the node only",
-            unread,
-            lambda tx: _ask(connection, key, _body(tx, to, sender)),
-        ),
-        _timed(
-            "a round trip to the node",
-            unread,
-            lambda _: rpc.call("eth_getBlockByNumber", ["latest", False]),
-        ),
-    ]
+    sender, proxy.fault = payer(node).address, _far_away
+    connection, rpc = HTTPConnection("127.0.0.1", port), Node(proxy.url)
+    ask = partial(_ask, connection, key)
+    known = _timed("recorded", recorded, lambda tx: ask(_body(tx, to)))
+    before = proxy.requests
+    unknown = _timed(
+        "known to the node only", unread, lambda tx: ask(_body(tx, to, sender))
+    )
+    # The first one asks besides which chain the node is of.
+    asked = (proxy.requests - before - 1) / _SAMPLES
+    trip = _timed(
+        "a round trip to the node", unread, lambda tx: rpc.call(*receipt_of(tx))
+    )
     connection.close()
     rpc.close()
-    known, unknown, trip = (one.median for one in series)
+    more = (unknown.median - known.median) / trip.median
     claims = [
-        Claim(
-            "more for what is not recorded, in round trips",
-            (unknown - known) / trip,
-            1.0,
-            at_most=True,
-        )
+        Claim("requests to the node", asked, 1.0, at_most=True),
+        Claim("more time than recorded, in round trips", more, 1.2, at_most=True),
     ]
-    return Report("x402 verification, one at a time", series, claims)
+    return Report("x402 verification, one at a time", [known, unknown, trip], claims)
+
+
+def _far_away(proxy: RpcProxy, request: Any, ask: Ask) -> Answer:
+    """Answer as a node that is elsewhere."""
+    answer = honest(proxy, request, ask)
+    time.sleep(_AWAY_SECONDS)
+    return answer
 
 
 def _timed(name: str, hashes: list[str], ask: Callable[[str], object]) -> Series:

@@ -11,6 +11,7 @@ from accounts.authentication import principal_of_request
 from accounts.states import Mode
 from facilitator import schemas
 from facilitator.forms import parse_settle, parse_verify
+from facilitator.idempotency import idempotency_key
 from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
 from facilitator.services.addresses import expect_machines, pay_to_everywhere
@@ -18,7 +19,6 @@ from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
 from gateway.core.api import ApiView
-from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
@@ -29,7 +29,6 @@ VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are.
 SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
-_LONGEST_KEY: Final = 255
 
 
 class X402Config(ApiView):
@@ -76,7 +75,7 @@ class X402Verify(ApiView):
         if (answer := verify_answer(request)) is not None:
             return answer
         principal = principal_of_request(request)
-        key = _idempotency_key(request)
+        key = idempotency_key(request)
         caller = Caller(principal.merchant_id, principal.mode, key)
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         return Response(verify(caller, wanted, now=timezone.now()))
@@ -100,8 +99,9 @@ class X402Settle(ApiView):
     def post(self, request: Request) -> Response:
         """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
 
-        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. Where
-        payers pay the merchant's own wallet there is nothing to send on.
+        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. Then the first
+        Idempotency-Key has it: the same key gets the same answer again, another one that the payment was used already. Where payers
+        pay the merchant's own wallet there is nothing to send on.
         """
         if (answer := settle_answer(request)) is not None:
             return answer
@@ -140,13 +140,3 @@ class X402Payments(ApiView):
         ]
         total = payments_of(wanted).count() if page.include_total else None
         return Response(list_body(data, page, total))
-
-
-def _idempotency_key(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key", "")
-    if len(key) > _LONGEST_KEY or not key.isprintable():
-        raise InvalidRequestError(
-            f"Idempotency-Key must be at most {_LONGEST_KEY} printable characters.",
-            param="Idempotency-Key",
-        )
-    return key

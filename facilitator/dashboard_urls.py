@@ -8,6 +8,7 @@ urlpatterns = [
     path("x402/", pages.payments, name="dashboard_x402"),
     path("x402/export/", pages.export, name="dashboard_x402_csv"),
     path("x402/setup/", pages.setup, name="dashboard_x402_setup"),
+    path("x402/forwarders/", pages.forwarders, name="dashboard_x402_forwarders"),
     path("x402/signature/", pages.signature, name="dashboard_x402_signature"),
     path("x402/wallets/<str:chain>/", wallets.wallet, name="dashboard_x402_wallet"),
     path(

@@ -1,22 +1,25 @@
 """What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
+from django.db import connection
 from django.db.models import Q
 
 from accounts.states import Mode
 from facilitator.errors import ProofUnknownError
 from facilitator.inputs import Proof
 from facilitator.judging import CONFIRMATIONS, IN_HAND, Candidate, Facts
-from facilitator.models import Authorization, X402Payment
+from facilitator.models import Authorization
 from facilitator.states import AuthorizationState
 from wallets.chains.base import FoundTransaction, TokenTransfer
-from wallets.lookup import Lookup, look_up_on
-from wallets.models import Transfer
+from wallets.lookup import Lookup, ask_on
 from wallets.networks import is_accepted
-from wallets.states import TransferState
+
+_UNKNOWN_FOR: Final = timedelta(seconds=3)
+_MOST_REMEMBERED: Final = 10_000
 
 
 class _Known(NamedTuple):
@@ -30,16 +33,53 @@ _Moves = set[tuple[str, str, int]]
 _Books = dict[tuple[str, int, str], _Known]
 
 
-def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime) -> Facts:
-    """Ask a node of the chain. Raises ProofUnknownError where none can tell, or the merchant asked too often already."""
-    looked = look_up_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
-    pay_to = proof.pay_to
+def facts_from_chain(
+    proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]
+) -> Facts:
+    """Ask a node of the chain, and do something else until it answers.
+
+    What none knew a moment ago is not asked for again. Raises ProofUnknownError where none can tell, or the merchant asked too
+    often already.
+    """
+    if _lately_unknown.has(proof, now):
+        meanwhile()
+        return _unknown(proof)
+    asked = ask_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
+    meanwhile()
+    looked = asked.answer()
     if looked.unasked:
         raise ProofUnknownError(proof.chain)
     if not looked.transactions:
-        return Facts(pay_to=pay_to, is_known=False, succeeded=False, candidates=())
+        _lately_unknown.note(proof, now)
+        return _unknown(proof)
     awaited = _awaited(proof, now=now)
-    return _facts(looked, looked.transactions[0], pay_to, awaited)
+    return _facts(looked, looked.transactions[0], proof.pay_to, awaited)
+
+
+class _LatelyUnknown:
+    """What no node of a chain knew a moment ago, in this process. What could not be asked is not in it."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], datetime] = {}
+
+    def has(self, proof: Proof, now: datetime) -> bool:
+        told_at = self._told.get((proof.chain, proof.tx_hash))
+        return told_at is not None and told_at <= now < told_at + _UNKNOWN_FOR
+
+    def note(self, proof: Proof, now: datetime) -> None:
+        if len(self._told) >= _MOST_REMEMBERED:
+            self._told.clear()
+        self._told[proof.chain, proof.tx_hash] = now
+
+    def forget(self) -> None:
+        self._told.clear()
+
+
+_lately_unknown: Final = _LatelyUnknown()
+
+
+def _unknown(proof: Proof) -> Facts:
+    return Facts(pay_to=proof.pay_to, is_known=False, succeeded=False, candidates=())
 
 
 def _facts(
@@ -80,27 +120,32 @@ def _awaited(proof: Proof, *, now: datetime) -> _Moves:
     return {(token, payer, int(units)) for token, payer, units in rows}
 
 
+# Of one that is orphaned its watcher has yet to learn that it came back.
+_KNOWN: Final = """
+    SELECT t.tx_hash, t.position, t.recipient, CASE WHEN t.state <> 'orphaned' THEN t.id END, c.transfer_id IS NOT NULL
+    FROM wallets_transfer t LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
+    WHERE t.mode = 'live' AND t.chain = %(chain)s AND t.tx_hash = ANY(%(hashes)s::text[])
+    UNION ALL
+    SELECT tx_hash, position, pay_to, NULL, TRUE FROM facilitator_x402payment
+    WHERE mode = 'live' AND chain = %(chain)s AND tx_hash = ANY(%(hashes)s::text[])
+"""
+
+
 def _books(found: FoundTransaction) -> _Books:
     """Return what is known of the movements under the names that they are kept by, whatever hash was named.
 
     On TON a transaction moves things in others, each with a hash of its own.
     """
-    hashes = {one.tx_hash for one in found.transfers}
-    rows = Transfer.objects.filter(
-        chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
-    ).values_list("tx_hash", "position", "recipient", "pk", "claim", "state")
-    books = {
-        # Of one that is orphaned its watcher has yet to learn that it came back.
-        (tx_hash, position, recipient): _Known(
-            pk if state != TransferState.ORPHANED else None, claim is not None
-        )
-        for tx_hash, position, recipient, pk, claim, state in rows
-    }
-    used = X402Payment.objects.filter(
-        mode=Mode.LIVE, chain=found.chain, tx_hash__in=hashes
-    ).values_list("tx_hash", "position", "pay_to")
-    for key in used:
-        books[key] = _Known(books.get(key, _Known()).transfer_id, is_used=True)
+    hashes = list({one.tx_hash for one in found.transfers})
+    books: _Books = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, {"chain": found.chain, "hashes": hashes})
+        for tx_hash, position, recipient, transfer_id, is_used in cursor:
+            key = (tx_hash, position, recipient)
+            known = books.get(key, _Known())
+            books[key] = _Known(
+                transfer_id or known.transfer_id, is_used or known.is_used
+            )
     return books
 
 

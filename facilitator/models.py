@@ -192,7 +192,7 @@ class Authorization(models.Model):
     """A payer's signed authorisation (the standard's scheme `exact`): carried out once, whoever asks how often.
 
     `nonce` is what the token contract or program refuses to see twice: EIP-3009's or Permit2's number, on Solana the
-    payer's signature.
+    hash of the transaction's message.
     """
 
     merchant = models.ForeignKey(
@@ -215,7 +215,10 @@ class Authorization(models.Model):
         GasTransaction, models.PROTECT, null=True, related_name="+"
     )
     tx_hash = models.CharField(max_length=PROOF_LENGTH, blank=True)
-    # A pending settlement's keeping, as the library asks for one.
+    # Only on Solana, where payer and gas account sign one transaction: all of it, and the most it costs us, in lamports.
+    signed = models.BinaryField(null=True)
+    network_fee = models.BigIntegerField(null=True)
+    # How it was asked for: the standard's version, and the request's Idempotency-Key.
     pending = models.JSONField(null=True)
     # The answer that ended it, repeated to whoever asks again.
     answer = models.JSONField(null=True)
@@ -236,7 +239,15 @@ class Authorization(models.Model):
                 name="x402_authorization_state_known",
             ),
         ]
-        indexes = [models.Index(fields=["tx_hash"], name="x402_authorization_by_tx")]
+        indexes = [
+            models.Index(fields=["tx_hash"], name="x402_authorization_by_tx"),
+            models.Index(
+                fields=["chain", "created_at"],
+                include=["merchant", "network_fee"],
+                condition=Q(network_fee__isnull=False),
+                name="x402_authorization_spending",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.payer}/{self.nonce}"

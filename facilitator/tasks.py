@@ -7,6 +7,7 @@ from facilitator.services.answers import forget_old
 from facilitator.services.arriving import note_arrivals
 from facilitator.services.following import follow_transfers
 from facilitator.services.rechecking import recheck_payments
+from facilitator.standard.authorizations import forget_unsent
 from facilitator.standard.finishing import finish_open
 
 
@@ -36,5 +37,7 @@ def finish_authorizations_task() -> int:
 
 @shared_task(name="facilitator.forget_old")
 def forget_old_task() -> None:
-    """Forget kept answers and first sightings that nothing depends on any more."""
-    forget_old(now=timezone.now())
+    """Forget kept answers, first sightings and authorisations that nothing depends on any more."""
+    now = timezone.now()
+    forget_old(now=now)
+    forget_unsent(now=now)

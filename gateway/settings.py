@@ -28,6 +28,8 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
+# How many threads each web process has: half of them may wait for a chain.
+WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
 LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
@@ -336,17 +338,25 @@ EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default
 # Private keys (hex) that pay for gas on the chains with forwarders, and can do nothing else. Without one people flush from
 # their own wallets, and the public x402 standard is not offered there.
 GAS_KEYS = env.list("GAS_KEYS", default=[])
+# Secret keys (64 bytes in base58) of accounts that pay the network for machines' signed payments on Solana.
+GAS_KEYS_SOLANA = env.list("GAS_KEYS_SOLANA", default=[])
 # By chain, as `base=10,polygon=2000`: the most that one gas may cost, in gwei; what a day's transactions may cost in all
 # and the balance below which operators are told, in the chain's own coin.
 GAS_MAX_GWEI = {"base": "10", "polygon": "2000", "ethereum": "100"} | env.dict(
     "GAS_MAX_GWEI", default={}
 )
-GAS_DAILY_COINS = {"base": "0.05", "polygon": "100", "ethereum": "0.2"} | env.dict(
-    "GAS_DAILY_COINS", default={}
-)
-GAS_LOW_COINS = {"base": "0.005", "polygon": "10", "ethereum": "0.05"} | env.dict(
-    "GAS_LOW_COINS", default={}
-)
+GAS_DAILY_COINS = {
+    "base": "0.05",
+    "polygon": "100",
+    "ethereum": "0.2",
+    "solana": "0.5",
+} | env.dict("GAS_DAILY_COINS", default={})
+GAS_LOW_COINS = {
+    "base": "0.005",
+    "polygon": "10",
+    "ethereum": "0.05",
+    "solana": "0.05",
+} | env.dict("GAS_LOW_COINS", default={})
 # The most of a day's gas on a chain that the signed payments (x402) of one merchant may take.
 GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from settlements.gas.keys import GasKeyError, gas_keys
+from settlements.gas.solana_keys import solana_gas_keys
 
 _BY_CHAIN: Final = (
     "GAS_MAX_GWEI",
@@ -27,6 +28,22 @@ def gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
                 f"GAS_KEYS: {error}.",
                 hint="Write 0x and 64 hexadecimal digits, and a comma between two keys.",
                 id="settlements.E001",
+            )
+        ]
+    return []
+
+
+@register()
+def solana_gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
+    """Machines would be told to have a payment signed for an account that nobody can sign for."""
+    try:
+        solana_gas_keys()
+    except GasKeyError as error:
+        return [
+            Error(
+                f"GAS_KEYS_SOLANA: {error}.",
+                hint="Write each key as wallets export it, 64 bytes in base58, and a comma between two keys.",
+                id="settlements.E003",
             )
         ]
     return []

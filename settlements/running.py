@@ -16,6 +16,11 @@ def forwarder_chains() -> list[ChainSpec]:
     return [spec for spec in watched_chains() if spec.family is Family.EVM]
 
 
+def solana_chains() -> list[ChainSpec]:
+    """Return the chains of Solana's kind that have nodes of ours."""
+    return [spec for spec in watched_chains() if spec.family is Family.SOLANA]
+
+
 @contextmanager
 def alone(work: str) -> Iterator[bool]:
     """Say whether this process has a piece of work to itself; the lock is the session's, so a crash gives it back.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 import structlog
 from celery import shared_task
@@ -9,8 +10,9 @@ from django.utils import timezone
 
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode
+from settlements.gas.solana_keys import solana_gas_keys
 from settlements.models import Settlement
-from settlements.running import alone, forwarder_chains
+from settlements.running import alone, forwarder_chains, solana_chains
 from settlements.services.balances import refresh_balances
 from settlements.services.broadcasting import gas_node
 from settlements.services.checking import check_chain, next_to_check
@@ -20,10 +22,12 @@ from settlements.services.outside import note_outflows
 from settlements.services.ownwallet import give_up_wallets
 from settlements.services.retention import prune_raw, prune_spans
 from settlements.services.scheduling import sweep_due
+from settlements.services.solana_balances import refresh_solana_balances
 from settlements.services.sweeping import resume
 from settlements.services.tending import tend
 from settlements.states import Sender
 from wallets.chains.base import ChainError
+from wallets.chains.registry import ChainSpec
 
 log = structlog.get_logger(__name__)
 
@@ -39,10 +43,10 @@ def tend_transactions() -> None:
 @shared_task(name="settlements.refresh_balances")
 def refresh_gas_balances() -> None:
     """Ask what the gas accounts hold, and tell operators of those that run low."""
-    if not gas_keys():
-        return
-    for spec in forwarder_chains():
+    for spec in forwarder_chains() if gas_keys() else []:
         _work(spec.name, "balances", _refresh)
+    for spec in solana_chains() if solana_gas_keys() else []:
+        _attempt(spec.name, "balances", partial(_refresh_solana, spec))
 
 
 @shared_task(name="settlements.sweep")
@@ -101,6 +105,10 @@ def _refresh(chain: str, node: GasNode, now: datetime) -> None:
     refresh_balances(chain, node=node, now=now)
 
 
+def _refresh_solana(spec: ChainSpec) -> None:
+    refresh_solana_balances(spec, now=timezone.now())
+
+
 def _sweep(chain: str, node: GasNode, now: datetime) -> None:
     written = sweep_due(chain, node=node, now=now)
     if written:
@@ -110,12 +118,21 @@ def _sweep(chain: str, node: GasNode, now: datetime) -> None:
 def _work(
     chain: str, name: str, work: Callable[[str, GasNode, datetime], None]
 ) -> None:
+    """Do a piece of work over a chain's nodes, as `_attempt` does."""
+
+    def over_nodes() -> None:
+        with gas_node(chain) as node:
+            work(chain, node, timezone.now())
+
+    _attempt(chain, name, over_nodes)
+
+
+def _attempt(chain: str, name: str, work: Callable[[], None]) -> None:
     """Do a piece of work unless another process does; a chain that does not answer keeps nobody from the others."""
     with alone(f"{name}:{chain}") as is_ours:
         if not is_ours:
             return
         try:
-            with gas_node(chain) as node:
-                work(chain, node, timezone.now())
+            work()
         except ChainError as error:
             log.warning("no gas work done", chain=chain, work=name, error=str(error))

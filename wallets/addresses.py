@@ -6,6 +6,7 @@ Whether one is a good place for a merchant's money is another question: see `wal
 import base64
 import binascii
 import re
+from functools import lru_cache
 from typing import Final
 
 import base58
@@ -28,6 +29,7 @@ _TON_TESTNET: Final = 0x80
 # The first byte of every address on Tron's main and test networks.
 _TRON_PREFIX: Final = b"\x41"
 _SOLANA_KEY_BYTES: Final = 32
+_REMEMBERED: Final = 4_096
 
 _MISTYPED: Final = "has a wrong checksum: a character was mistyped."
 
@@ -44,7 +46,7 @@ def canonical_address(text: str, *, family: Family, is_testnet: bool = False) ->
     """
     match family:
         case Family.EVM:
-            return checksum(evm_key(text))
+            return _evm(text)[1]
         case Family.TRON:
             _tron_key(text)
             return text
@@ -77,15 +79,22 @@ def evm_key(text: str) -> bytes:
 
     One case throughout carries no checksum and is taken as it is (EIP-55).
     """
+    return _evm(text)[0]
+
+
+# Hashing what merchants are paid at costs more than all else that is read of a request.
+@lru_cache(maxsize=_REMEMBERED)
+def _evm(text: str) -> tuple[bytes, str]:
+    """The key, and the address in canonical form."""
     if not _EVM.fullmatch(text):
         raise AddressError("must be 0x and 40 hexadecimal digits.")
     key = bytes.fromhex(text[2:])
     if not any(key):
         raise AddressError("must not be the zero address: what it gets is lost.")
-    digits = text[2:]
-    if digits not in {digits.lower(), digits.upper()} and text != checksum(key):
+    digits, written = text[2:], checksum(key)
+    if text != written and digits not in {digits.lower(), digits.upper()}:
         raise AddressError(_MISTYPED)
-    return key
+    return key, written
 
 
 def _tron_key(text: str) -> bytes:

@@ -23,9 +23,11 @@ from wallets.networks import watched_chains
 from wallets.watching.missed import ask_again
 
 __all__ = [
+    "Asked",
     "Lookup",
     "UnreadableHashError",
     "ask_again",
+    "ask_on",
     "look_up",
     "look_up_on",
     "recorded",
@@ -94,7 +96,20 @@ def look_up_on(
     asker: str = "",
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Lookup:
-    """Ask one chain for a transaction in its own spelling, as for a machine that paid: for these there is a share apart.
+    """Ask one chain for a transaction, as `ask_on` does, and wait for what it tells."""
+    return ask_on(
+        chain, tx_hash, asker=asker, deadline_seconds=deadline_seconds
+    ).answer()
+
+
+def ask_on(
+    chain: str,
+    tx_hash: str,
+    *,
+    asker: str = "",
+    deadline_seconds: float = DEADLINE_SECONDS,
+) -> "Asked":
+    """Begin to ask one chain for a transaction in its own spelling, as for a machine that paid: these have a share apart.
 
     `asker` names on whose behalf: one alone gets three quarters of the share, so that whoever is made to ask for nonsense
     by strangers silences nobody else.
@@ -107,9 +122,23 @@ def look_up_on(
         question = _ask(
             specs[chain], tx_hash, scope, share=_MACHINES_SHARE, with_head=True
         )
-    if question is None or not question.is_answered(until=until):
-        return Lookup((), (chain,))
-    return Lookup((question.found,) if question.found else (), (), question.head)
+    return Asked(chain, question, until)
+
+
+class Asked:
+    """A question that a node is thinking about."""
+
+    def __init__(self, chain: str, question: "_Question | None", until: float) -> None:
+        self._chain = chain
+        self._question = question
+        self._until = until
+
+    def answer(self) -> Lookup:
+        """Wait for what the chain tells, until the question's deadline."""
+        question = self._question
+        if question is None or not question.is_answered(until=self._until):
+            return Lookup((), (self._chain,))
+        return Lookup((question.found,) if question.found else (), (), question.head)
 
 
 def _may_ask(spec: ChainSpec, asker: str) -> bool:
@@ -177,9 +206,10 @@ class _Question(threading.Thread):
     def _find(self) -> None:
         adapter = _idle.take(self._spec)
         try:
-            self.found = adapter.find(self._tx_hash)
-            if self._with_head and self.found is not None and not self.found.is_final:
-                self.head = adapter.head().block.height
+            self.found = found = adapter.find(self._tx_hash)
+            if self._with_head and found is not None and not found.is_final:
+                told = found.head
+                self.head = adapter.head().block.height if told is None else told
         except BaseException:
             adapter.close()
             raise

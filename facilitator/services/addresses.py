@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,12 +32,24 @@ _told: dict[int, float] = {}
 # By merchant and destination. A forwarder is never another one afterwards.
 _forwarders: dict[tuple[int, bytes], str] = {}
 
+# Where the merchant's forwarder to a destination is.
+_Find = Callable[[int, bytes], str | None]
+
 
 def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
     """Return where a merchant's machines pay on a chain, in canonical form; None where there is nowhere yet.
 
     A forwarder is made when it is first asked for, one for each wallet that the money ends up in.
     """
+    return _pay_to(merchant_id, mode, chain, _forwarder)
+
+
+def known_pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
+    """Return what `pay_to` does, or None where it would make a forwarder: looking writes nothing."""
+    return _pay_to(merchant_id, mode, chain, _known_forwarder)
+
+
+def _pay_to(merchant_id: int, mode: Mode, chain: str, forwarder: _Find) -> str | None:
     if mode == Mode.TEST:
         return _test_pay_to(chain)
     if chain_spec(chain).family is not Family.EVM:
@@ -44,7 +57,7 @@ def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
         present = rows.filter(merchant=merchant_id, chain=chain, retired_at=None)
         return present.values_list("address", flat=True).first()
     wallet = receiving_wallets(merchant_id).get(chain)
-    return None if wallet is None else _forwarder(merchant_id, evm_key(wallet))
+    return None if wallet is None else forwarder(merchant_id, evm_key(wallet))
 
 
 def settles_directly(chain: str) -> bool:
@@ -80,13 +93,18 @@ def _test_pay_to(chain: str) -> str:
 
 
 def _forwarder(merchant_id: int, destination: bytes) -> str:
+    known = _known_forwarder(merchant_id, destination)
+    return known or checksum(_make_forwarder(merchant_id, destination))
+
+
+def _known_forwarder(merchant_id: int, destination: bytes) -> str | None:
     known = _forwarders.get((merchant_id, destination))
     if known is not None:
         return known
     rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
     found = rows.values_list("deposit__key", flat=True).first()
     if found is None:
-        return checksum(_make_forwarder(merchant_id, destination))
+        return None
     address = checksum(bytes(found))
     _remember(merchant_id, destination, address)
     return address
@@ -166,17 +184,28 @@ def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
 
 
 def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
-    """Return where a merchant's machines pay, by chain.
+    """Return where a merchant's machines pay, by chain; forwarders are made as `pay_to` makes them.
 
     Left out are chains without a node or where no address is set, and chains on which forwarders could not be flushed.
     """
-    known = list(chains()) if mode == Mode.TEST else _live_chains()
-    found = {name: pay_to(merchant_id, mode, name) for name in known}
+    return _everywhere(merchant_id, mode, pay_to)
+
+
+def known_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
+    """Return what `pay_to_everywhere` does, without the forwarders it would make: looking writes nothing."""
+    return _everywhere(merchant_id, mode, known_pay_to)
+
+
+def _everywhere(
+    merchant_id: int, mode: Mode, where: Callable[[int, Mode, str], str | None]
+) -> dict[str, str]:
+    names = list(chains()) if mode == Mode.TEST else payable_chains()
+    found = {name: where(merchant_id, mode, name) for name in names}
     return {name: address for name, address in found.items() if address is not None}
 
 
-def _live_chains() -> list[str]:
-    """The chains that are read; those of forwarders only where the factory is."""
+def payable_chains() -> list[str]:
+    """Return the chains that are read; those of forwarders only where the factory is."""
     rows = ChainCursor.objects.filter(factory_ok=True)
     with_factory = set(rows.values_list("chain", flat=True))
     return [

@@ -21,33 +21,37 @@ class Books:
     requires_signature: bool
 
 
-_READ: Final = """
+IS_RECORDED: Final = """
+    t.chain = %(chain)s AND t.tx_hash = %(tx_hash)s AND t.recipient = %(pay_to)s
+    AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402'
+"""
+"""In SQL, that the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever became of it."""
+
+IS_AWAITED: Final = """
+    EXISTS (
+        SELECT FROM facilitator_authorization a
+        WHERE a.mode = 'live' AND a.chain = t.chain AND a.token = t.token AND a.payer = t.sender
+          AND a.pay_to = t.recipient AND a.units = t.units
+          AND (a.state = 'sent' OR a.state = 'taken' AND a.taken_until >= %(now)s::timestamptz)
+          AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
+"""
+"""In SQL, that `t` may be what an authorisation moved that is being settled for the same payer."""
+
+_READ: Final = f"""
     SELECT s.seen_at, COALESCE(m.requires_signature, FALSE), t.id, t.tx_hash, t.position, t.token, t.units::text,
            t.sender, t.recipient, t.block_height, t.block_time, t.state = 'confirmed', k.head,
            c.transfer_id IS NOT NULL OR p.id IS NOT NULL,
-           EXISTS (
-               SELECT FROM facilitator_authorization a
-               WHERE a.mode = 'live' AND a.chain = t.chain AND a.token = t.token AND a.payer = t.sender
-                 AND a.pay_to = t.recipient AND a.units = t.units
-                 AND (a.state = 'sent' OR a.state = 'taken' AND a.taken_until >= %(now)s::timestamptz)
-                 AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
+           {IS_AWAITED}
     FROM (VALUES (1)) AS one
     LEFT JOIN facilitator_machinesettings m ON m.merchant_id = %(merchant)s
     LEFT JOIN facilitator_sighting s
         ON s.merchant_id = %(merchant)s AND s.chain = %(chain)s AND s.tx_hash = %(tx_hash)s
-    LEFT JOIN wallets_transfer t ON t.chain = %(chain)s AND t.tx_hash = %(tx_hash)s AND t.recipient = %(pay_to)s
-        AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402' AND t.state <> 'orphaned'
+    LEFT JOIN wallets_transfer t ON {IS_RECORDED} AND t.state <> 'orphaned'
     LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
     LEFT JOIN facilitator_x402payment p
         ON p.mode = 'live' AND p.chain = t.chain AND p.tx_hash = t.tx_hash AND p.position = t.position
     LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s
-"""
-
-_NOTE: Final = """
-    INSERT INTO facilitator_sighting (merchant_id, chain, tx_hash, seen_at)
-    VALUES (%(merchant)s, %(chain)s, %(tx_hash)s, %(now)s::timestamptz)
-    ON CONFLICT (merchant_id, chain, tx_hash) DO NOTHING
-"""
+"""  # noqa: S608 - only our own text is put in
 
 
 def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
@@ -71,18 +75,6 @@ def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
         candidates=candidates,
     )
     return Books(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
-
-
-def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
-    """Write down when a merchant first asked about a transaction; later ones change nothing."""
-    parameters: dict[str, Any] = {
-        "merchant": merchant_id,
-        "chain": proof.chain,
-        "tx_hash": proof.tx_hash,
-        "now": now,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE, parameters)
 
 
 def _candidate(chain: str, row: Sequence[Any]) -> Candidate:

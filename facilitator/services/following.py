@@ -1,6 +1,6 @@
 """Following machines' payments on their chains: linked to what watchers record, final, reversed, and back again.
 
-Locks are taken in the order every writer keeps: transfers, payments by id, then counters and events.
+Locks are taken in the order every writer keeps: transfers, payments by id, their authorisations, then counters and events.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from accounts.services import fees
 from accounts.states import FeeKind, Mode
 from facilitator.models import X402Payment
 from facilitator.services.addresses import settles_directly
+from facilitator.services.reopening import close, reopen
 from facilitator.services.telling import tell
 from facilitator.states import PaymentStatus
 from wallets.models import Transfer, TransferClaim
@@ -110,6 +111,13 @@ def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
     change.write(now)
 
 
+def bring_back(payment: X402Payment, *, now: datetime) -> None:
+    """Let a reversed payment stand again, where another transaction made it; the caller holds its lock, and does no more."""
+    change = _Change()
+    change.bring_back(payment)
+    change.write(now)
+
+
 @dataclass
 class _Change:
     """What a batch of payments goes through, collected so that each table is written once."""
@@ -144,11 +152,17 @@ class _Change:
         payment.final_at = payment.settled_at = None
         self.reversed.append(payment)
 
-    def _stand(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
+    def bring_back(self, payment: X402Payment) -> None:
+        """Let a reversed payment stand again."""
         self.changed.append(payment)
+        payment.status, payment.reversed_at = PaymentStatus.VERIFIED, None
+        self.returned.append(payment)
+
+    def _stand(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
         if payment.status == PaymentStatus.REVERSED:
-            payment.status, payment.reversed_at = PaymentStatus.VERIFIED, None
-            self.returned.append(payment)
+            self.bring_back(payment)
+        else:
+            self.changed.append(payment)
         if transfer.state != TransferState.CONFIRMED or payment.final_at is not None:
             return
         payment.final_at = now
@@ -165,7 +179,10 @@ class _Change:
             ],
             ignore_conflicts=True,
         )
+        reopen(self.reversed)
+        close(self.returned)
         gone = [one.public_id for one in self.reversed]
         fees.void(FeeKind.X402, gone, now=now)
-        fees.unvoid(FeeKind.X402, [one.public_id for one in self.returned])
+        back = [one.public_id for one in self.returned]
+        fees.unvoid(FeeKind.X402, back, now=now)
         tell(reversed_=self.reversed, returned=self.returned, now=now)

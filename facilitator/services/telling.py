@@ -9,7 +9,7 @@ from accounts.states import Mode
 from facilitator.models import X402Payment
 from facilitator.payloads import payment_payload
 from gateway.core import json
-from gateway.core.money import format_token, from_units
+from gateway.core.money import format_units
 from gateway.core.times import iso
 from wallets.networks import chain_spec
 from webhooks.services import NewEvent, publish
@@ -61,7 +61,7 @@ def _mail(payment: X402Payment, now: datetime) -> None:
         subject=f"The network took a machine's payment back: {payment.public_id}",
         text=_TEXT.format(
             id=payment.public_id,
-            amount=format_token(from_units(int(payment.units))),
+            amount=format_units(payment.units),
             token=payment.token,
             chain=chain_spec(payment.chain).title,
             tx_hash=payment.tx_hash,

@@ -3,21 +3,23 @@
 A payment that its watcher has recorded is decided by our own database; for one that it has not a node is asked as well.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from accounts.states import Mode
 from facilitator import judging
 from facilitator.errors import ProofUnknownError
-from facilitator.inputs import VerifyRequest
+from facilitator.inputs import Proof, VerifyRequest
 from facilitator.judging import Facts, Verdict
 from facilitator.looking import facts_from_chain
 from facilitator.payloads import invalid_payload
 from facilitator.services.addresses import expect_machines, is_paid_at
 from facilitator.services.answers import kept_answer
-from facilitator.services.books import note_sighting, read_books
+from facilitator.services.books import read_books
+from facilitator.services.sightings import note_sighting
 from facilitator.services.simulating import asked_for, simulated
-from facilitator.services.using import Caller, use_up
+from facilitator.services.using import Caller, use_recorded, use_up
 from facilitator.signatures import is_signed_by_payer
 from facilitator.states import Reason
 from gateway.core.errors import UnavailableError
@@ -32,9 +34,13 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
     Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) where
     no node can tell: never "invalid" then, which would have an honest payer pay twice.
     """
+    refusal = _judge_claims(caller, request, now=now)
+    # What happens most costs one statement.
+    if refusal is None and (answer := use_recorded(caller, request, now=now)):
+        return answer
     if answer := kept_answer(caller, request):
         return answer
-    verdict = _judge(caller, request, now=now)
+    verdict = refusal or _judge(caller, request, now=now)
     if verdict.paid is not None:
         if answer := use_up(caller, request, verdict.paid, now=now):
             return answer
@@ -45,42 +51,47 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
     return invalid_payload(request.tx_hash, verdict)
 
 
-def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
+def _judge_claims(
+    caller: Caller, request: VerifyRequest, *, now: datetime
+) -> Verdict | None:
+    """Return the verdict on what the request says by itself, its signature included; None where it must be looked up."""
     proof, wanted = request.proof, request.requirements
-    is_test = caller.mode == Mode.TEST
-    if is_test and (asked := asked_for(proof)):
+    if caller.mode == Mode.TEST and (asked := asked_for(proof)):
         return asked
     is_paid_there = is_paid_at(
         caller.merchant_id, caller.mode, proof.chain, proof.pay_to, now=now
     )
     if refusal := judging.judge_claims(proof, wanted, is_paid_there=is_paid_there):
         return refusal
-    is_signed = is_signed_by_payer(proof, wanted)
-    if is_signed is False:
+    if is_signed_by_payer(proof, wanted) is False:
         return _wrong_payer("The signature is not the payer's over this payment.")
-    if is_test:
-        return Verdict(paid=simulated(proof, now=now))
-    return _judge_live(caller, request, is_signed=is_signed is True, now=now)
+    return None
 
 
 def _wrong_payer(message: str) -> Verdict:
     return Verdict(reason=Reason.WRONG_PAYER, message=message)
 
 
-def _judge_live(
-    caller: Caller, request: VerifyRequest, *, is_signed: bool, now: datetime
-) -> Verdict:
+def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
+    """Return the verdict on a request whose own claims hold."""
     proof, merchant = request.proof, caller.merchant_id
+    if caller.mode == Mode.TEST:
+        return Verdict(paid=simulated(proof, now=now))
     books = read_books(merchant, proof, now=now)
-    facts = books.facts
-    if books.seen_at is None and not facts.is_known:
-        # Before the chain is asked: that may fail, and the payment grow older meanwhile.
-        note_sighting(merchant, proof, now=now)
-        expect_machines(merchant, now=now)
-    if books.requires_signature and not is_signed:
+
+    def note() -> None:
+        if books.seen_at is None:
+            note_sighting(merchant, proof, now=now)
+            expect_machines(merchant, now=now)
+
+    # One that is not the payer's was refused already.
+    if books.requires_signature and not proof.signature:
+        note()
         return _wrong_payer("This merchant wants payment.signature by the payer.")
+    facts = books.facts
     if not facts.is_known:
-        facts = _ask_chain(merchant, request, now)
+        # Noted whatever the chain answers: that may fail, and the payment grow older meanwhile.
+        facts = _ask_chain(merchant, proof, now, meanwhile=note)
     verdict = judging.judge(
         proof,
         request.requirements,
@@ -88,16 +99,19 @@ def _judge_live(
         seen_at=books.seen_at or now,
         block_seconds=chain_spec(proof.chain).block_seconds,
     )
-    if verdict.retry_after is not None and books.seen_at is None:
-        note_sighting(merchant, proof, now=now)
+    if verdict.retry_after is not None and books.facts.is_known:
+        note()
     return verdict
 
 
-def _ask_chain(merchant_id: int, request: VerifyRequest, now: datetime) -> Facts:
+def _ask_chain(
+    merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]
+) -> Facts:
     """Ask a node about what no watcher recorded. Raises UnavailableError."""
-    proof = request.proof
     try:
-        return facts_from_chain(proof, merchant_id=merchant_id, now=now)
+        return facts_from_chain(
+            proof, merchant_id=merchant_id, now=now, meanwhile=meanwhile
+        )
     except ProofUnknownError as error:
         raise UnavailableError(
             f"{proof.chain} cannot be asked just now; the payment is not refused, ask again.",

@@ -18,6 +18,12 @@ def invalid(reason: str, message: str = "", *, payer: str = "") -> dict[str, Any
     return {"isValid": False, "invalidReason": reason} | _present(told)
 
 
+def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
+    """Return the answer that it would not, for one of our own reasons."""
+    spoken = reasons.spoken(reason, request.spec.family)
+    return invalid(spoken, payer=request.signed.payer)
+
+
 def settled(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
     """Return the answer that a payment settled."""
     answer = {
@@ -33,8 +39,9 @@ def failed(
     request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = ""
 ) -> dict[str, Any]:
     """Return the answer that it did not, or not yet: then with the transaction that is on its way."""
+    spoken = reasons.spoken(reason, request.spec.family)
     payer = request.signed.payer
-    return unsettled(reason, message, network=request.network, payer=payer) | {
+    return unsettled(spoken, message, network=request.network, payer=payer) | {
         "transaction": tx_hash
     }
 

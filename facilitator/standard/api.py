@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
+from facilitator.idempotency import idempotency_key
 from facilitator.services.using import Caller
 from facilitator.standard import schemas
 from facilitator.standard.settling import settle_standard
@@ -34,7 +35,10 @@ class X402Supported(ApiView):
     )
     def get(self, request: Request) -> Response:
         """Tell which payments of the public x402 standard are settled here."""
-        return Response(supported_payload(principal_of_request(request).mode))
+        principal = principal_of_request(request)
+        return Response(
+            supported_payload(principal.mode, merchant_id=principal.merchant_id)
+        )
 
 
 def verify_answer(request: Request) -> Response | None:
@@ -58,5 +62,6 @@ def _answer(
             "A body has either payment or x402Version, not both.", param="x402Version"
         )
     principal = principal_of_request(request)
-    caller = Caller(principal.merchant_id, principal.mode)
+    key = idempotency_key(request)
+    caller = Caller(principal.merchant_id, principal.mode, key)
     return Response(service(caller, body, clock=timezone.now))

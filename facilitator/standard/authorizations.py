@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast
 
 from accounts.states import Mode
 from facilitator.models import Authorization
@@ -15,12 +16,15 @@ from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
 from settlements.models import GasAttempt, GasTransaction
+from settlements.states import Purpose
 
 LEASE: Final = timedelta(seconds=5)
 REPEATED: Final = timedelta(minutes=5)
-"""How long a settled authorisation's answer is repeated to the merchant that asked for it: past every retry of a client,
-and too short to live on."""
+"""How long a settled authorisation's answer is repeated to the merchant that asked for it without a key: past every retry of
+a client, and too short to live on."""
 
+UNSENT_KEPT: Final = timedelta(days=7)
+"""For so long it can be seen that an authorisation came to nothing."""
 
 _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 
@@ -34,7 +38,9 @@ def left_open(*, now: datetime) -> QuerySet[Authorization]:
     """Return what was sent and nobody has in hand; what was looked at lately comes last."""
     rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
     looked_at = F("taken_until").asc(nulls_first=True)
-    return rows.select_related("transaction__account").order_by(looked_at, "pk")
+    return rows.select_related("transaction__account", "payment").order_by(
+        looked_at, "pk"
+    )
 
 
 def claim(
@@ -43,7 +49,7 @@ def claim(
     """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
     values = _terms(merchant_id, request) | {
         "taken_until": now + LEASE,
-        "pending": {"version": request.version},
+        "pending": {"version": request.version, "key": request.key},
     }
     try:
         with transaction.atomic():
@@ -63,13 +69,16 @@ def claim(
 def _claim_known(
     merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime
 ) -> Authorization:
-    row = _rows(request).get()
+    row = _rows(request).first()
     # What came to nothing before anything was sent may be tried again, and by another merchant.
-    free = Q(state=AuthorizationState.FAILED, transaction=None) | (
+    failed = Q(state=AuthorizationState.FAILED, transaction=None, tx_hash="")
+    free = failed | (
         Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now)
     )
     changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
-    if not Authorization.objects.filter(free, pk=row.pk).update(**changed):
+    # How long it holds back what looks like its transfer counts from now.
+    changed |= {"created_at": now}
+    if row is None or not _rows(request).filter(free).update(**changed):
         raise TakenElsewhereError
     row.refresh_from_db()
     return row
@@ -100,32 +109,77 @@ def step_back(row: Authorization, *, now: datetime) -> None:
     rows.update(taken_until=now)
 
 
-def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:
-    """Write down which transaction carries an authorisation out; return its first attempt."""
-    attempt = made.attempts.order_by("number")[0]
-    row.transaction, row.tx_hash = made, attempt.tx_hash
-    # Whoever was held up for longer than its lease may find that another one ended it.
-    Authorization.objects.filter(pk=row.pk, state__in=_OPEN).update(
-        transaction=made,
-        tx_hash=attempt.tx_hash,
-        state=AuthorizationState.SENT,
-        taken_until=now + LEASE,
+def forget_unsent(*, now: datetime) -> int:
+    """Forget what came to nothing a week ago before anything was sent for it; return how many there were.
+
+    Whoever asks about one of these would begin anew with the row as well as without it.
+    """
+    ledgers = GasTransaction.objects.filter(
+        purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField())
     )
+    rows = Authorization.objects.filter(
+        _is_free(now),
+        ~Exists(ledgers),
+        state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED),
+        transaction=None,
+        tx_hash="",
+        payment=None,
+        created_at__lt=now - UNSENT_KEPT,
+    )
+    return rows.delete()[0]
+
+
+def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:
+    """Write down which transaction carries an authorisation out; return its first attempt. Raises TakenElsewhereError."""
+    attempt = made.attempts.order_by("number")[0]
+    _write_sent(row, {"transaction": made, "tx_hash": attempt.tx_hash}, now)
+    row.transaction, row.tx_hash = made, attempt.tx_hash
     return attempt
 
 
+def keep_signed(row: Authorization, *, now: datetime) -> None:
+    """Write down the whole transaction that carries an authorisation out, before it is sent (Solana).
+
+    Raises TakenElsewhereError.
+    """
+    names = ("signed", "network_fee", "tx_hash")
+    _write_sent(row, {name: getattr(row, name) for name in names}, now)
+
+
+def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> None:
+    # Whoever was held up for longer than its lease may find that another one ended it: nothing may be sent then, for nobody
+    # would look after it.
+    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN)
+    sent = {"state": AuthorizationState.SENT, "taken_until": now + LEASE}
+    if not rows.update(**values, **sent):
+        raise TakenElsewhereError
+
+
 def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
-    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place."""
+    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place, and key."""
     terms = _terms(merchant_id, request)
-    return all(getattr(row, name) == value for name, value in terms.items())
+    is_alike = all(getattr(row, name) == value for name, value in terms.items())
+    return is_alike and key_of(row) == request.key
+
+
+def key_of(row: Authorization) -> str:
+    """Return the Idempotency-Key of the request that has an authorisation; "" for none."""
+    return str((row.pending or {}).get("key", ""))
+
+
+def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
+    """Whether nothing was sent for an authorisation, and whoever had it in hand failed or died."""
+    if row.transaction_id is not None or row.tx_hash:
+        return False
+    is_left = row.state == AuthorizationState.TAKEN and not _is_held(row, now)
+    return is_left or row.state == AuthorizationState.FAILED
 
 
 def is_in_use(row: Authorization, *, now: datetime) -> bool:
     """Whether an authorisation bought something already, or is just about to."""
-    if row.state == AuthorizationState.SETTLED:
+    if row.state == AuthorizationState.SETTLED or row.payment_id is not None:
         return True
-    is_held = row.taken_until is not None and row.taken_until >= now
-    return row.state != AuthorizationState.FAILED and is_held
+    return row.state != AuthorizationState.FAILED and _is_held(row, now)
 
 
 def _rows(request: StandardRequest) -> QuerySet[Authorization]:
@@ -145,6 +199,10 @@ def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
         "units": request.units,
         "resource": request.resource,
     }
+
+
+def _is_held(row: Authorization, now: datetime) -> bool:
+    return row.taken_until is not None and row.taken_until >= now
 
 
 def _is_free(now: datetime) -> Q:

@@ -9,11 +9,20 @@ from typing import Final
 
 import structlog
 
+from facilitator.judging import IN_HAND
 from facilitator.models import Authorization
-from facilitator.standard.authorizations import left_open, step_back, take_over
+from facilitator.standard import answers, reasons
+from facilitator.standard.authorizations import (
+    key_of,
+    left_open,
+    step_back,
+    take_over,
+)
+from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import Signed, StandardRequest
 from facilitator.standard.networks import network_of
 from facilitator.standard.rails import rail_of
+from facilitator.standard.recording import fail_row
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 
@@ -27,13 +36,33 @@ def finish_open(*, clock: Callable[[], datetime]) -> int:
     rows = list(left_open(now=clock())[:_AT_ONCE])
     for row in rows:
         if take_over(row, now=clock()):
-            try:
-                request = request_of(row)
-                rail_of(request.spec.family).finish(row, request, clock=clock)
-            except ChainError as error:
-                log.warning("not finished", chain=row.chain, error=str(error))
+            _finish(row, clock)
             step_back(row, now=clock())
     return len(rows)
+
+
+def _finish(row: Authorization, clock: Callable[[], datetime]) -> None:
+    request = request_of(row)
+    try:
+        if _is_given_up(row, now=clock()):
+            failed = reasons.TRANSACTION_FAILED
+            fail_row(row, answers.failed(request, failed, tx_hash=row.tx_hash))
+            return
+        rail_of(request.spec.family).finish(row, request, clock=clock)
+    except TakenElsewhereError:
+        return
+    except ChainError as error:
+        log.warning("not finished", chain=row.chain, error=str(error))
+
+
+def _is_given_up(row: Authorization, *, now: datetime) -> bool:
+    """Whether a payment that the network took back is waited for no longer.
+
+    Of our own transactions the ledger says when, or on Solana the nodes.
+    """
+    reversed_at = row.payment.reversed_at if row.payment is not None else None
+    is_old = reversed_at is not None and now - reversed_at > IN_HAND
+    return is_old and row.transaction_id is None and row.signed is None
 
 
 def request_of(row: Authorization) -> StandardRequest:
@@ -59,4 +88,5 @@ def request_of(row: Authorization) -> StandardRequest:
             nonce=row.nonce,
             payload={},
         ),
+        key=key_of(row),
     )

@@ -22,12 +22,13 @@ def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) ->
     is_ours = is_paid_at(merchant, caller.mode, chain, to, now=now)
     if not is_ours or signed.recipient != to:
         raise RefusedPaymentError(
-            reasons.RECIPIENT_MISMATCH,
+            reasons.spoken(reasons.RECIPIENT_MISMATCH, request.spec.family),
             "payTo is not where this merchant's machines pay: GET /x402/config says where.",
             payer=signed.payer,
         )
     if signed.units != request.units:
-        raise RefusedPaymentError(reasons.VALUE_MISMATCH, payer=signed.payer)
+        mismatch = reasons.spoken(reasons.VALUE_MISMATCH, request.spec.family)
+        raise RefusedPaymentError(mismatch, payer=signed.payer)
 
 
 def refuse_late(request: StandardRequest, *, now: datetime) -> None:

@@ -18,8 +18,8 @@ Body = Mapping[str, Any]
 class Signed:
     """What a payer signed: `units` of the token to `recipient`, between two Unix times.
 
-    Addresses are in EIP-55. `nonce` is what the chain refuses to see twice: of EIP-3009 0x and 64 digits, of Permit2
-    `permit2:` and a number. `payload` is the standard's own form of it, with nothing in it that was not checked.
+    Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
+    0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the standard's own form of it, with nothing in it that was not checked.
     """
 
     payer: str
@@ -36,7 +36,7 @@ class StandardRequest:
     """A body of `/verify` or `/settle` with `x402Version`.
 
     `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
-    costs, `extra` is the token's EIP-712 domain as the resource server knows it.
+    costs, `extra` is the token's EIP-712 domain as the resource server knows it. `key` is the Idempotency-Key that it came with.
     """
 
     version: int
@@ -49,6 +49,7 @@ class StandardRequest:
     resource: str
     extra: Mapping[str, Any]
     signed: Signed
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from facilitator.models import Authorization
 from facilitator.standard.evm.rail import EvmRail
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
+from facilitator.standard.solana.rail import SolanaRail
 from wallets.chains.specs import Family
 
 Answer: TypeAlias = dict[str, Any]
@@ -52,7 +53,9 @@ class Rail(Protocol):
         ...
 
 
-_RAILS: Final = MappingProxyType[Family, Rail]({Family.EVM: EvmRail()})
+_RAILS: Final = MappingProxyType[Family, Rail](
+    {Family.EVM: EvmRail(), Family.SOLANA: SolanaRail()}
+)
 
 
 def rail_of(family: Family) -> Rail:

@@ -1,6 +1,9 @@
 """The codes of the standard and of its published libraries (PyPI x402 2.25) that are given here."""
 
+from types import MappingProxyType
 from typing import Final
+
+from wallets.chains.specs import Family
 
 ALREADY_USED: Final = "invalid_exact_evm_nonce_already_used"
 INSUFFICIENT_BALANCE: Final = "invalid_exact_evm_insufficient_balance"
@@ -8,8 +11,10 @@ INVALID_NETWORK: Final = "invalid_network"
 INVALID_PAYLOAD: Final = "invalid_payload"
 INVALID_REQUIREMENTS: Final = "invalid_payment_requirements"
 INVALID_VERSION: Final = "invalid_x402_version"
+PERMIT2_NONCE: Final = "permit2_invalid_nonce"
 PENDING: Final = "settlement_pending"
 RECIPIENT_MISMATCH: Final = "invalid_exact_evm_payload_recipient_mismatch"
+SIMULATION_FAILED: Final = "invalid_exact_evm_transaction_simulation_failed"
 TRANSACTION_FAILED: Final = "transaction_failed"
 TRANSFER_MISMATCH: Final = "invalid_exact_evm_transfer_event_mismatch"
 UNEXPECTED_SETTLE: Final = "unexpected_settle_error"
@@ -17,3 +22,17 @@ UNEXPECTED_VERIFY: Final = "unexpected_verify_error"
 UNSUPPORTED_SCHEME: Final = "unsupported_scheme"
 VALID_BEFORE: Final = "invalid_exact_evm_payload_authorization_valid_before"
 VALUE_MISMATCH: Final = "invalid_exact_evm_payload_authorization_value_mismatch"
+
+_ON_SOLANA: Final = MappingProxyType(
+    {
+        ALREADY_USED: "duplicate_settlement",
+        INSUFFICIENT_BALANCE: "transaction_simulation_failed",
+        RECIPIENT_MISMATCH: "invalid_exact_svm_payload_recipient_mismatch",
+        VALUE_MISMATCH: "invalid_exact_svm_payload_amount_mismatch",
+    }
+)
+
+
+def spoken(reason: str, family: Family) -> str:
+    """Return a code as the standard has it for a family of networks."""
+    return _ON_SOLANA.get(reason, reason) if family is Family.SOLANA else reason

@@ -1,6 +1,6 @@
 """Writing down that an authorisation was carried out: the payment, its fee, and whose transfer it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +10,12 @@ from accounts.services.fees import CompletedPayment, charge
 from accounts.states import FeeKind, Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.addresses import expect_machines
+from facilitator.services.following import bring_back
 from facilitator.standard import answers, reasons
+from facilitator.standard.authorizations import is_same
+from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import Executed, StandardRequest
-from facilitator.states import AuthorizationState, Protocol
+from facilitator.states import AuthorizationState, PaymentStatus, Protocol
 from gateway.core.money import from_units
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
@@ -30,35 +33,41 @@ class Payer:
 def settle_row(
     row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime
 ) -> dict[str, Any]:
-    """End an authorisation that moved its money; return the answer that is repeated from now on."""
+    """End an authorisation that moved its money; return the answer that is repeated from now on.
+
+    A payment by it that the network took back stands again, where its money is now.
+    """
     with transaction.atomic():
+        reversed_ = _lock_reversed(row)
         locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
-        if locked.state == AuthorizationState.SETTLED:
-            kept: dict[str, Any] = locked.answer or {}
-            return kept
-        payer = Payer(locked.merchant_id, Mode.LIVE, request)
+        if reversed_ is not None and locked.state != AuthorizationState.SETTLED:
+            _return_payment(locked, reversed_, request, executed, now)
+            return _answer_to(locked, row, request)
+        # Settled by others, and perhaps taken back meanwhile: then the next look at it finds that.
+        if locked.payment_id is not None:
+            return _answer_to(locked, row, request)
+        # By now another request may have it, for another resource.
+        bought = replace(request, resource=locked.resource)
+        payer = Payer(locked.merchant_id, Mode.LIVE, bought)
         payment = record(payer, executed, now=now)
         if payment is None:
             # Its money bought something by its transaction's hash before.
             return _end(locked, answers.failed(request, reasons.ALREADY_USED))
-        answer = answers.settled(request, executed.tx_hash)
-        Authorization.objects.filter(pk=locked.pk).update(
-            payment=payment,
-            tx_hash=executed.tx_hash,
-            state=AuthorizationState.SETTLED,
-            taken_until=None,
-            answer=answer,
-        )
-        return answer
+        locked.payment = payment
+        _settle(locked, request, executed)
+        return _answer_to(locked, row, request)
 
 
 def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
-    """End an authorisation that can never be carried out; return the answer."""
+    """End an authorisation that can never be carried out; return the answer.
+
+    Raises TakenElsewhereError where another request settled it meanwhile, or sent what this one knows nothing of.
+    """
     with transaction.atomic():
         locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
-        if locked.state == AuthorizationState.SETTLED:
-            kept: dict[str, Any] = locked.answer or {}
-            return kept
+        is_settled = locked.state == AuthorizationState.SETTLED
+        if is_settled or locked.tx_hash != row.tx_hash:
+            raise TakenElsewhereError
         return _end(locked, answer)
 
 
@@ -73,6 +82,70 @@ def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | 
     except IntegrityError:
         return None
     return payment
+
+
+def _lock_reversed(row: Authorization) -> X402Payment | None:
+    """Lock the payment that an authorisation made once, before the authorisation: whoever follows payments does so too."""
+    if row.payment_id is None:
+        return None
+    rows = X402Payment.objects.select_for_update(no_key=True)
+    return rows.filter(pk=row.payment_id, status=PaymentStatus.REVERSED).first()
+
+
+def _return_payment(
+    locked: Authorization,
+    payment: X402Payment,
+    request: StandardRequest,
+    executed: Executed,
+    now: datetime,
+) -> None:
+    if (payment.tx_hash, payment.position) == (executed.tx_hash, executed.position):
+        # Where it was before its watcher sees it again, and lets it stand.
+        return
+    try:
+        with transaction.atomic():
+            _move(payment, executed, now)
+    except IntegrityError:
+        _end(locked, answers.failed(request, reasons.ALREADY_USED))
+        return
+    _settle(locked, request, executed)
+    bring_back(payment, now=now)
+
+
+def _move(payment: X402Payment, executed: Executed, now: datetime) -> None:
+    TransferClaim.objects.filter(transfer=payment.transfer_id).delete()
+    payment.tx_hash, payment.position = executed.tx_hash, executed.position
+    payment.block_height, payment.block_time = executed.height, now
+    payment.transfer = None
+    payment.save(
+        update_fields=[
+            *("tx_hash", "position", "block_height", "block_time"),
+            "transfer",
+        ]
+    )
+    _claim_transfer(payment, now)
+
+
+def _settle(
+    locked: Authorization, request: StandardRequest, executed: Executed
+) -> None:
+    locked.tx_hash = executed.tx_hash
+    locked.state, locked.taken_until = AuthorizationState.SETTLED, None
+    locked.answer = answers.settled(request, executed.tx_hash)
+    locked.save(update_fields=["payment", "tx_hash", "state", "taken_until", "answer"])
+
+
+def _answer_to(
+    ended: Authorization, row: Authorization, request: StandardRequest
+) -> dict[str, Any]:
+    """Return the kept answer to whoever has the payment; it may have passed to another request that waited shorter.
+
+    `row` is what the request had in hand.
+    """
+    if not is_same(ended, row.merchant_id, request):
+        return answers.failed(request, reasons.ALREADY_USED)
+    kept: dict[str, Any] = ended.answer or {}
+    return kept
 
 
 def _end(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
@@ -131,4 +204,5 @@ def _claim_transfer(payment: X402Payment, now: datetime) -> None:
         expect_machines(payment.merchant_id, now=now)
         return
     TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=now)
-    X402Payment.objects.filter(pk=payment.pk).update(transfer=transfer)
+    payment.transfer = transfer
+    payment.save(update_fields=["transfer"])

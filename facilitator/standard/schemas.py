@@ -7,12 +7,19 @@ from gateway.core.openapi import errors
 __all__ = ["Settled", "StandardPayment", "Supported", "Verified", "errors"]
 
 
+class KindExtra(s.Serializer[None]):
+    """What payers must know of a kind."""
+
+    feePayer = s.CharField(help_text="Solana: the account that pays the network.")
+
+
 class Kind(s.Serializer[None]):
     """A kind of payment."""
 
     x402Version = s.ChoiceField([1, 2])
     scheme = s.ChoiceField(["exact"])
     network = s.CharField(help_text="Version 1: a name. Version 2: CAIP-2.")
+    extra = KindExtra(required=False)
 
 
 class Supported(s.Serializer[None]):

@@ -5,10 +5,12 @@ lease to end and, if it came so far, a transaction that was sent, which whoever 
 """
 
 import time
+from dataclasses import replace
 from typing import Any, Final
 
 from accounts.states import Mode
 from facilitator.models import Authorization
+from facilitator.services.answers import KEPT
 from facilitator.services.using import Caller
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import (
@@ -16,6 +18,8 @@ from facilitator.standard.authorizations import (
     claim,
     find,
     is_same,
+    may_begin_anew,
+    release,
     take_over,
 )
 from facilitator.standard.errors import RefusedPaymentError, TakenElsewhereError
@@ -23,9 +27,9 @@ from facilitator.standard.forms import network_in, parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
-from facilitator.standard.sharing import refuse_failing
+from facilitator.standard.sharing import SETTLING, may_ask, refuse_failing
 from facilitator.standard.simulating import settle_simulated
-from facilitator.states import AuthorizationState
+from facilitator.standard.waiting import asking, waiting_place
 from settlements.services.broadcasting import RECEIPT_SECONDS
 
 Answer = dict[str, Any]
@@ -37,7 +41,7 @@ _LONGEST_PAUSE: Final = 0.25
 def settle_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     """Return the answer to a body of `/settle` in the standard's form."""
     try:
-        request = parse_standard(body, caller.mode)
+        request = replace(parse_standard(body, caller.mode), key=caller.key)
         refuse_others(caller, request, now=clock())
         if caller.mode == Mode.TEST:
             refuse_late(request, now=clock())
@@ -55,32 +59,90 @@ class _Settling:
         self._request = request
         self._clock = clock
         self._rail = rail_of(request.spec.family)
+        self._has_claimed = False
 
     def answer(self) -> Answer:
         """Return what the authorisation came to, or that it is on its way. Raises RefusedPaymentError."""
         row = find(self._request)
-        if row is None or _may_be_tried_again(row):
+        if row is None or may_begin_anew(row, now=self._clock()):
             refuse_late(self._request, now=self._clock())
             refuse_failing(self._request, now=self._clock())
-            try:
-                return self._rail.begin(self._request, self._claim, clock=self._clock)
-            except TakenElsewhereError:
-                row = find(self._request)
+            told = self._begin()
+            row = self._begun_elsewhere(told)
+            if told is not None and row is None:
+                return told
         return self._follow(row)
 
+    def _begun_elsewhere(self, told: Answer | None) -> Authorization | None:
+        """Return what another request has of it, where ours was refused for what that one did meanwhile."""
+        if told is not None and (told["success"] or self._has_claimed):
+            return None
+        row = find(self._request)
+        if told is None or row is None or not may_begin_anew(row, now=self._clock()):
+            return row
+        return None
+
+    def _begin(self) -> Answer | None:
+        """Return what became of it; None where another request has it in hand."""
+        try:
+            return self._carry_out()
+        except TakenElsewhereError:
+            return None
+
+    def _carry_out(self) -> Answer:
+        merchant_id, spec = self._caller.merchant_id, self._request.spec
+        if may_ask(SETTLING, merchant_id, spec, now=self._clock()):
+            with asking(spec.name) as is_asked:
+                if is_asked:
+                    return self._rail.begin(
+                        self._request, self._claim, clock=self._clock
+                    )
+        return answers.trouble(self._request)
+
     def _claim(self) -> Authorization:
-        return claim(self._caller.merchant_id, self._request, now=self._clock())
+        row = claim(self._caller.merchant_id, self._request, now=self._clock())
+        self._has_claimed = True
+        return row
 
     def _follow(self, row: Authorization | None) -> Answer:
         """Wait for whoever has it in hand, and go on where that one stopped."""
-        until, pause = time.monotonic() + RECEIPT_SECONDS, _FIRST_PAUSE
+        with waiting_place(self._request.spec.name) as has_place:
+            seconds = RECEIPT_SECONDS if has_place else 0.0
+            found = self._await_turn(row, until=time.monotonic() + seconds)
+        return self._go_on(found) if isinstance(found, Authorization) else found
+
+    def _go_on(self, row: Authorization) -> Answer:
+        with asking(self._request.spec.name) as is_asked:
+            if is_asked:
+                return self._ended(row)
+        release(row)
+        return answers.pending(self._request, row.tx_hash)
+
+    def _ended(self, row: Authorization) -> Answer:
+        try:
+            return self._rail.go_on(row, self._request, clock=self._clock)
+        except TakenElsewhereError:
+            # We were held up for longer than we had it.
+            found = self._await_turn(find(self._request), until=time.monotonic())
+        if isinstance(found, Authorization):
+            release(found)
+            return answers.pending(self._request, found.tx_hash)
+        return found
+
+    def _await_turn(
+        self, row: Authorization | None, *, until: float
+    ) -> Authorization | Answer:
+        """Return what it came to, or, once it is in nobody's hand, the row that is now in ours."""
+        pause = _FIRST_PAUSE
         while row is not None:
             if not is_same(row, self._caller.merchant_id, self._request):
                 return answers.failed(self._request, reasons.ALREADY_USED)
             if row.answer is not None:
                 return self._repeated(row)
             if take_over(row, now=self._clock()):
-                return self._rail.go_on(row, self._request, clock=self._clock)
+                if is_same(row, self._caller.merchant_id, self._request):
+                    return row
+                release(row)
             if time.monotonic() > until:
                 return answers.pending(self._request, row.tx_hash)
             time.sleep(pause)
@@ -90,11 +152,7 @@ class _Settling:
 
     def _repeated(self, row: Authorization) -> Answer:
         answer: Answer = row.answer or {}
-        paid = row.payment
-        if paid is not None and self._clock() - paid.verified_at > REPEATED:
+        paid, longest = row.payment, KEPT if self._request.key else REPEATED
+        if paid is not None and self._clock() - paid.verified_at > longest:
             return answers.failed(self._request, reasons.ALREADY_USED)
         return answer
-
-
-def _may_be_tried_again(row: Authorization) -> bool:
-    return row.state == AuthorizationState.FAILED and row.transaction_id is None

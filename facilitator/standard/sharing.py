@@ -1,4 +1,6 @@
-"""What one merchant's machines may use of our gas, so that nobody, and nobody's payers, use up what is there for all."""
+"""What one merchant's machines may use of our gas, and of what a chain's nodes allow, so that nobody uses up what is there
+for all.
+"""
 
 import time
 from datetime import datetime, timedelta
@@ -7,6 +9,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Q
 
 from accounts.states import Mode
 from facilitator.models import Authorization
@@ -14,14 +17,24 @@ from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
+from gateway.core.ratelimit import Limit, hit
 from settlements.errors import NoGasError
 from settlements.gas.policy import gas_policy
 from settlements.services.ledger import COSTS
 from settlements.states import Purpose, TransactionState
+from wallets.chains.registry import ChainSpec
 
 MOST_FAILURES: Final = 3
 """A payer whose authorisations failed on the chain so often in a day may not spend our gas on another one."""
 
+VERIFYING: Final = 4
+"""One of so many requests that a chain's nodes allow may begin a verification. It asks two to five things, as looking up does."""
+
+SETTLING: Final = 2
+"""And one of so many a settlement: twice as many, so that what was let through a verification is not held up at its end, where
+a minute's settlements come in the next one with its own."""
+
+_LEAST_A_MINUTE: Final = 6
 _DAY: Final = timedelta(days=1)
 # What is summed up for each settlement would cost more than it saves.
 _KNOWN_SECONDS: Final = 10.0
@@ -45,6 +58,21 @@ def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
 
 
+def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
+    """Whether a chain's nodes may be asked once more in this minute for machines, and for this merchant's.
+
+    One merchant alone gets three quarters of the share. Nodes of a local network are there for nobody else.
+    """
+    if spec.is_local:
+        return True
+    most = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
+    scope, moment = f"x402.exact.{share}", now.timestamp()
+    own = Limit(f"{scope}.asker", max(3 * most // 4, _LEAST_A_MINUTE))
+    if hit(own, f"{spec.name}:{merchant_id}", now=moment).exceeded:
+        return False
+    return not hit(Limit(scope, most), spec.name, now=moment).exceeded
+
+
 def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
     """Raise RefusedPaymentError for a payer whose authorisations failed on the chain, and on our gas, too often in a day.
 
@@ -56,9 +84,8 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
         token=request.token,
         payer=request.signed.payer,
         state=AuthorizationState.FAILED,
-        transaction__isnull=False,
         created_at__gt=now - _DAY,
-    )
+    ).filter(Q(transaction__isnull=False) | Q(network_fee__gt=0))
     # Neither of these was the payer's doing.
     ours = failed.exclude(transaction__state=TransactionState.DROPPED).exclude(
         transaction__purpose=Purpose.CANCEL

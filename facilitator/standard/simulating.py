@@ -1,23 +1,27 @@
-"""Payments with test keys: no chain is touched, and a nonce that begins with 0xfa11 fails."""
+"""Payments with test keys: no chain is touched. A nonce that begins with 0xfa11 fails, on Solana a memo that begins with fail."""
 
 import hashlib
 from datetime import datetime
 from typing import Any, Final
+
+import base58
 
 from accounts.states import Mode
 from facilitator.services.using import Caller
 from facilitator.standard import answers, reasons
 from facilitator.standard.inputs import Executed, StandardRequest
 from facilitator.standard.recording import Payer, record
+from facilitator.standard.solana.payloads import transfer_of
+from wallets.chains.specs import Family
 
 _FAILING: Final = "0xfa11"
+_FAILING_MEMO: Final = b"fail"
 
 
 def verify_simulated(request: StandardRequest) -> dict[str, Any]:
     """Return the answer to a test's verification."""
     if _fails(request):
-        payer = request.signed.payer
-        return answers.invalid(reasons.INSUFFICIENT_BALANCE, payer=payer)
+        return answers.unusable(request, reasons.INSUFFICIENT_BALANCE)
     return answers.valid(request)
 
 
@@ -28,12 +32,22 @@ def settle_simulated(
     if _fails(request):
         return answers.failed(request, reasons.INSUFFICIENT_BALANCE)
     told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"
-    tx_hash = "0x" + hashlib.sha256(told.encode()).hexdigest()
+    tx_hash = _hash(request.spec.family, told)
     executed = Executed(tx_hash, position=0, height=0)
     # Recorded before, it is the same payment again.
     record(Payer(caller.merchant_id, Mode.TEST, request), executed, now=now)
     return answers.settled(request, tx_hash)
 
 
+def _hash(family: Family, told: str) -> str:
+    """Return what looks like a transaction's hash on a family's chains."""
+    if family is Family.SOLANA:
+        return base58.b58encode(hashlib.sha512(told.encode()).digest()).decode()
+    return "0x" + hashlib.sha256(told.encode()).hexdigest()
+
+
 def _fails(request: StandardRequest) -> bool:
+    if request.spec.family is Family.SOLANA:
+        memos = transfer_of(request.signed).memos
+        return any(memo.startswith(_FAILING_MEMO) for memo in memos)
     return request.signed.nonce.startswith(_FAILING)

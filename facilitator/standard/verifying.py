@@ -11,8 +11,9 @@ from facilitator.standard.forms import parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
 from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
-from facilitator.standard.sharing import refuse_failing
+from facilitator.standard.sharing import VERIFYING, may_ask, refuse_failing
 from facilitator.standard.simulating import verify_simulated
+from facilitator.standard.waiting import asking
 
 
 def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> dict[str, Any]:
@@ -27,12 +28,15 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> dict[str, An
         return answers.refused_verify(error)
     if caller.mode == Mode.TEST:
         return verify_simulated(request)
-    return _verify(request, clock)
+    return _verify(caller, request, clock)
 
 
-def _verify(request: StandardRequest, clock: Clock) -> dict[str, Any]:
+def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> dict[str, Any]:
     row = find(request)
     if row is not None and is_in_use(row, now=clock()):
-        payer = request.signed.payer
-        return answers.invalid(reasons.ALREADY_USED, payer=payer)
-    return rail_of(request.spec.family).verify(request, clock=clock)
+        return answers.unusable(request, reasons.ALREADY_USED)
+    if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
+        with asking(request.spec.name) as is_asked:
+            if is_asked:
+                return rail_of(request.spec.family).verify(request, clock=clock)
+    return answers.unverified(request.signed.payer)

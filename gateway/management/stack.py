@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
 CHAIN_SECONDS = 30.0
+WEB_THREADS = "24"
 # Counted from the port of the web service; a shop of the demo's takes the one between.
 STREAM_PORT = 2
 STEP_SECONDS = 0.05
@@ -172,7 +173,8 @@ class Stack:
     def _web(self) -> Command:
         granian = (sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws")
         where = ("--host", HOST, "--port", str(self.port))
-        size = ("--workers", "2", "--blocking-threads", "8")
+        threads = self.environment.setdefault("WEB_THREADS", WEB_THREADS)
+        size = ("--workers", "2", "--blocking-threads", threads)
         # A worker that is told to stop while it starts does not hear it.
         end = ("--workers-kill-timeout", "10")
         application = "gateway.wsgi:application"

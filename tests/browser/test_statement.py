@@ -25,7 +25,9 @@ def test_a_month_is_found_read_and_printed(open_desk: Callable[..., Page]) -> No
     for token, chain in (("USDC", "base"), ("USDT", "polygon"), ("USDT", "tron")):
         charged(merchant, "12480.250000", at=now, token=token, chain=chain)
         charged(merchant, "340.10", at=now, chain=chain, kind=FeeKind.X402)
-    charged(merchant, at=now - timedelta(days=32), voided_at=now)
+    earlier = now - timedelta(days=32)
+    charged(merchant, at=earlier, voided_at=now)
+    charged(merchant, "410.00", at=earlier, voided_at=earlier, again_at=now)
     merchant.fee_tier, merchant.fee_rate = FeeTier.CUSTOM, Decimal("0.0045")
     merchant.save()
     charged(merchant, "48.70", at=now)

@@ -24,7 +24,7 @@ from tests.dashboard.machines import (
     of_transfer,
 )
 from tests.dashboard.people import Desk, make_desk
-from tests.facilitator.recorded import make_machine_transfer, make_seller
+from tests.facilitator.recorded import make_machine_transfer, make_payable, make_seller
 from tests.factories import LOCAL_NODES
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
@@ -126,10 +126,12 @@ def test_an_owner_sets_up_what_machines_need(
     open_desk: Callable[..., Page], settings: Any
 ) -> None:
     desk = make_desk()
-    make_seller(desk.merchant, settings)
+    make_payable(desk.merchant, settings)
     nodes = {f"{name}_RPC_URLS": "http://127.0.0.1:1" for name in ("SOLANA", "POLYGON")}
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | nodes
     page = open_desk(desk, "dashboard_x402_setup")
+    page.get_by_role("button", name="Show the address on Base").click()
+    expect(page.get_by_role("button", name="Base payTo")).to_be_visible()
     page.get_by_role("button", name="Require the payer’s signature").click()
     expect(page.get_by_role("status")).to_contain_text("only with the payer's")
     assert look(page, "dashboard-x402-setup") == []

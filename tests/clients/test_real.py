@@ -1,20 +1,29 @@
 """The whole way on real parts: a payer's key, a local chain, the gate, and our own facilitator over HTTP."""
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from accounts.states import Mode
 from facilitator.models import X402Payment
+from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.evm import EvmWallet
 from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
+from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
+from settlements.models import GasTransaction
+from tests.clients.forgetting import Forgetful
 from tests.clients.serving import served
+from tests.clients.shops import Reply, shop_in
 from tests.facilitator.conftest import connect
+from tests.facilitator.standard.shop import connect_base
 from tests.factories import make_key, make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
+from tests.nodes.authorizing import authorize
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import token_address
 from wallets.selectors import forget
@@ -70,6 +79,37 @@ def test_a_machine_pays_for_a_report_and_a_proof_buys_one(
     payment = X402Payment.objects.get()
     assert payment.is_signed
     assert (payment.units, payment.resource) == (10_000, "/report")
+
+
+def test_the_facilitator_itself_gives_one_authorisation_to_one_of_eight_requests(
+    live_server: Any, live_key: str, base_node: Anvil, settings: Any
+) -> None:
+    """As in as many processes that have nothing in common: no claims of the gate's tell them apart."""
+    connect_base(settings, base_node)
+    config = Config(
+        url=f"{live_server.url}/api/v1/x402",
+        key=live_key,
+        prices={"/report": Price("0.01", settle="after")},
+        claims=Forgetful(),
+    )
+    gathered = Barrier(8)
+
+    with shop_in("wsgi", config) as shop:
+        # All were verified before the first is settled.
+        shop.before_answering = lambda: gathered.wait(30)
+        proof = signed_by(base_node, shop.get())
+        with ThreadPoolExecutor(8) as payers:
+            replies = list(payers.map(lambda _: shop.get(**proof), range(8)))
+    assert sorted(one.status for one in replies) == [200] + [402] * 7
+    assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
+
+
+def signed_by(node: Anvil, offer: Reply) -> dict[str, str]:
+    """The header of the standard's second version, for the first thing that is offered."""
+    accepted = offer.header("PAYMENT-REQUIRED")["accepts"][0]
+    told = authorize(node, accepted["payTo"], int(accepted["amount"]))
+    payload = {"x402Version": 2, "accepted": accepted, "payload": told.payload()}
+    return {"PAYMENT_SIGNATURE": encode(payload)}
 
 
 class MiningWallet:

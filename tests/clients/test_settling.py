@@ -12,9 +12,9 @@ import pytest
 from django.test import override_settings
 
 from florin_x402 import Price
-from florin_x402.claims import MemoryClaims
 from florin_x402.django import CacheClaims
 from tests.clients.conftest import OpenShop
+from tests.clients.forgetting import Forgetful
 from tests.clients.proofs import by_hash, second_version
 from tests.clients.shops import STYLES
 from tests.clients.standin import StandIn, Told
@@ -111,13 +111,6 @@ def test_one_proof_sent_eight_times_at_once_buys_one_resource(
     proof = make()
     statuses = at_once(lambda: shop.get(**proof).status)
     assert sorted(statuses) == [200] + [402] * (CALLERS - 1)
-
-
-class Forgetful(MemoryClaims):
-    """Claims that decide nothing."""
-
-    def add(self, name: str, value: str, *, seconds: int) -> bool:
-        return True
 
 
 def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(

@@ -3,6 +3,7 @@
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -10,19 +11,26 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from gateway.core.weburls import url_policy
 from links.errors import NotPayableError
-from links.forms import parse_changes
+from links.forms import parse_changes, parse_link
 from links.inputs import PayIntent
-from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
+from links.models import (
+    LinkCheckout,
+    LinkTemplate,
+    PaymentLink,
+    SubscriberMail,
+    Subscription,
+)
 from links.selectors import payment_link
-from links.services.editing import change_link
+from links.services.editing import change_link, create_link, delete_template
 from links.services.paying import pay
 from links.services.subscriptions import plan_reminders, settle_subscriptions
 from mails.models import OutgoingMail
@@ -41,6 +49,7 @@ from tests.links.factories import (
     make_link_checkout,
     make_subscriber,
     make_subscription_link,
+    make_template,
 )
 from wallets.models import DepositAddress
 
@@ -201,3 +210,48 @@ def test_many_sweeps_at_once_count_and_mail_each_thing_once() -> None:
     told = Counter((message.to[0], message.subject[:10]) for message in mail.outbox)
     assert len(mail.outbox) == SubscriberMail.objects.count() == 24
     assert set(Counter(address for (address, _) in told.elements()).values()) == {2}
+
+
+def forget(template: LinkTemplate) -> None:
+    delete_template(template, now=timezone.now())
+
+
+@transaction.atomic
+def forget_unlocked(template: LinkTemplate) -> None:
+    """Delete a template as it would be without the lock."""
+    template.delete()
+
+
+def made_while_deleted(
+    delete: Callable[[LinkTemplate], None],
+) -> tuple[PaymentLink, "Future[None]"]:
+    """A link of a template that somebody deletes before the link is committed."""
+    template = make_template()
+    wanted = parse_link({"title": "Workshop", "amount": "40"}, url_policy())
+    with crew(2) as threads, transaction.atomic():
+        link = create_link(
+            template.merchant_id,
+            Mode.LIVE,
+            wanted,
+            template=template,
+            now=timezone.now(),
+        )
+        deleting = threads.start(partial(delete, template))
+        # On a connection of its own: a transaction sees who waits as it was when it first asked.
+        threads.start(partial(wait_for_waiters, 1)).result()
+    return link, deleting
+
+
+def test_a_template_is_deleted_while_a_link_is_made_of_it_and_both_are_well() -> None:
+    link, deleting = made_while_deleted(forget)
+    deleting.result()
+    link.refresh_from_db()
+    assert link.template is None
+    assert not LinkTemplate.objects.exists()
+
+
+def test_without_the_lock_the_deletion_would_fail() -> None:
+    """The negative control of the test above."""
+    _, deleting = made_while_deleted(forget_unlocked)
+    with pytest.raises(IntegrityError):
+        deleting.result()

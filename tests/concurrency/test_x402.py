@@ -7,13 +7,17 @@ import pytest
 from django.db import connection
 
 from accounts.models import FeeEntry
+from accounts.states import Mode
 from facilitator.models import KeptAnswer, X402Payment
+from facilitator.services.books import read_books
 from facilitator.services.rechecking import recheck_payments
+from facilitator.services.using import Caller, use_up
 from gateway.core.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.facilitator.recorded import (
     make_machine_transfer,
     make_seller,
+    request_for,
     verify_it,
 )
 from tests.factories import NOON, make_merchant
@@ -24,19 +28,23 @@ pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 UNIQUE = """
     CREATE UNIQUE INDEX x402_proof_used_once ON facilitator_x402payment (chain, tx_hash, position) WHERE mode = 'live'
 """
+# Whoever uses a payment up claims its transfer, which takes a lock on it.
+LOCK_TRANSFERS = "SELECT FROM wallets_transfer FOR UPDATE"
 LOCK_PAYMENTS = "LOCK TABLE facilitator_x402payment IN SHARE ROW EXCLUSIVE MODE"
+FINAL: dict[str, Any] = {"state": "confirmed", "confirmed_at": NOON}
 
 
-@pytest.fixture
-def transfer(settings: Any) -> Transfer:
+@pytest.fixture(params=[{}, FINAL], ids=["not final", "final"])
+def transfer(request: pytest.FixtureRequest, settings: Any) -> Transfer:
     """Paid and recorded, for sixteen to ask about."""
     merchant = make_merchant()
-    return make_machine_transfer(merchant, make_seller(merchant, settings))
+    to = make_seller(merchant, settings)
+    return make_machine_transfer(merchant, to, **request.param)
 
 
 def answers(*keys: str, transfer: Transfer) -> list[dict[str, Any]]:
-    """What sixteen requests are answered that have all been judged before any of them is written."""
-    with crew() as threads, holding(LOCK_PAYMENTS):
+    """What sixteen requests are answered that have all been judged before any of them is committed."""
+    with crew() as threads, holding(LOCK_TRANSFERS):
         asked = [
             threads.start(lambda key=key: verify_it(transfer, key=key))  # type: ignore[misc]
             for key in keys
@@ -105,7 +113,7 @@ def _run(statements: list[str]) -> None:
 def test_one_key_for_two_payments_at_once_buys_one_of_them(settings: Any) -> None:
     merchant = make_merchant()
     to = make_seller(merchant, settings)
-    two = [make_machine_transfer(merchant, to) for _ in range(2)]
+    two = [make_machine_transfer(merchant, to, **FINAL) for _ in range(2)]
 
     def ask(one: Transfer) -> str:
         try:
@@ -113,7 +121,7 @@ def test_one_key_for_two_payments_at_once_buys_one_of_them(settings: Any) -> Non
         except ConflictError as error:
             return str(error.code)
 
-    with crew() as threads, holding(LOCK_PAYMENTS):
+    with crew() as threads, holding(LOCK_TRANSFERS):
         asked = [threads.start(lambda one=one: ask(one)) for one in two]  # type: ignore[misc]
         wait_for_waiters(2)
     told = sorted(one.result(SECONDS) for one in asked)
@@ -139,15 +147,16 @@ def test_a_transfer_that_something_else_claimed_meanwhile_is_used(
 
 
 def test_a_payment_verified_while_its_transfer_became_final_is_caught_up_on(
-    transfer: Transfer,
+    settings: Any,
 ) -> None:
     """Whoever dealt with the transfer could not see the payment yet; the sweep does."""
-    with crew() as threads, holding(LOCK_PAYMENTS):
-        asked = threads.start(lambda: verify_it(transfer))
-        wait_for_waiters(1)
-        Transfer.objects.update(state="confirmed", confirmed_at=NOON, queued_at=NOON)
-        assert _dealt_with_elsewhere(transfer)
-    assert asked.result(SECONDS)["valid"] is True
+    merchant = make_merchant()
+    transfer = make_machine_transfer(merchant, make_seller(merchant, settings))
+    caller, asked = Caller(merchant.pk, Mode.LIVE), request_for(transfer)
+    [judged] = read_books(merchant.pk, asked.proof, now=NOON).facts.candidates
+    Transfer.objects.update(queued_at=NOON, **FINAL)
+    assert _dealt_with_elsewhere(transfer)
+    assert use_up(caller, asked, judged, now=NOON)
     assert X402Payment.objects.get().final_at is None
     recheck_payments(now=NOON)
     assert X402Payment.objects.get().final_at == NOON

@@ -20,6 +20,7 @@ from tests.tree import ROOT
 from tests.waiting import wait_until
 
 HOST = "127.0.0.1"
+THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,14 @@ class Server:
 
 
 @contextmanager
-def running_servers(count: int, folder: Path) -> Iterator[list[Server]]:
-    """Run web processes until the block ends."""
+def running_servers(
+    count: int, folder: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[list[Server]]:
+    """Run web processes until the block ends, with these settings too."""
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(_process(folder / f"web-{n}.log")) for n in range(count)
+            stack.enter_context(_process(folder / f"web-{n}.log", environment or {}))
+            for n in range(count)
         ]
         for server in servers:
             wait_until(server.answers, seconds=90)
@@ -79,7 +83,7 @@ def running_servers(count: int, folder: Path) -> Iterator[list[Server]]:
 
 
 @contextmanager
-def _process(log_file: Path) -> Iterator[Server]:
+def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]:
     server = Server(_free_port())
     with log_file.open("wb") as log:
         process = subprocess.Popen(
@@ -90,12 +94,12 @@ def _process(log_file: Path) -> Iterator[Server]:
                     "--workers",
                     "1",
                     "--blocking-threads",
-                    "4",
+                    str(THREADS),
                     "gateway.wsgi:application",
                 ),
             ],
             cwd=ROOT,
-            env=os.environ | _environment(),
+            env=os.environ | _environment() | dict(environment),
             stdout=log,
             stderr=log,
         )

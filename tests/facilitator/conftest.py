@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from facilitator import looking
 from gateway.core import valkey
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
@@ -17,7 +18,8 @@ from wallets.selectors import forget
 
 @pytest.fixture(autouse=True)
 def _own_counters(settings: Any) -> None:
-    """No request counted yet."""
+    """No request counted yet, and nothing found to be unknown."""
+    looking._lately_unknown.forget()
     settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
     valkey._breaker.closed_again_at = 0.0
 

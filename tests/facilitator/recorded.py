@@ -24,14 +24,19 @@ UNITS = 500_000
 
 def make_seller(merchant: Merchant, settings: Any, *, height: int = 1_000) -> str:
     """Let a merchant's machines pay on Base, read up to a height; return where."""
+    make_payable(merchant, settings, height=height)
+    found = pay_to(merchant.pk, Mode.LIVE, "base")
+    assert found is not None
+    return found
+
+
+def make_payable(merchant: Merchant, settings: Any, *, height: int = 1_000) -> None:
+    """Let a merchant's machines pay on Base once somebody asks where."""
     settings.CHAIN_NETWORK = "local"
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
     make_live_chain("base", height=height, head=height, first_height=1)
     make_wallet(merchant, "base")
     forget()
-    found = pay_to(merchant.pk, Mode.LIVE, "base")
-    assert found is not None
-    return found
 
 
 def make_machine_transfer(

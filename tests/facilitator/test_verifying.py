@@ -381,7 +381,8 @@ def test_one_merchant_s_nonsense_silences_no_other(
     }
     noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(seller))
     with time_machine.travel(timezone.now().replace(second=1), tick=True):
-        told = [ask(seller, noise).status for _ in range(13)]
+        names = [f"0x{number:064x}" for number in range(13)]
+        told = [ask(seller, noise, tx_hash=name).status for name in names]
         assert told == [200] * 11 + [503] * 2
         stranger = other_seller()
         assert verdict(stranger, paid(base, stranger)) == "valid"

@@ -18,7 +18,7 @@ from wallets.models import AccountCursor, ChainCursor, Transfer
 from wallets.watching.leases import LONGEST_LEASE_SECONDS
 from wallets.watching.passes import Outcome
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 LATER = NOW + timedelta(minutes=30)
 # A group of ten, its head, and what following forks may ask: the most a pass begins with an empty purse.
 ONE_TOO_MANY = 16

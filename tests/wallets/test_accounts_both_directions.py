@@ -195,6 +195,7 @@ _MANY = """
 """
 
 
+@pytest.mark.unmeasured
 def test_ten_thousand_watched_wallets_delay_nobody_and_keep_to_the_budget() -> None:
     crowded = Watched(Ledger(at_once=10), solana_spec(REQUESTS_PER_MINUTE="600"))
     expected = make_account(expected_until=LATER)

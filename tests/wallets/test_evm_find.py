@@ -87,6 +87,11 @@ def test_a_log_of_ours_that_is_no_transfer_is_refused(base_node: Anvil) -> None:
     [
         ("receipt", {"transactionHash": OTHER}, MalformedAnswerError),
         ("receipt", {"blockHash": OTHER}, ReorgDuringReadError),
+        (
+            "receipt",
+            {"status": "0x0", "blockNumber": "0x1"},
+            ReorgDuringReadError,
+        ),
         ("receipt", {"status": "0x2"}, MalformedAnswerError),
         ("receipt", {"status": None}, MalformedAnswerError),
         ("log", {"removed": True}, ReorgDuringReadError),
@@ -180,13 +185,103 @@ def test_a_large_transfer_beside_small_ones_is_as_final_as_the_large_one(
     assert (large.is_final, other.is_final) == (False, True)
 
 
-def test_a_look_up_takes_few_requests(base_node: Anvil) -> None:
+def test_one_request_tells_all_of_a_payment_and_one_that_there_is_none(
+    base_node: Anvil,
+) -> None:
     tx_hash = pay(base_node)
-    with opened(spec_of("base", base_node.url)) as adapter:
+    base_node.mine(2)
+    with (
+        RpcProxy(base_node.url) as proxy,
+        opened(spec_of("base", proxy.url)) as adapter,
+    ):
+        # Which chain the node is of is asked once.
         adapter.head()
-        before = adapter.requests
-        adapter.find(tx_hash)
-        assert adapter.requests - before == 4
-        before = adapter.requests
-        assert adapter.find("0x" + "00" * 32) is None
-        assert adapter.requests - before == 2
+        for name, is_known in ((tx_hash, True), (OTHER, False)):
+            asked, parts = proxy.requests, adapter.requests
+            found = adapter.find(name)
+            assert (found is not None) is is_known
+            assert (proxy.requests - asked, adapter.requests - parts) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [None, "0x0", "0x", "1791892800", 1_791_892_800, [], {}, "0x1a1346a1c00"],
+    ids=["nothing", "zero", "empty", "digits", "number", "list", "object", "too late"],
+)
+def test_a_node_that_tells_no_time_to_believe_beside_logs_is_asked_for_the_block(
+    base_node: Anvil, told: Any
+) -> None:
+    tx_hash = pay(base_node)
+    base_node.mine(2)
+    told_beside = find(base_node.url, tx_hash)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = results(
+            lambda method, result: (
+                result if method == "eth_getBlockByNumber" else with_time(result, told)
+            )
+        )
+        found = find(proxy.url, tx_hash)
+        # The chain's id, the transaction, its block.
+        assert proxy.requests == 3
+    assert found == told_beside
+
+
+def with_time(result: Any, told: Any) -> Any:
+    """A transaction or receipt of which all parts tell this time."""
+    if isinstance(result, dict):
+        for part in (result, *result.get("logs", [])):
+            part["blockTimestamp"] = told
+    return result
+
+
+def in_another_block(method: str, result: Any) -> Any:
+    """A transaction or its receipt as a node tells them that has it in a block of its own."""
+    if method == "eth_getTransactionByHash":
+        return result | {"blockHash": OTHER}
+    if method == "eth_getTransactionReceipt":
+        logs = [log | {"blockHash": OTHER} for log in result["logs"]]
+        return result | {"blockHash": OTHER, "logs": logs}
+    return result
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_block_that_the_newest_ones_do_not_follow_is_refused(
+    base_node: Anvil, depth: int
+) -> None:
+    """Behind one address may stand several nodes, not all of them on the same fork."""
+    tx_hash = pay(base_node)
+    base_node.mine(depth)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = results(in_another_block)
+        with pytest.raises(ReorgDuringReadError):
+            find(proxy.url, tx_hash)
+
+
+def test_a_transaction_that_left_the_block_of_its_receipt_is_refused(
+    base_node: Anvil,
+) -> None:
+    tx_hash = pay(base_node)
+    base_node.mine(9)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = results(
+            lambda method, result: (
+                in_another_block(method, result)
+                if method == "eth_getTransactionReceipt"
+                else result
+            )
+        )
+        with pytest.raises(ReorgDuringReadError):
+            find(proxy.url, tx_hash)
+
+
+def test_of_times_that_contradict_each_other_none_is_believed(
+    base_node: Anvil,
+) -> None:
+    tx_hash = pay(base_node)
+    base_node.mine(2)
+    told_beside = find(base_node.url, tx_hash)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = receipts(
+            lambda told: told["logs"][0].update(blockTimestamp="0x5f000000")
+        )
+        assert find(proxy.url, tx_hash) == told_beside

@@ -137,7 +137,7 @@ class FoundTransaction:
     record, in their words: a wallet's transaction on TON makes several, each with a hash of its own.
 
     `is_final` is by the chain's policy for such an amount. One thing that watchers wait for with large ones is not in it:
-    that a second node tells of them.
+    that a second node tells of them. `head` is the height of the newest block, where that was asked in passing.
     """
 
     chain: str
@@ -148,6 +148,7 @@ class FoundTransaction:
     block_time: datetime | None
     movements: Sequence[FoundMovement]
     transfers: Sequence[TokenTransfer] = ()
+    head: int | None = None
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from typing import Any, Final
@@ -35,7 +36,7 @@ from wallets.chains.evm_questions import (
 )
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.rpc import Call, Node, RefusedError
 
 NEAR_TIP: Final = 64
 """This close to the head blocks are asked one by one, by hash: a node that lags then says so instead of "no logs"."""
@@ -80,15 +81,15 @@ class EvmAdapter:
 
     def head(self) -> Head:
         """Return the newest block; now and then compare it with what the other nodes say, and prefer who is ahead."""
-        block, finalized = self._pool.run(self._ask_head)
+        _, head = self._pool.run(lambda node: self._ask_beside(node, ()))
         if self._clock() >= self._next_survey:
             heights = self._pool.survey(height_of)
             self._height_elsewhere = max(heights, default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY
-        agreed = block.height + _SLACK_BLOCKS >= self._height_elsewhere
+        agreed = head.block.height + _SLACK_BLOCKS >= self._height_elsewhere
         if not agreed:
             self._pool.rest_current(_LAG_REST)
-        return Head(block=block, agreed=agreed, finalized=finalized)
+        return replace(head, agreed=agreed)
 
     def genesis(self) -> str:
         """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
@@ -128,6 +129,7 @@ class EvmAdapter:
             self._dialect,
             self._tokens,
             write=self._transfer,
+            ask=self._ask_beside,
             final_through=self._final_through,
         )
         return self._pool.first_known(lambda node: finder.find(node, tx_hash))
@@ -175,42 +177,52 @@ class EvmAdapter:
         """Close the connections."""
         self._pool.close()
 
-    def _ask_head(self, node: Node) -> tuple[BlockRef, int | None]:
+    def _ask_beside(self, node: Node, calls: Sequence[Call]) -> tuple[list[Any], Head]:
+        """Ask for some things, the newest block, and the tagged one's height where finality needs it, in one request."""
         tag = self._spec.finality_tag
         if tag is None or self._clock() < self._tagless.get(node, 0.0):
-            return decode.block_ref(node.call(*by_number("latest"))), None
+            return self._ask_untagged(node, calls)
         try:
-            return self._ask_tagged(node, tag)
+            answers, block, finalized = self._ask_tagged(node, tag, calls)
         except RefusedError:
             if not self._dialect.tag_suffices:
                 # Depth alone is not final there; another node may know the tag.
                 raise
+            found = self._ask_untagged(node, calls)
             self._tagless[node] = self._clock() + _TAG_RETRY_SECONDS
-            return self._ask_head(node)
+            return found
+        return answers, Head(block=block, agreed=True, finalized=finalized)
 
-    def _final_through(self, node: Node, is_large: bool) -> int:
+    def _ask_untagged(
+        self, node: Node, calls: Sequence[Call]
+    ) -> tuple[list[Any], Head]:
+        *answers, latest = ask_in_parts(node, [*calls, by_number("latest")])
+        return answers, Head(block=decode.block_ref(latest), agreed=True)
+
+    def _final_through(self, node: Node, head: Head, is_large: bool) -> int:
         if is_large:
             return self._ask_finalized(node)
-        block, finalized = self._ask_head(node)
-        head = Head(block=block, agreed=True, finalized=finalized)
-        return self.final_height(head, read_height=block.height)
+        return self.final_height(head, read_height=head.block.height)
 
     def _ask_finalized(self, node: Node) -> int:
         if not self._spec.is_local:
             try:
-                return self._ask_tagged(node, FINALITY_TAG)[1]
+                return self._ask_tagged(node, FINALITY_TAG)[2]
             except RefusedError:
                 pass
         latest = decode.block_ref(node.call(*by_number("latest")))
         return latest.height - self._surely_final_depth() + 1
 
-    def _ask_tagged(self, node: Node, tag: str) -> tuple[BlockRef, int]:
-        """Return the newest block, and the height of the tagged one."""
-        answers = ask_in_parts(node, [by_number("latest"), by_number(tag)])
-        latest, tagged = (decode.block_ref(answer) for answer in answers)
+    def _ask_tagged(
+        self, node: Node, tag: str, calls: Sequence[Call] = ()
+    ) -> tuple[list[Any], BlockRef, int]:
+        """Return the answers, the newest block, and the height of the tagged one."""
+        ends = [by_number("latest"), by_number(tag)]
+        *answers, newest, final = ask_in_parts(node, [*calls, *ends])
+        latest, tagged = decode.block_ref(newest), decode.block_ref(final)
         # The two may come from backends that are not equally far, or the tag from one that takes any for the newest block.
         highest = latest.height - self._dialect.least_tag_lag
-        return latest, min(highest, tagged.height)
+        return answers, latest, min(highest, tagged.height)
 
     def _surely_final_depth(self) -> int:
         if self._spec.is_local or self._dialect.tag_suffices:

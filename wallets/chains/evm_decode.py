@@ -101,6 +101,24 @@ def block_ref(answer: Any, *, height: int | None = None) -> Header:
     )
 
 
+def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime | None:
+    """Return the time of the block that a transaction is in, where its logs or itself tell it, and all of them the same.
+
+    Newer nodes do (`blockTimestamp`); some have told zero instead.
+    """
+    logs = receipt.get("logs")
+    parts = [order, *(logs if isinstance(logs, list) else [])]
+    try:
+        told = [_field(part, "blockTimestamp") for part in parts]
+        times = {quantity(one) for one in told if one is not None} - {0}
+    except MalformedAnswerError:
+        # The block itself can be asked for: nobody's payment is refused for what was told beside it.
+        return None
+    if len(times) != 1 or max(times) > _LATEST_TIME:
+        return None
+    return datetime.fromtimestamp(times.pop(), UTC)
+
+
 class SidedLog(NamedTuple):
     """A Transfer log as it was told, and who is on its two sides (20 bytes each)."""
 

@@ -4,7 +4,7 @@ Fields: https://ethereum.org/en/developers/docs/apis/json-rpc. java-tron writes 
 whatever amount a transaction names: mostly TRX, but of TRC-10 tokens as well.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,16 +14,16 @@ from wallets.chains.base import (
     ChainUnavailableError,
     FoundMovement,
     FoundTransaction,
+    Head,
     MalformedAnswerError,
     ReorgDuringReadError,
     TokenTransfer,
 )
-from wallets.chains.batches import ask_in_parts
 from wallets.chains.evm_decode import TransferLog
 from wallets.chains.evm_dialect import Dialect
 from wallets.chains.evm_questions import by_number, receipt_of
 from wallets.chains.registry import ChainSpec, TokenSpec
-from wallets.chains.rpc import Node
+from wallets.chains.rpc import Call, Node
 
 # Compared and not looked up: what is no text may not be hashable either.
 _NOTHING: Final = (None, "", "0x")
@@ -34,29 +34,30 @@ class Finder:
     """Looks transactions up on nodes of one chain.
 
     `tokens` are the listed contracts as nodes write them. `write` tells of a log what watchers do, given its block and its
-    position. `final_through` asks a node up to which height transactions are final, large ones if so said.
+    position. `ask` asks a node some things, and for its newest block in the same request. `final_through` tells with that, or
+    asks, up to which height transactions are final, large ones if so said.
     """
 
     spec: ChainSpec
     dialect: Dialect
     tokens: Mapping[str, TokenSpec]
     write: Callable[[TransferLog, BlockRef, int], TokenTransfer]
-    final_through: Callable[[Node, bool], int]
+    ask: Callable[[Node, Sequence[Call]], tuple[list[Any], Head]]
+    final_through: Callable[[Node, Head, bool], int]
 
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
         """Return a transaction, None if the node does not know it. Raises ChainError.
 
-        `tx_hash` is in the chain's own spelling.
+        `tx_hash` is in the chain's own spelling. One request is all, where the node tells blocks' times beside what is in them.
         """
         name = "0x" + tx_hash.removeprefix(self.dialect.tx_prefix)
-        order, receipt = ask_in_parts(
-            node, [("eth_getTransactionByHash", [name]), receipt_of(name)]
-        )
+        calls = [("eth_getTransactionByHash", [name]), receipt_of(name)]
+        (order, receipt), head = self.ask(node, calls)
         if order is None and receipt is None:
             return None
         order = _order(order, name)
         if receipt is not None:
-            return self._mined(node, tx_hash, name, order, receipt)
+            return self._mined(node, tx_hash, name, order, receipt, head)
         if order.get("blockHash") not in _NOTHING:
             raise ChainUnavailableError("the node lacks the receipt of a transaction")
         return self._found(tx_hash, succeeded=True)
@@ -68,18 +69,19 @@ class Finder:
         name: str,
         order: Mapping[str, Any],
         receipt: Any,
+        head: Head,
     ) -> FoundTransaction:
-        block = _block_of(node, receipt, name)
+        block = _block_of(node, order, receipt, name, newest=head.block)
         if _has_failed(receipt):
-            is_final = block.height <= self.final_through(node, False)
-            return self._found(tx_hash, block, succeeded=False, is_final=is_final)
+            final = self.final_through(node, head, False)
+            return self._found(tx_hash, block, head, succeeded=False, final=final)
         logs = dict(self._logs(receipt, name, block))
         transfers = [
             self.write(log, block, position)
             for position, log in logs.items()
             if log.token in self.tokens and _is_movement(log)
         ]
-        final = self.final_through(node, self._is_large(transfers))
+        final = self.final_through(node, head, self._is_large(transfers))
         movements = [
             *self._coin(order),
             *(self._movement(log, at) for at, log in logs.items() if _is_movement(log)),
@@ -87,8 +89,9 @@ class Finder:
         return self._found(
             tx_hash,
             block,
+            head,
             succeeded=True,
-            is_final=block.height <= final,
+            final=final,
             movements=tuple(movements),
             transfers=tuple(transfers),
         )
@@ -97,9 +100,10 @@ class Finder:
         self,
         tx_hash: str,
         block: BlockRef | None = None,
+        head: Head | None = None,
         *,
         succeeded: bool,
-        is_final: bool = False,
+        final: int = -1,
         movements: tuple[FoundMovement, ...] = (),
         transfers: tuple[TokenTransfer, ...] = (),
     ) -> FoundTransaction:
@@ -107,11 +111,12 @@ class Finder:
             chain=self.spec.name,
             tx_hash=tx_hash,
             succeeded=succeeded,
-            is_final=is_final,
+            is_final=block is not None and block.height <= final,
             block_height=None if block is None else block.height,
             block_time=None if block is None else block.time,
             movements=movements,
             transfers=transfers,
+            head=None if head is None else head.block.height,
         )
 
     def _logs(
@@ -180,18 +185,46 @@ def _order(answer: Any, name: str) -> Mapping[str, Any]:
     return answer
 
 
-def _block_of(node: Node, receipt: Any, name: str) -> BlockRef:
+def _block_of(
+    node: Node, order: Mapping[str, Any], receipt: Any, name: str, *, newest: BlockRef
+) -> BlockRef:
     """Return the block a receipt is of, made sure that the node still has it in its chain."""
     if (
         not isinstance(receipt, dict)
         or decode.word(receipt.get("transactionHash")) != name
     ):
         raise MalformedAnswerError("another receipt came than was asked for")
+    if (told := _told_block(order, receipt, newest)) is not None:
+        return told
     height = decode.quantity(receipt.get("blockNumber"))
     block = decode.block_ref(node.call(*by_number(height)), height=height)
     if block.hash != decode.word(receipt.get("blockHash")):
         raise ReorgDuringReadError("a transaction moved while it was looked up")
     return block
+
+
+def _told_block(
+    order: Mapping[str, Any], receipt: Mapping[str, Any], newest: BlockRef
+) -> BlockRef | None:
+    """Return the block of a transaction; None where it must be asked for.
+
+    That is where the transaction's two answers do not name the same one, where the newest block does not follow it, or
+    where neither tells its time, as older nodes do not.
+    """
+    height = decode.quantity(receipt.get("blockNumber"))
+    block_hash = decode.word(receipt.get("blockHash"))
+    places = [(one.get("blockNumber"), one.get("blockHash")) for one in (order, receipt)]
+    if places[0] != places[1] or height > newest.height:
+        return None
+    known = {newest.height: newest.hash, newest.height - 1: newest.parent_hash}
+    if known.get(height, block_hash) != block_hash:
+        return None
+    if height == newest.height:
+        return newest
+    time = decode.told_time(order, receipt)
+    if time is None or time > newest.time:
+        return None
+    return BlockRef(height=height, hash=block_hash, parent_hash="", time=time)
 
 
 def _has_failed(receipt: Mapping[str, Any]) -> bool:

@@ -330,9 +330,12 @@ class SolanaAdapter:
             for transfer in self._teller.both_ways(name, found[name], account.address)
         ]
 
-    def _final_through(self, node: Node, is_large: bool) -> int:
+    def _final_through(self, node: Node, confirmed: int, is_large: bool) -> int:
         if is_large:
             return ask_finalized(node)
+        if self._spec.confirmations == 1:
+            # Nothing on top of it is waited for, so no node need be asked what there is.
+            return confirmed
         head = Head(block=ask_head(node), agreed=True)
         return self.final_height(head, read_height=head.block.height)
 

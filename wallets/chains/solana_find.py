@@ -26,14 +26,14 @@ from wallets.chains.solana_transactions import (
 class Finder:
     """Looks transactions up on Solana's nodes.
 
-    `tokens` are the listed ones by mint. `write` tells of a credit what watchers do. `final_through` asks a node up to
-    which slot transactions are final, large ones if so said.
+    `tokens` are the listed ones by mint. `write` tells of a credit what watchers do. `final_through` tells up to which slot
+    transactions are final, large ones if so said, where a node has confirmed the slot given.
     """
 
     spec: ChainSpec
     tokens: Mapping[str, TokenSpec]
     write: Callable[[str, ReadTransaction, Credit], TokenTransfer]
-    final_through: Callable[[Node, bool], int]
+    final_through: Callable[[Node, int, bool], int]
 
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
         """Return a transaction, None if the node does not know it. Raises ChainError."""
@@ -63,7 +63,7 @@ class Finder:
             chain=self.spec.name,
             tx_hash=tx_hash,
             succeeded=read.succeeded,
-            is_final=read.slot <= self.final_through(node, is_large),
+            is_final=read.slot <= self.final_through(node, read.slot, is_large),
             block_height=read.slot,
             block_time=read.time,
             movements=self._movements((*read.credits, *strange)),

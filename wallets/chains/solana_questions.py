@@ -43,10 +43,10 @@ def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
     return ask
 
 
-def ask_head(node: Node) -> BlockRef:
-    """Ask for the newest confirmed slot."""
+def ask_head(node: Node, *, commitment: str = "confirmed") -> BlockRef:
+    """Ask for the newest slot at a commitment."""
     # The clock account has both the slot and its time, of one moment.
-    options = {"commitment": "confirmed", "encoding": "base64"}
+    options = {"commitment": commitment, "encoding": "base64"}
     height, seconds = decode.clock(node.call("getAccountInfo", [_CLOCK, options]))
     return BlockRef(height=height, hash=slot_name(height), parent_hash="", time=seconds)
 

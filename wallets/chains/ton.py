@@ -158,7 +158,7 @@ class TonAdapter:
             self._masters,
             read=self._transfer,
             write_address=self._written,
-            final_through=lambda node: ask_height(node) - self._spec.confirmations,
+            ask_height=ask_height,
         )
 
         def ask(node: Node) -> FoundTransaction | None:

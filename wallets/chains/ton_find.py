@@ -32,14 +32,14 @@ class Finder:
     """Looks transactions up on TON's nodes.
 
     `masters` are the listed jettons by their key. `read` tells of a receipt what watchers record, None if nothing.
-    `final_through` asks a node up to which masterchain block transactions are final.
+    `ask_height` asks a node for its newest masterchain block.
     """
 
     spec: ChainSpec
     masters: Mapping[bytes, TokenSpec]
     read: Callable[[Place, Receipt], TokenTransfer | None]
     write_address: Callable[[bytes], str]
-    final_through: Callable[[Node], int]
+    ask_height: Callable[[Node], int]
 
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
         """Return what followed from a message, None if the node does not know it. Raises ChainError."""
@@ -59,15 +59,17 @@ class Finder:
         heights = [step.height for step in deciding if step.height is not None]
         if len(heights) < len(deciding) or not (moves or trace.is_complete):
             return self._waiting(name)
+        head = self.ask_height(node)
         return FoundTransaction(
             chain=self.spec.name,
             tx_hash=name,
             succeeded=bool(moves) or _has_succeeded(trace),
-            is_final=max(heights) <= self.final_through(node),
+            is_final=max(heights) <= head - self.spec.confirmations,
             block_height=max(heights),
             block_time=decode.moment(last.time),
             movements=tuple(one for _, one in moves),
             transfers=tuple(self._transfers(trace, places)),
+            head=head,
         )
 
     def _waiting(self, name: str) -> FoundTransaction:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from facilitator.models import Authorization
+from accounts.states import Mode
+from facilitator.models import Authorization, X402Payment
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import release
 from facilitator.standard.evm.evidence import find_used, transfer_in
+from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.inputs import Clock, Executed, StandardRequest
 from facilitator.standard.recording import fail_row, settle_row
 from settlements.gas.node import Receipt
@@ -13,6 +15,11 @@ from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.pool import RpcPool
 
 Answer = dict[str, Any]
+
+_USED = (
+    "The authorisation can be used no more, and no payment by it was found that paid for nothing else."
+    " If there is one, prove it by its transaction's hash."
+)
 
 
 def conclude(
@@ -29,7 +36,10 @@ def conclude(
         return answers.pending(request, row.tx_hash)
     if not receipt.succeeded:
         failed = reasons.TRANSACTION_FAILED
-        return conclude_elsewhere(row, request, failed, pool=pool, clock=clock)
+        height = receipt.height
+        return conclude_elsewhere(
+            row, request, failed, pool=pool, clock=clock, at_least=height
+        )
     try:
         executed = transfer_in(receipt, request)
     except MalformedAnswerError:
@@ -49,16 +59,41 @@ def conclude_elsewhere(
     *,
     pool: RpcPool,
     clock: Clock,
+    at_least: int = 0,
 ) -> Answer:
     """Return the answer where ours moved nothing: somebody else's transaction may have, else `reason` says why none did."""
     try:
-        executed = find_used(pool, request)
+        evidence = find_used(pool, request, at_least=at_least)
     except ChainError:
         release(row)
         return answers.trouble(request)
-    if executed is not None:
-        return _settled(row, request, executed, clock)
-    return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
+    if evidence.executed is not None:
+        return _settled(row, request, evidence.executed, clock)
+    if not evidence.is_used:
+        return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
+    used = reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
+    return fail_row(row, answers.failed(request, used, _USED, tx_hash=row.tx_hash))
+
+
+def conclude_return(
+    row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock
+) -> None:
+    """End what a stranger carried out and the network took back, if somebody did so again. Raises ChainError."""
+    evidence = find_used(pool, request)
+    if evidence.executed is not None:
+        _settled(row, request, evidence.executed, clock)
+    release(row)
+
+
+def was_paid(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether somebody else carried an authorisation out, and its money paid for nothing yet. Raises ChainError."""
+    executed = find_used(pool, request).executed
+    if executed is None:
+        return False
+    used = X402Payment.objects.filter(mode=Mode.LIVE, chain=request.spec.name)
+    return not used.filter(
+        tx_hash=executed.tx_hash, position=executed.position
+    ).exists()
 
 
 def _settled(

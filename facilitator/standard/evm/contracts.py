@@ -20,10 +20,17 @@ def encode_call(abi: Abi, name: str, *arguments: Any) -> bytes:
     return encode_contract_call(list(abi), name, *arguments)
 
 
-def read(pool: RpcPool, to: str, abi: Abi, name: str, *arguments: Any) -> Any:
-    """Ask a contract. Raises RevertedError, ChainError."""
+def read(
+    pool: RpcPool,
+    to: str,
+    abi: Abi,
+    name: str,
+    *arguments: Any,
+    block: str = "latest",
+) -> Any:
+    """Ask a contract, as it was at a block. Raises RevertedError, ChainError."""
     data = encode_call(abi, name, *arguments)
-    answer = ask(pool, "eth_call", [_call(to, data), "latest"])
+    answer = ask(pool, "eth_call", [_call(to, data), block])
     return _decode(abi, name, hex_bytes(answer))
 
 
@@ -36,6 +43,17 @@ def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
         return int(answer, 16)
     except ValueError:
         raise MalformedAnswerError("an estimate is no number") from None
+
+
+def code_of(pool: RpcPool, address: str) -> bytes:
+    """Return a contract's code; empty for an account without. Raises ChainError."""
+    return hex_bytes(ask(pool, "eth_getCode", [address, "latest"]))
+
+
+def expect_code(pool: RpcPool, address: str) -> None:
+    """Refuse a call of nothing: it succeeds, moves nothing, and is paid for. Raises RevertedError, ChainError."""
+    if not code_of(pool, address):
+        raise RevertedError("reverted: there is no such contract")
 
 
 def ask(pool: RpcPool, method: str, params: list[Any]) -> Any:

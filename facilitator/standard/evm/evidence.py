@@ -1,15 +1,17 @@
 """What the chain itself says of an authorisation: in which transaction it was used, whoever sent that."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
-from facilitator.standard.evm import contracts
+from facilitator.standard.errors import RevertedError
+from facilitator.standard.evm import contracts, logs, permit2
 from facilitator.standard.inputs import Executed, StandardRequest
 from settlements.gas.node import GasNode, Receipt
 from wallets.chains import evm_decode
-from wallets.chains.base import MalformedAnswerError
+from wallets.chains.base import ChainUnavailableError
 from wallets.chains.pool import RpcPool
-from wallets.forwarder import checksum, keccak
+from wallets.forwarder import keccak
 
 # EIP-3009.
 _USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
@@ -17,7 +19,13 @@ _USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 _BLOCKS: Final = 1_000
 _PIECES: Final = 2
 
-Log = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Whether an authorisation can be used no more, and where it paid; None where it was not seen to pay."""
+
+    is_used: bool
+    executed: Executed | None = None
 
 
 def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
@@ -28,90 +36,73 @@ def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
     if not receipt.succeeded:
         return None
     used_at = _used_at(receipt, request)
-    transfers = evm_decode.transfer_entries({"logs": _with_topics(receipt)})
-    for position, log in enumerate(transfers):
-        if evm_decode.quantity(log.get("logIndex")) > used_at and _is_ours(
-            log, request
-        ):
+    for position, log in logs.transfers(receipt):
+        is_after = evm_decode.quantity(log.get("logIndex")) > used_at
+        if is_after and logs.is_payment(log, request):
             return Executed(receipt.tx_hash, position, receipt.height)
     return None
 
 
-def find_used(pool: RpcPool, request: StandardRequest) -> Executed | None:
-    """Find where somebody else carried an authorisation out; None where nobody did. Raises ChainError."""
-    if not _is_used(pool, request):
-        return None
+def find_used(
+    pool: RpcPool, request: StandardRequest, *, at_least: int = 0
+) -> Evidence:
+    """Find where somebody else carried an authorisation out, as nodes see it that know the block `at_least`.
+
+    Raises ChainError.
+    """
     node = GasNode(pool)
     newest = node.height()
+    if newest < at_least:
+        raise ChainUnavailableError("a node is behind what we know already")
+    if not _is_used(pool, request):
+        return Evidence(is_used=False)
+    find = permit2.find_payment if permit2.is_permit2(request) else _find_payment
+    for searched in _pieces(newest):
+        if executed := find(pool, node, request, searched):
+            return Evidence(is_used=True, executed=executed)
+    return Evidence(is_used=True)
+
+
+def _pieces(newest: int) -> Iterator[logs.Searched]:
     for piece in range(_PIECES):
         last = newest - piece * _BLOCKS
-        for tx_hash in _uses(pool, request, max(last - _BLOCKS + 1, 0), last):
-            receipt = node.receipt(tx_hash)
-            if receipt and (found := transfer_in(receipt, request)):
-                return found
+        yield logs.Searched(max(last - _BLOCKS + 1, 0), last)
         if last < _BLOCKS:
-            break
-    return None
+            return
 
 
 def _is_used(pool: RpcPool, request: StandardRequest) -> bool:
-    from x402.mechanisms.evm.constants import AUTHORIZATION_STATE_ABI
+    from x402.mechanisms.evm.constants import AUTHORIZATION_STATE_ABI as ABI
 
-    signed = request.signed
-    if not signed.nonce.startswith("0x"):
-        return False
+    if permit2.is_permit2(request):
+        return permit2.is_used(pool, request)
+    signed, name = request.signed, "authorizationState"
     nonce = bytes.fromhex(signed.nonce[2:])
-    state = contracts.read(
-        pool,
-        request.asset,
-        AUTHORIZATION_STATE_ABI,
-        "authorizationState",
-        signed.payer,
-        nonce,
-    )
-    return bool(state)
+    try:
+        return bool(contracts.read(pool, request.asset, ABI, name, signed.payer, nonce))
+    except RevertedError:
+        # A token that knows no authorisations, such as USDT, uses none.
+        return False
 
 
-def _uses(pool: RpcPool, request: StandardRequest, first: int, last: int) -> list[str]:
-    wanted = {
-        "address": request.asset,
-        "topics": [_USED, _topic(request.signed.payer), request.signed.nonce],
-        "fromBlock": hex(first),
-        "toBlock": hex(last),
-    }
-    logs = pool.call("eth_getLogs", [wanted])
-    if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
-        raise MalformedAnswerError("logs are no list")
-    return [evm_decode.word(log.get("transactionHash")) for log in logs]
+def _find_payment(
+    pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
+) -> Executed | None:
+    for log in logs.find_logs(pool, request.asset, _use_of(request), searched):
+        receipt = node.receipt(logs.transaction_of(log))
+        if receipt and (found := transfer_in(receipt, request)):
+            return found
+    return None
+
+
+def _use_of(request: StandardRequest) -> list[str]:
+    signed = request.signed
+    return [_USED, logs.topic(signed.payer), signed.nonce]
 
 
 def _used_at(receipt: Receipt, request: StandardRequest) -> int:
     """Return the place of the authorisation's own event; before everything where there is none (Permit2)."""
-    wanted = [_USED, _topic(request.signed.payer), request.signed.nonce]
-    for log in _with_topics(receipt):
-        if _emitter(log) == request.asset and log["topics"] == wanted:
+    for log in logs.told_logs(receipt):
+        if logs.emitter(log) == request.asset and log["topics"] == _use_of(request):
             return evm_decode.quantity(log.get("logIndex"))
     return -1
-
-
-def _with_topics(receipt: Receipt) -> list[Log]:
-    if not all(isinstance(log.get("topics"), list) for log in receipt.logs):
-        raise MalformedAnswerError("a log has no topics")
-    return list(receipt.logs)
-
-
-def _is_ours(log: Log, request: StandardRequest) -> bool:
-    signed = request.signed
-    return (
-        _emitter(log) == request.asset
-        and log["topics"][1:] == [_topic(signed.payer), _topic(signed.recipient)]
-        and int(evm_decode.word(log.get("data")), 16) == signed.units
-    )
-
-
-def _emitter(log: Log) -> str:
-    return checksum(bytes.fromhex(evm_decode.address(log.get("address"))[2:]))
-
-
-def _topic(address: str) -> str:
-    return evm_decode.PADDING + address[2:].lower()

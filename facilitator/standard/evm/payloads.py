@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.evm.permit2 import PROXY
 from facilitator.standard.inputs import Body, Signed
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.specs import Family
@@ -31,13 +32,13 @@ def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def read_signed(payload: Body) -> Signed:
-    """Read what a payer signed. Raises RefusedPaymentError."""
+def read_signed(payload: Body, *, asset: str) -> Signed:
+    """Read what a payer signed about a token. Raises RefusedPaymentError."""
     signature = payload.get("signature")
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
         raise RefusedPaymentError("invalid_exact_evm_payload_signature")
     if "permit2Authorization" in payload:
-        return _permit2(_object(payload, "permit2Authorization"), signature)
+        return _permit2(_object(payload, "permit2Authorization"), signature, asset)
     return _eip3009(_object(payload, "authorization"), signature)
 
 
@@ -64,8 +65,11 @@ def _eip3009(told: Body, signature: str) -> Signed:
     return replace(signed, payload=payload)
 
 
-def _permit2(told: Body, signature: str) -> Signed:
+def _permit2(told: Body, signature: str, asset: str) -> Signed:
     permitted, witness = _object(told, "permitted"), _object(told, "witness")
+    # In test mode nobody else looks.
+    _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
+    _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
     nonce = _text(told, "nonce", _UINT256)
     signed = Signed(
         payer=_payer(told),
@@ -78,14 +82,19 @@ def _permit2(told: Body, signature: str) -> Signed:
     )
     authorization = {
         "from": signed.payer,
-        "permitted": {"token": _party(permitted, "token"), "amount": str(signed.units)},
-        "spender": _party(told, "spender"),
+        "permitted": {"token": asset, "amount": str(signed.units)},
+        "spender": PROXY,
         "nonce": str(int(nonce)),
         "deadline": str(signed.valid_before),
         "witness": {"to": signed.recipient, "validAfter": str(signed.valid_after)},
     }
     payload = {"permit2Authorization": authorization, "signature": signature}
     return replace(signed, payload=payload)
+
+
+def _expect(found: str, wanted: str, reason: str, payer: str) -> None:
+    if found != wanted:
+        raise RefusedPaymentError(reason, payer=payer)
 
 
 def _object(body: Body, name: str) -> Body:

@@ -1,13 +1,18 @@
 """How an authorisation is carried out on EVM chains: the library judges it, a gas account of ours sends it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import adopt, release
 from facilitator.standard.errors import ReceiptMissingError, TakenElsewhereError
-from facilitator.standard.evm.concluding import conclude, conclude_elsewhere
+from facilitator.standard.evm.concluding import (
+    conclude,
+    conclude_elsewhere,
+    conclude_return,
+    was_paid,
+)
 from facilitator.standard.evm.nodes import gas_node_of, pool_of
 from facilitator.standard.evm.payloads import read_domain, read_signed
 from facilitator.standard.evm.schemes import ask_settle, ask_verify
@@ -17,8 +22,15 @@ from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import find_receipt
 from settlements.states import Purpose, TransactionState
+from wallets.chains.base import ChainError
 
 Answer = dict[str, Any]
+
+# Perhaps used by somebody who handed the authorisation in before us: then the merchant has its money. Of a failed
+# simulation version 1 knows no more where a chain has no Multicall3.
+_PERHAPS_USED: Final = frozenset(
+    {reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED}
+)
 
 
 class EvmRail:
@@ -32,7 +44,7 @@ class EvmRail:
         self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
     ) -> Signed:
         """Return an EIP-3009 or Permit2 authorisation, which says by itself whom it pays."""
-        return read_signed(payload)
+        return read_signed(payload, asset=asset)
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
         """Return what the library says of an authorisation."""
@@ -43,7 +55,14 @@ class EvmRail:
             return answers.valid(request)
         if signer.trouble is not None:
             return answers.unverified(payer)
-        return answers.invalid(str(told.invalid_reason), payer=payer)
+        reason = str(told.invalid_reason)
+        try:
+            is_paid = reason in _PERHAPS_USED and was_paid(pool, request)
+        except ChainError:
+            return answers.unverified(payer)
+        if is_paid:
+            return answers.valid(request)
+        return answers.invalid(reason, payer=payer)
 
     def begin(
         self,
@@ -92,10 +111,10 @@ class EvmRail:
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> None:
         """End it by its transaction's receipt, or by what became of it without one."""
-        made = row.transaction
+        made, pool = row.transaction, pool_of(request.spec)
         if made is None:
+            conclude_return(row, request, pool=pool, clock=clock)
             return
-        pool = pool_of(request.spec)
         if _came_to_nothing(made):
             failed = reasons.TRANSACTION_FAILED
             conclude_elsewhere(row, request, failed, pool=pool, clock=clock)

@@ -3,6 +3,8 @@
 from typing import Any
 
 from facilitator.inputs import SCHEME
+from facilitator.standard import reasons
+from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.evm.signer import LedgerSigner
 from facilitator.standard.inputs import StandardRequest
 
@@ -10,15 +12,37 @@ _TIMEOUT = 60
 
 
 def ask_verify(request: StandardRequest, signer: LedgerSigner) -> Any:
-    """Return the library's VerifyResponse."""
+    """Return the library's VerifyResponse, Permit2's own answer in it."""
+    if _is_from_later(request):
+        from x402.schemas import VerifyResponse
+
+        return VerifyResponse(is_valid=False, invalid_reason=reasons.INVALID_PAYLOAD)
     scheme, payload, requirements = _prepared(request, signer)
-    return scheme.verify(payload, requirements)
+    told = scheme.verify(payload, requirements)
+    if told.is_valid and is_permit2(request):
+        told.invalid_reason = signer.rehearse(request)
+        told.is_valid = not told.invalid_reason
+    return told
 
 
 def ask_settle(request: StandardRequest, signer: LedgerSigner) -> Any:
     """Return the library's SettleResponse, the signer having sent what it found good."""
+    if _is_from_later(request):
+        from x402.schemas import SettleResponse
+
+        return SettleResponse(
+            success=False,
+            error_reason=reasons.INVALID_PAYLOAD,
+            transaction="",
+            network=request.network,
+        )
     scheme, payload, requirements = _prepared(request, signer)
     return scheme.settle(payload, requirements)
+
+
+def _is_from_later(request: StandardRequest) -> bool:
+    """Whether it is one of Permit2's in the words of the first version, which has none: the library would misread it."""
+    return request.version == 1 and is_permit2(request)
 
 
 def _prepared(request: StandardRequest, signer: LedgerSigner) -> tuple[Any, Any, Any]:

@@ -13,21 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from facilitator.models import Authorization
+from facilitator.standard import reasons
 from facilitator.standard.authorizations import adopt, renew
 from facilitator.standard.errors import (
     ReceiptMissingError,
     RevertedError,
     TakenElsewhereError,
 )
-from facilitator.standard.evm import contracts
+from facilitator.standard.evm import contracts, permit2
 from facilitator.standard.evm.nodes import gas_node_of
-from facilitator.standard.inputs import Clock
+from facilitator.standard.inputs import Clock, StandardRequest
 from facilitator.standard.sharing import refuse_greedy
+from facilitator.standard.waiting import longest_pause, waiting_place
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
-from settlements.services.broadcasting import broadcast, find_receipt
+from settlements.services.broadcasting import (
+    RECEIPT_SECONDS,
+    broadcast,
+    find_receipt,
+)
 from settlements.services.ledger import GasCall, intend
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
@@ -40,9 +46,6 @@ if TYPE_CHECKING:
 
 _ROUND_SECONDS: Final = 2.0
 _FIRST_PAUSE: Final = 0.003
-_LOOKS_IN_A_BLOCK: Final = 40
-# One of so many questions that a chain's nodes allow is for one waiting settlement.
-_SHARE: Final = 4
 _ROUNDS: Final = 10
 # Storage of the token may have changed before the transaction's turn comes.
 _SPARE_GAS: Final = 1.25
@@ -84,8 +87,7 @@ class LedgerSigner:
     def get_code(self, address: str) -> bytes:
         """Return a contract's code; empty for an account without."""
         try:
-            answer = contracts.ask(self._pool, "eth_getCode", [address, "latest"])
-            return contracts.hex_bytes(answer)
+            return contracts.code_of(self._pool, address)
         except ChainError as error:
             self.trouble = error
             raise
@@ -138,13 +140,21 @@ class LedgerSigner:
         try:
             self._expect_contract(address)
             self.row = self._claim()
-            gas = contracts.estimate(
-                self._pool, address, data, sender=next(iter(gas_keys()), address)
-            )
-            return self._send(self.row, address, data, gas)
+            return self._send(self.row, address, data, self._gas_for(address, data))
         except (ChainError, NoGasError, TakenElsewhereError) as error:
             self.trouble = error
             raise
+
+    def rehearse(self, request: StandardRequest) -> str:
+        """Return the standard's reason why Permit2 would refuse an authorisation now; "" where it would not.
+
+        The library looks at its signature, the allowance and the balance alone.
+        """
+        try:
+            return self._rehearsed(request)
+        except ChainError as error:
+            self.trouble = error
+            return reasons.UNEXPECTED_VERIFY
 
     def send_transaction(self, to: str, data: bytes) -> str:
         """Deploy nobody's wallet: strangers' factories are not called."""
@@ -168,10 +178,29 @@ class LedgerSigner:
         )
 
     def _expect_contract(self, address: str) -> None:
-        """Refuse a call of nothing: it succeeds, moves nothing, and is paid for. Raises RevertedError, ChainError."""
-        known = {token.address for token in self._spec.accepted_tokens}
-        if address not in known and not self.get_code(address):
-            raise RevertedError("reverted: there is no such contract")
+        """Refuse a call of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError."""
+        if address in {token.address for token in self._spec.accepted_tokens}:
+            return
+        if address != permit2.PROXY:
+            raise RevertedError("reverted: this contract is none of ours")
+        contracts.expect_code(self._pool, address)
+
+    def _rehearsed(self, request: StandardRequest) -> str:
+        try:
+            self._expect_contract(permit2.PROXY)
+            self._gas_for(permit2.PROXY, permit2.call_of(request))
+        except RevertedError:
+            is_used = permit2.is_used(self._pool, request)
+            return reasons.PERMIT2_NONCE if is_used else reasons.SIMULATION_FAILED
+        return ""
+
+    def _gas_for(self, address: str, data: bytes) -> int:
+        """Return what a call may take. Raises RevertedError where that is not enough, ChainError."""
+        sender = next(iter(gas_keys()), address)
+        gas = contracts.estimate(self._pool, address, data, sender=sender)
+        if gas > _MOST_GAS:
+            raise RevertedError("reverted: it takes more gas than is paid for here")
+        return min(int(gas * _SPARE_GAS), _MOST_GAS)
 
     def _send(self, row: Authorization, to: str, data: bytes, gas: int) -> str:
         node, now = gas_node_of(self._spec), self._clock()
@@ -181,7 +210,7 @@ class LedgerSigner:
         with transaction.atomic():
             made = intend(
                 self._spec.name,
-                GasCall(to, data, min(int(gas * _SPARE_GAS), _MOST_GAS)),
+                GasCall(to, data, gas),
                 purpose=Purpose.X402,
                 reference=reference_of(row),
                 node=node,
@@ -208,34 +237,55 @@ def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
 def wait(
     row: Authorization, made: GasTransaction, *, node: GasNode, clock: Clock
 ) -> Receipt:
-    """Wait for a transaction's receipt, staying the one who does. Raises ReceiptMissingError after twenty seconds."""
-    longest = longest_pause(chain_spec(row.chain))
-    for _ in range(_ROUNDS):
-        try:
-            receipt = _look(row.tx_hash, node, longest) or find_receipt(made, node=node)
-        except ChainError:
-            receipt = None
-        if receipt is not None:
-            return receipt
-        renew(row, now=clock())
-        made.refresh_from_db(fields=["state"])
-        if made.state == TransactionState.INTENDED:
-            push(made, node=node, now=clock())
+    """Wait for a transaction's receipt, staying the one who does. Raises ReceiptMissingError.
+
+    That is after twenty seconds, or after one look where too many of this process wait already.
+    """
+    looks, until = _Looks(row, made, node), time.monotonic() + RECEIPT_SECONDS
+    with waiting_place(row.chain) as has_place:
+        for _ in range(_ROUNDS if has_place else 1):
+            if receipt := looks.look(seconds=_ROUND_SECONDS if has_place else 0.0):
+                return receipt
+            # Nodes that answer nothing make a round longer than it should be.
+            if time.monotonic() > until:
+                break
+            renew(row, now=clock())
+            made.refresh_from_db(fields=["state"])
+            if made.state == TransactionState.INTENDED:
+                push(made, node=node, now=clock())
     raise ReceiptMissingError(row.tx_hash)
 
 
-def longest_pause(spec: ChainSpec) -> float:
-    """Return the seconds between two looks: whoever waits takes a quarter at most of what a public node allows."""
-    often = spec.block_seconds / _LOOKS_IN_A_BLOCK
-    if spec.is_local:
-        return often
-    return max(often, _SHARE * 60 / spec.requests_per_minute)
+class _Looks:
+    """Looks for a transaction's receipt: often at first, then as seldom as its chain's nodes want it."""
 
+    def __init__(self, row: Authorization, made: GasTransaction, node: GasNode) -> None:
+        self._spec = chain_spec(row.chain)
+        self._first = row.tx_hash
+        self._made = made
+        self._node = node
+        self._pause = _FIRST_PAUSE
+        self._next_at = 0.0
 
-def _look(tx_hash: str, node: GasNode, longest: float) -> Receipt | None:
-    """Look for the receipt of a transaction's first attempt, for one round."""
-    until, pause = time.monotonic() + _ROUND_SECONDS, _FIRST_PAUSE
-    while (receipt := node.receipt(tx_hash)) is None and time.monotonic() < until:
-        time.sleep(pause)
-        pause = min(1.5 * pause, longest)
-    return receipt
+    def look(self, *, seconds: float) -> Receipt | None:
+        """Look for so long, once at least if it is time to."""
+        until = time.monotonic() + seconds
+        while True:
+            if self._next_at <= time.monotonic() and (receipt := self._ask()):
+                return receipt
+            now = time.monotonic()
+            if now >= until:
+                return None
+            time.sleep(max(min(self._next_at, until) - now, 0.0))
+
+    def _ask(self) -> Receipt | None:
+        longest = longest_pause(self._spec)
+        is_late = self._pause >= longest
+        self._next_at = time.monotonic() + min(self._pause, longest)
+        self._pause *= 1.5
+        with suppress(ChainError):
+            if not is_late:
+                return self._node.receipt(self._first)
+            # By now it may have been sent again for more.
+            return find_receipt(self._made, node=self._node)
+        return None

@@ -19,6 +19,7 @@ from demo.nodes.base import LocalChain
 from demo.report_price import CHAIN as REPORT_CHAIN
 from demo.report_price import PATH as REPORT_PATH
 from demo.settings_file import Credentials, DemoSettings, write_environment
+from demo.solana_accounts import NETWORK_PAYER_KEY
 from gateway.core.embedded import EnginesError
 from gateway.management.stack import (
     HOST,
@@ -143,6 +144,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "WEBHOOK_ALLOW_LOOPBACK": "true",
     # One of the local nodes' own rich accounts, whose keys everybody knows; never a key of ours for real chains.
     "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
+    "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
     # Their gas costs a thousand times what it does on the public networks.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }

@@ -1,17 +1,35 @@
-// Buys a page with a published npm client: node pay.mjs <package> <url>, the payer's key in PAYER_KEY. Prints the page.
-import { privateKeyToAccount } from "viem/accounts";
+// Buys a page with a published npm client: node pay.mjs <package> <url> [<network> <asset>], the payer's key in
+// PAYER_KEY, an asset that it does not know by itself allowed. With a Solana node's address in SOLANA_RPC_URL it pays on
+// Solana. Prints the page.
 
-const [, , name, url] = process.argv;
-const account = privateKeyToAccount(process.env.PAYER_KEY);
+const [, , name, url, network, asset] = process.argv;
+const key = process.env.PAYER_KEY;
+const rpcUrl = process.env.SOLANA_RPC_URL;
+
+async function firstVersion() {
+  const { createSigner, wrapFetchWithPayment } = await import(name);
+  const signer = await createSigner(rpcUrl ? "solana" : "base", key);
+  return wrapFetchWithPayment(fetch, signer, undefined, undefined, { svmConfig: { rpcUrl } });
+}
+
+async function solana() {
+  const { ExactSvmScheme } = await import("@x402/svm");
+  const { createKeyPairSignerFromBytes, getBase58Encoder } = await import("@solana/kit");
+  const signer = await createKeyPairSignerFromBytes(getBase58Encoder().encode(key));
+  return ["solana:*", new ExactSvmScheme(signer, { rpcUrl })];
+}
+
+async function evm() {
+  const { ExactEvmScheme } = await import("@x402/evm");
+  const { privateKeyToAccount } = await import("viem/accounts");
+  return ["eip155:*", new ExactEvmScheme(privateKeyToAccount(key))];
+}
 
 async function payingFetch() {
+  if (name === "x402-fetch") return firstVersion();
   const { wrapFetchWithPayment, x402Client } = await import(name);
-  if (name === "x402-fetch") {
-    const { createSigner } = await import(name);
-    return wrapFetchWithPayment(fetch, await createSigner("base", process.env.PAYER_KEY));
-  }
-  const { ExactEvmScheme } = await import("@x402/evm");
-  const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
+  const client = new x402Client().register(...(await (rpcUrl ? solana() : evm())));
+  if (asset) client.setSpendControls({ allowedAssets: [{ network, asset }] });
   return wrapFetchWithPayment(fetch, client);
 }
 

@@ -20,13 +20,13 @@ SECONDS = 60.0
 
 @contextmanager
 def settling(
-    client: ApiClient, bodies: list[dict[str, Any]], url: str
+    client: ApiClient, bodies: list[dict[str, Any]], url: str, *, chain: str = "base"
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that settles payments over the node at `url`; killed at the end if it still runs."""
+    """A process that settles payments over a chain's node at `url`; killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.facilitator.standard.settler"],
         cwd=ROOT,
-        env=environment(url),
+        env=environment(url, chain),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -51,8 +51,8 @@ def answers_of(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     return found
 
 
-def environment(url: str) -> dict[str, str]:
-    """Settings of a gateway that uses this test's database, gas key and a node."""
+def environment(url: str, chain: str = "base") -> dict[str, str]:
+    """Settings of a gateway that uses this test's database, gas keys and a chain's node."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -65,7 +65,8 @@ def environment(url: str) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "gateway.settings",
         "FLORIN_ENV": "development",
         "CHAIN_NETWORK": "local",
-        "CHAIN_BASE_RPC_URLS": url,
+        f"CHAIN_{chain.upper()}_RPC_URLS": url,
         "GAS_KEYS": ",".join(settings.GAS_KEYS),
+        "GAS_KEYS_SOLANA": ",".join(settings.GAS_KEYS_SOLANA),
         "GAS_DAILY_COINS": "base=100",
     }

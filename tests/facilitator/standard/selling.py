@@ -6,9 +6,9 @@ The library has no server of version 1 any more; what one says is in its schemas
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -25,12 +25,17 @@ SECRET = {"report": "seven"}
 
 @dataclass(frozen=True)
 class Shop:
-    """Where the facilitator is, the merchant's key for it, and where the merchant is paid, in which token."""
+    """Where the facilitator is, the merchant's key for it, and where the merchant is paid, in which token.
+
+    `network` is version 1's name of the chain, `extra` what payers must know beside it.
+    """
 
     facilitator: str
     key: str
     pay_to: str
     asset: str
+    network: str = "base"
+    extra: Mapping[str, Any] = field(default_factory=DOMAIN.copy)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -124,7 +129,7 @@ def first_shop(shop: Shop) -> FastAPI:
 def _wanted(shop: Shop, url: str) -> dict[str, Any]:
     return {
         "scheme": "exact",
-        "network": "base",
+        "network": shop.network,
         "maxAmountRequired": str(PRICE_UNITS),
         "resource": url,
         "description": "A report",
@@ -132,7 +137,7 @@ def _wanted(shop: Shop, url: str) -> dict[str, Any]:
         "payTo": shop.pay_to,
         "maxTimeoutSeconds": 60,
         "asset": shop.asset,
-        "extra": DOMAIN,
+        "extra": shop.extra,
     }
 
 

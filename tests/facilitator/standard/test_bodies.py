@@ -12,6 +12,7 @@ from tests.facilitator.standard.asking import settle, verify
 from tests.facilitator.standard.bodies import body_of
 from tests.factories import USDC_ON_BASE
 from tests.nodes.authorizing import Authorization
+from wallets.models import ChainCursor
 
 pytestmark = pytest.mark.django_db
 PAYER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -137,6 +138,15 @@ def test_what_is_supported_is_told_in_both_versions(tester: ApiClient) -> None:
 
 def test_without_a_gas_key_nothing_is_supported() -> None:
     assert client_of(mode=Mode.LIVE).get("/x402/supported").body["kinds"] == []
+
+
+def test_a_chain_whose_forwarders_could_not_be_flushed_is_not_offered(
+    usdc: str, seller: ApiClient
+) -> None:
+    """`/config` has no address there either."""
+    ChainCursor.objects.update(factory_ok=False)
+    assert seller.get("/x402/supported").body["kinds"] == []
+    assert seller.get("/x402/config").body["networks"] == []
 
 
 def test_a_gas_account_is_told_as_the_signer(usdc: str, seller: ApiClient) -> None:

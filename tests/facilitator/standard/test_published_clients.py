@@ -44,10 +44,13 @@ def shop(seller: ApiClient, usdc: str, live_server: LiveServer) -> Shop:
     )
 
 
-def bought_by_pypi(url: str, key: str) -> Any:
-    """What PyPI x402's httpx client gets for its money."""
+def bought_by_pypi(
+    url: str, key: str, *, allowed: tuple[str, str] | None = None
+) -> Any:
+    """What PyPI x402's httpx client gets for its money; `allowed` is a network and an asset that it does not know."""
     from eth_account import Account
     from x402 import x402Client
+    from x402.client import SpendControlAsset, SpendControls
     from x402.http.clients.httpx import x402HttpxClient
     from x402.mechanisms.evm import EthAccountSigner
     from x402.mechanisms.evm.exact import register_exact_evm_client
@@ -55,6 +58,9 @@ def bought_by_pypi(url: str, key: str) -> Any:
     async def buy() -> Any:
         signer = EthAccountSigner(Account.from_key(key))
         client = register_exact_evm_client(x402Client(), signer)
+        if allowed is not None:
+            asset = SpendControlAsset(network=allowed[0], asset=allowed[1])
+            client.set_spend_controls(SpendControls(allowed_assets=[asset]))
         async with x402HttpxClient(client, timeout=SECONDS) as http:
             answer = await http.get(f"{url}/report")
             assert answer.status_code == 200, answer.text
@@ -63,11 +69,25 @@ def bought_by_pypi(url: str, key: str) -> Any:
     return asyncio.run(buy())
 
 
-def bought_by_npm(url: str, key: str, package: str) -> Any:
-    """What an npm client gets for its money."""
+def bought_by_npm(
+    url: str,
+    key: str,
+    package: str,
+    *,
+    allowed: tuple[str, str] | None = None,
+    solana_node: str = "",
+) -> Any:
+    """What an npm client gets for its money; `allowed` is a network and an asset that it does not know.
+
+    With a Solana node's address it pays on Solana.
+    """
     told = subprocess.run(
-        ["node", str(PAY), package, f"{url}/report"],
-        env={"PAYER_KEY": key, "PATH": "/usr/bin:/usr/local/bin:/bin"},
+        ["node", str(PAY), package, f"{url}/report", *(allowed or ())],
+        env={
+            "PAYER_KEY": key,
+            "SOLANA_RPC_URL": solana_node,
+            "PATH": "/usr/bin:/usr/local/bin:/bin",
+        },
         capture_output=True,
         text=True,
         timeout=SECONDS,

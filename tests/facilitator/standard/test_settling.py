@@ -93,7 +93,9 @@ def test_an_authorisation_that_a_stranger_handed_in_is_paid_all_the_same(
 ) -> None:
     told = authorize(base_node, pay_to_of(seller), UNITS)
     tx_hash = hand_in(base_node, told, usdc)
-    answer = settle(seller, body_of(told, usdc, version=version))
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body)["isValid"]
+    answer = settle(seller, body)
     assert (answer["success"], answer["transaction"]) == (True, tx_hash)
     assert not GasTransaction.objects.exists()
     assert X402Payment.objects.get().tx_hash == tx_hash

@@ -1,15 +1,20 @@
-"""Neither a merchant nor a payer uses up the gas that is there for all."""
+"""Neither a merchant nor a payer uses up the gas, or the nodes' patience, that is there for all."""
 
 from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from facilitator.models import Authorization
+from facilitator.models import Authorization, X402Payment
+from facilitator.services.using import Caller
 from facilitator.standard import sharing
-from facilitator.standard.evm.signer import longest_pause
+from facilitator.standard.settling import settle_standard
+from facilitator.standard.verifying import verify_standard
+from facilitator.standard.waiting import longest_pause
 from facilitator.states import AuthorizationState
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
@@ -44,10 +49,7 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == 1
-    merchant = make_merchant("Elsewhere")
-    make_wallet(merchant, "base", base_node.accounts[7].address)
-    forget()
-    assert pay(base_node, client_of(merchant, Mode.LIVE), usdc)["success"]
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "1"
     assert pay(base_node, seller, usdc)["success"]
 
@@ -78,10 +80,80 @@ def test_a_payer_whose_authorisations_failed_on_our_gas_is_refused_for_a_day(
     assert pay(base_node, seller, usdc)["success"]
 
 
+@pytest.fixture
+def public(settings: Any, usdc: str) -> str:
+    """USDC's address where nodes are everybody's, and allow so many requests that a merchant may verify nine times a minute."""
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS |= {"BASE_REQUESTS_PER_MINUTE": "48"}
+    return usdc
+
+
+def machines_of(client: ApiClient) -> Caller:
+    assert client.merchant is not None
+    return Caller(client.merchant.pk, Mode.LIVE)
+
+
+def elsewhere(node: Anvil) -> ApiClient:
+    merchant = make_merchant("Elsewhere")
+    make_wallet(merchant, "base", node.accounts[7].address)
+    forget()
+    return client_of(merchant, Mode.LIVE)
+
+
+def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_nothing(
+    base_node: Anvil, seller: ApiClient, public: str
+) -> None:
+    minute = timezone.now()
+
+    def ask(client: ApiClient) -> dict[str, Any]:
+        told = authorize(base_node, pay_to_of(client), UNITS)
+        body = body_of(told, public)
+        return verify_standard(machines_of(client), body, clock=lambda: minute)
+
+    flood = [ask(seller) for _ in range(11)]
+    assert [one["isValid"] for one in flood] == [True] * 9 + [False] * 2
+    assert flood[-1]["invalidReason"] == "unexpected_verify_error"
+    other = elsewhere(base_node)
+    assert [ask(other)["isValid"] for _ in range(4)] == [True] * 3 + [False]
+
+
+def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
+    base_node: Anvil, seller: ApiClient, public: str
+) -> None:
+    minute = timezone.now()
+    caller, spec = machines_of(seller), chain_spec("base")
+
+    def ask(body: dict[str, Any]) -> dict[str, Any]:
+        return settle_standard(caller, body, clock=lambda: minute)
+
+    def paid() -> dict[str, Any]:
+        return body_of(authorize(base_node, pay_to_of(seller), UNITS), public)
+
+    sharing_out = partial(
+        sharing.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute
+    )
+    while sharing_out(sharing.VERIFYING):
+        pass
+    first = paid()
+    answer = ask(first)
+    assert answer["success"], answer
+    while sharing_out(sharing.SETTLING):
+        pass
+    later = paid()
+    assert ask(later)["errorReason"] == "unexpected_settle_error"
+    left_lying = {"state": AuthorizationState.SENT, "answer": None, "payment": None}
+    Authorization.objects.filter(payment__isnull=False).update(**left_lying)
+    X402Payment.objects.all().delete()
+    assert ask(first) == answer
+    minute += timedelta(minutes=1)
+    assert ask(later)["success"]
+
+
 def test_who_waits_for_a_receipt_leaves_public_nodes_for_others() -> None:
     own = replace(chain_spec("base"), requests_per_minute=300)
     public = replace(own, network=Network.MAINNET)
     local = replace(own, network=Network.LOCAL)
     assert longest_pause(public) == pytest.approx(0.8)
+    assert longest_pause(public, questions=3) == pytest.approx(2.4)
     assert longest_pause(replace(public, requests_per_minute=100_000)) < 0.1
     assert longest_pause(local) < 0.1

@@ -1,11 +1,8 @@
 """Requests about one payment while others deal with it: it buys one thing."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts.models import FeeEntry
@@ -17,6 +14,7 @@ from tests.facilitator.asking import verdict
 from tests.facilitator.paying import claim_of, pay_to_of
 from tests.facilitator.standard.asking import settle
 from tests.facilitator.standard.bodies import body_of
+from tests.facilitator.standard.meeting import together
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
 from tests.nodes.local_chain import payer
@@ -28,21 +26,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("_no_bells"),
 ]
-T = TypeVar("T")
 UNITS = 10_000
-
-
-def together(*asked: Callable[[], T]) -> list[T]:
-    """Ask all of it at the same time, on a connection each."""
-
-    def ask(one: Callable[[], T]) -> T:
-        try:
-            return one()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(asked)) as threads:
-        return list(threads.map(ask, asked))
 
 
 def test_a_payment_that_is_verified_while_its_watcher_records_it_is_valid_once(

@@ -75,13 +75,38 @@ class Ledger:
         signature = str(transaction.signatures[0])
         if signature in self.transactions:
             raise _refusal("AlreadyProcessed")
-        if str(transaction.message.recent_blockhash) not in self._recent_hashes():
+        if not self.is_recent(str(transaction.message.recent_blockhash)):
             raise _refusal("BlockhashNotFound")
         self._set_clock()
         if not skip_preflight:
             self._simulate(transaction)
         self._land(signature, transaction)
         return signature
+
+    def simulate(self, raw: bytes, *, any_blockhash: bool = False) -> tuple[Any, int]:
+        """A transaction's error, None for none, whether or not it is signed; and the compute units that it takes."""
+        transaction = VersionedTransaction.from_bytes(raw)
+        # Nodes know a transaction by what is signed, whoever has signed it.
+        landed = (one.transaction.message for one in self.transactions.values())
+        if transaction.message in landed:
+            return "AlreadyProcessed", 0
+        recent = str(transaction.message.recent_blockhash)
+        if not any_blockhash and not self.is_recent(recent):
+            return "BlockhashNotFound", 0
+        self._set_clock()
+        self.svm = self.svm.with_sigverify(False)
+        try:
+            result = self.svm.simulate_transaction(transaction)
+        finally:
+            self.svm = self.svm.with_sigverify(True)
+        units = result.meta().compute_units_consumed()
+        if isinstance(result, FailedTransactionMetadata):
+            return error_json(result.err()), units
+        return None, units
+
+    def is_recent(self, blockhash: str) -> bool:
+        """Whether a transaction may name a block's hash."""
+        return blockhash in self._recent_hashes()
 
     def rollback(self, slots: int) -> list[str]:
         """Forget the transactions of the newest slots and undo them; return their signatures, the newest first."""
@@ -171,6 +196,8 @@ class Ledger:
 
 def error_json(error: Any) -> Any:
     """A transaction's error as nodes write it: a name, or {"InstructionError": [0, {"Custom": 1}]}."""
+    if hasattr(error, "account_index"):
+        return {"InsufficientFundsForRent": {"account_index": error.account_index}}
     if not hasattr(error, "index"):
         return _name(error)
     code = getattr(error.err, "code", None)

@@ -14,7 +14,7 @@ from solders.transaction_metadata import FailedTransactionMetadata
 from tests.nodes.errors import NodeError
 from tests.nodes.solana.balances import amount_json, mint_data, token_account_of
 from tests.nodes.solana.ledger import HASH_SLOTS, Landed, Ledger
-from tests.nodes.solana.programs import CLOCK, LOOKUP_TABLES, token_account
+from tests.nodes.solana.programs import CLOCK, LOOKUP_TABLES, SYSTEM, token_account
 from tests.nodes.solana.rendering import (
     ENCODINGS,
     memo_summary,
@@ -189,6 +189,25 @@ class Methods:
         raw = base64.b64decode(text) if is_base64 else base58.b58decode(text)
         return self.ledger.send(raw, skip_preflight=options.get("skipPreflight", False))
 
+    def rpc_simulate_transaction(
+        self, text: str, options: Options | None = None
+    ) -> Any:
+        """Only without signatures' verification, as a facilitator asks it."""
+        asked = options or {}
+        if asked.get("encoding") != "base64" or asked.get("sigVerify"):
+            raise ValueError("only base64, and no signatures")
+        err, units = self.ledger.simulate(
+            base64.b64decode(text, validate=True),
+            any_blockhash=asked.get("replaceRecentBlockhash", False),
+        )
+        value = {"err": err, "logs": [], "accounts": None, "unitsConsumed": units}
+        return self._in_context(value, options)
+
+    def rpc_is_blockhash_valid(
+        self, blockhash: str, options: Options | None = None
+    ) -> Any:
+        return self._in_context(self.ledger.is_recent(blockhash), options)
+
     def rpc_request_airdrop(
         self, key: str, lamports: int, options: Options | None = None
     ) -> str:
@@ -196,6 +215,11 @@ class Methods:
         if isinstance(result, FailedTransactionMetadata):
             raise NodeError(-32603, "Internal error: the airdrop failed", None)
         return str(result.signature())
+
+    def rpc_sim_set_lamports(self, key: str, lamports: int) -> None:
+        """Let an account without data hold so much, even what is too little to live on."""
+        owner = Pubkey.from_string(key)
+        self.ledger.svm.set_account(owner, Account(lamports, b"", SYSTEM))
 
     def rpc_sim_reset(self) -> None:
         """Begin another chain."""

@@ -158,9 +158,16 @@ class Catalogue:
         if network.startswith("solana"):
             return Kind(int(version), network, extra) if "feePayer" in extra else None
         if domain is None and not {"name", "version"} <= extra.keys():
-            return None
+            return _by_permit2(int(version), network, extra)
         names = dict(zip(("name", "version"), domain or (), strict=False))
         return Kind(int(version), network, names | extra)
+
+
+def _by_permit2(version: int, network: str, extra: Mapping[str, Any]) -> Kind | None:
+    """Read how a token without signatures of its own is paid with, such as USDT: by Permit2, which version 1 knows not of."""
+    if version == 1:
+        return None
+    return Kind(version, network, {"assetTransferMethod": "permit2"} | dict(extra))
 
 
 def _is_on(network: str, chain: str, chain_id: object) -> bool:

@@ -1,0 +1,21 @@
+"""The Idempotency-Key of a request, by which its repetitions are known."""
+
+from typing import Final
+
+from rest_framework.request import Request
+
+from gateway.core.errors import InvalidRequestError
+
+_LONGEST: Final = 255
+
+
+def idempotency_key(request: Request) -> str:
+    """Return a request's key, "" where it has none. Raises InvalidRequestError."""
+    # Of `request.headers` every header would be made anew.
+    key: str = request.META.get("HTTP_IDEMPOTENCY_KEY", "")
+    if len(key) > _LONGEST or not key.isprintable():
+        raise InvalidRequestError(
+            f"Idempotency-Key must be at most {_LONGEST} printable characters.",
+            param="Idempotency-Key",
+        )
+    return key

@@ -1,0 +1,187 @@
+"""How a payment is carried out on Solana: an account of ours signs the payer's transaction beside it, and pays the network.
+
+The network takes a transaction once, under the name of its first signature, which is ours and always comes out the same.
+So it is written down before it is sent, and sent as often as one likes.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Final
+
+import structlog
+
+from facilitator.models import Authorization
+from facilitator.standard import answers
+from facilitator.standard.authorizations import release, renew
+from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
+from facilitator.standard.solana import payloads, reasons
+from facilitator.standard.solana.concluding import conclude, conclude_expired
+from facilitator.standard.solana.nodes import SolanaNodes, nodes_of
+from facilitator.standard.solana.signing import sign, was_signed
+from facilitator.standard.solana.spending import refuse_spending
+from facilitator.standard.solana.transfers import read_transfer
+from facilitator.standard.waiting import longest_pause, waiting_place
+from settlements.errors import NoGasError
+from settlements.gas.solana_keys import solana_gas_keys
+from settlements.services.broadcasting import RECEIPT_SECONDS
+from wallets.chains.base import ChainError, FoundTransaction
+
+log = structlog.get_logger(__name__)
+
+Answer = dict[str, Any]
+
+_FIRST_PAUSE: Final = 0.05
+_RESEND_SECONDS: Final = 2.0
+# For the transaction, and where that is in no block yet for its status.
+_QUESTIONS: Final = 2
+# A block's hash is good for 150 blocks, about a minute.
+_EXPIRES: Final = timedelta(minutes=2)
+
+
+class SolanaRail:
+    """A Rail."""
+
+    def read_extra(self, extra: Body) -> Mapping[str, Any]:
+        """Return who pays for the network, and the memo."""
+        return payloads.read_extra(extra)
+
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
+    ) -> Signed:
+        """Return the transfer in a payer's transaction."""
+        return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
+
+    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+        """Return what a node says would become of the transaction, which it sees without our signature."""
+        payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
+        if transfer.fee_payer not in solana_gas_keys():
+            return answers.invalid(reasons.FEE_PAYER_UNKNOWN, payer=payer)
+        try:
+            simulated = nodes_of(request.spec).simulate(transfer.transaction)
+        except ChainError:
+            return answers.unverified(payer)
+        if simulated.is_ours:
+            return answers.unverified(payer)
+        if simulated.error:
+            return answers.invalid(reasons.SIMULATION, simulated.error, payer=payer)
+        return answers.valid(request)
+
+    def begin(
+        self,
+        request: StandardRequest,
+        take: Callable[[], Authorization],
+        *,
+        clock: Clock,
+    ) -> Answer:
+        """Try it, take it in hand, sign it, send it, and wait. Raises TakenElsewhereError."""
+        refusal = _refusal(request)
+        return refusal or self._carry_out(take(), request, clock)
+
+    def go_on(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> Answer:
+        """Send again what was signed, and wait; sign it where nobody did."""
+        if was_signed(row):
+            return self._pursue(row, request, clock)
+        refusal = _refusal(request)
+        if refusal is None:
+            return self._carry_out(row, request, clock)
+        row.refresh_from_db()
+        # Whoever had it before us was only slow, and what it sent is why nothing is left to send.
+        return self._pursue(row, request, clock) if was_signed(row) else refusal
+
+    def finish(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> None:
+        """End it by what the chain has of it, or once the chain can have nothing of it any more."""
+        if row.signed is None:
+            return
+        nodes = nodes_of(request.spec)
+        found = nodes.find(row.tx_hash)
+        if _is_in_block(found):
+            conclude(row, request, found, now=clock())
+        elif clock() - row.created_at > _EXPIRES and _is_lost(row, nodes):
+            conclude_expired(row, request)
+        else:
+            nodes.send(bytes(row.signed))
+            release(row)
+
+    def _carry_out(
+        self, row: Authorization, request: StandardRequest, clock: Clock
+    ) -> Answer:
+        """Sign what is in our hand, and send it."""
+        transfer = payloads.transfer_of(request.signed)
+        try:
+            refuse_spending(row, transfer.network_fee, now=clock())
+        except NoGasError as error:
+            log.warning("not sent", chain=row.chain, error=str(error))
+            release(row)
+            return answers.trouble(request)
+        sign(row, transfer, now=clock())
+        return self._pursue(row, request, clock)
+
+    def _pursue(
+        self, row: Authorization, request: StandardRequest, clock: Clock
+    ) -> Answer:
+        """Send it until it is in a block, for twenty seconds, or once where too many wait already."""
+        nodes = nodes_of(request.spec)
+        with waiting_place(row.chain) as has_place:
+            until = time.monotonic() + (RECEIPT_SECONDS if has_place else 0.0)
+            found = _await(row, request, nodes, until=until, clock=clock)
+        if found is None:
+            release(row)
+            return answers.pending(request, row.tx_hash)
+        return conclude(row, request, found, now=clock())
+
+
+def _refusal(request: StandardRequest) -> Answer | None:
+    """Return the answer to what cannot be carried out now."""
+    transfer = payloads.transfer_of(request.signed)
+    if transfer.fee_payer not in solana_gas_keys():
+        return answers.failed(request, reasons.FEE_PAYER_UNKNOWN)
+    try:
+        simulated = nodes_of(request.spec).simulate(transfer.transaction)
+    except ChainError:
+        return answers.trouble(request)
+    if simulated.is_ours:
+        log.error("our account cannot pay", account=transfer.fee_payer)
+        return answers.trouble(request)
+    if not simulated.error:
+        return None
+    return answers.failed(request, reasons.SIMULATION, simulated.error)
+
+
+def _await(
+    row: Authorization,
+    request: StandardRequest,
+    nodes: SolanaNodes,
+    *,
+    until: float,
+    clock: Clock,
+) -> FoundTransaction | None:
+    """Send a transaction now and then, and look for it; None where it is in no block by then."""
+    pause, send_at = _FIRST_PAUSE, 0.0
+    while True:
+        found = None
+        with suppress(ChainError):
+            if time.monotonic() >= send_at:
+                send_at = time.monotonic() + _RESEND_SECONDS
+                renew(row, now=clock())
+                nodes.send(bytes(row.signed or b""))
+            found = nodes.find(row.tx_hash)
+        if _is_in_block(found) or time.monotonic() + pause > until:
+            return found if _is_in_block(found) else None
+        time.sleep(pause)
+        longest = longest_pause(request.spec, questions=_QUESTIONS)
+        pause = max(min(1.5 * pause, longest), _FIRST_PAUSE)
+
+
+def _is_in_block(found: FoundTransaction | None) -> bool:
+    return found is not None and found.block_height is not None
+
+
+def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:
+    blockhash = read_transfer(bytes(row.signed or b"")).blockhash
+    return nodes.is_lost(row.tx_hash, blockhash, since=row.created_at + _EXPIRES)

@@ -1,0 +1,35 @@
+"""What payers' transactions may cost us on Solana: a day's limit, and a merchant's share of it. Lamports throughout.
+
+Counted is the most that each transaction may cost, from when it was signed, unless it can be in no block any more.
+"""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Q, Sum
+
+from facilitator.models import Authorization
+from settlements.errors import NoGasError
+
+LAMPORTS: Final = 10**9
+_DAY: Final = timedelta(days=1)
+
+
+def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
+    """Raise NoGasError where a transaction would cost more than is left of the day's, or of the merchant's share of it."""
+    daily = Decimal(settings.GAS_DAILY_COINS[row.chain]) * LAMPORTS
+    rows = Authorization.objects.filter(
+        chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
+    )
+    spent = rows.aggregate(
+        all=Sum("network_fee", default=0),
+        own=Sum("network_fee", default=0, filter=Q(merchant=row.merchant_id)),
+    )
+    if spent["all"] + cost > daily:
+        raise NoGasError(f"the day's gas on {row.chain} is spent (GAS_DAILY_COINS)")
+    if spent["own"] + cost > daily * Decimal(settings.GAS_MERCHANT_SHARE):
+        raise NoGasError(
+            f"the merchant's share of the day's gas on {row.chain} is spent"
+        )

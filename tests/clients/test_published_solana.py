@@ -1,0 +1,45 @@
+"""Published clients pay on Solana through the gate, which asks our own facilitator."""
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from facilitator.models import X402Payment
+from florin_x402.config import Config
+from florin_x402.wsgi import X402Wsgi
+from tests.clients.serving import served
+from tests.clients.test_published import report
+from tests.contract.client import ApiClient
+from tests.facilitator.standard.selling import SECRET
+from tests.facilitator.standard.solana.conftest import seller as seller
+from tests.facilitator.standard.solana.conftest import shop as shop
+from tests.facilitator.standard.solana.paying import Shop
+from tests.facilitator.standard.solana.test_published import check_paid, key_of
+from tests.facilitator.standard.test_published_clients import bought_by_npm
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+@pytest.fixture
+def url(seller: ApiClient, live_server: LiveServer) -> Iterator[str]:
+    """Where the report is sold, for whatever its merchant is paid in."""
+    config = Config(
+        url=f"{live_server.url}/api/v1/x402",
+        key=seller.key or "",
+        prices={"/report": "0.01"},
+    )
+    app = X402Wsgi(report, config)
+    with served(app) as url:
+        yield url
+    app.gate.close()
+
+
+@pytest.mark.parametrize("package", ["x402-fetch", "@x402/fetch"])
+def test_a_published_client_buys_from_the_gate_on_solana(
+    shop: Shop, url: str, package: str
+) -> None:
+    page = bought_by_npm(url, key_of(shop), package, solana_node=shop.node.url)
+    assert page == SECRET
+    check_paid(shop)
+    assert X402Payment.objects.get().resource == f"{url}/report"

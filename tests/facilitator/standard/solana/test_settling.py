@@ -1,0 +1,29 @@
+"""The scheme `exact` on Solana, over a real token program."""
+
+import pytest
+
+from facilitator.models import Authorization, X402Payment
+from facilitator.states import AuthorizationState
+from tests.contract.client import ApiClient
+from tests.facilitator.standard.asking import settle, verify
+from tests.facilitator.standard.solana.paying import UNITS, Shop, ticking
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_honest_payer_s_transfer_is_verified_and_settled(
+    shop: Shop, seller: ApiClient, version: int
+) -> None:
+    body = shop.body(shop.draft().signed(), version=version)
+    payer = str(shop.payer.pubkey())
+    assert verify(seller, body) == {"isValid": True, "payer": payer}
+    assert not Authorization.objects.exists()
+    with ticking(shop.node):
+        answer = settle(seller, body)
+    assert answer["success"], answer
+    payment, row = X402Payment.objects.get(), Authorization.objects.get()
+    assert answer["transaction"] == payment.tx_hash == row.tx_hash
+    assert (payment.units, payment.payer, payment.pay_to) == (UNITS, payer, shop.wallet)
+    assert row.state == AuthorizationState.SETTLED
+    assert settle(seller, body) == answer

@@ -1,0 +1,82 @@
+"""What was settled on Solana meets what the watcher of the merchant's wallet records: the same transfer, final or undone."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from facilitator.models import Authorization, X402Payment
+from facilitator.services.following import follow_transfers
+from facilitator.standard.authorizations import LEASE
+from facilitator.standard.finishing import finish_open
+from tests.contract.client import ApiClient
+from tests.facilitator.standard.asking import settle
+from tests.facilitator.standard.solana.paying import Shop, ticking
+from tests.wallets.accountchains import OnSolana, open_account_watcher, read_all
+from wallets.models import Transfer, TransferClaim
+
+pytestmark = pytest.mark.django_db
+
+
+def watch(shop: Shop, *, after: int = 0) -> X402Payment:
+    """Let a watcher read the wallet some seconds later, and have what it found followed."""
+    now = timezone.now() + timedelta(seconds=after)
+    read_all(open_account_watcher(OnSolana(shop.node)), now=now)
+    follow_transfers(now=now)
+    return X402Payment.objects.get()
+
+
+def settled(shop: Shop, seller: ApiClient) -> X402Payment:
+    with ticking(shop.node):
+        answer = settle(seller, shop.body(shop.draft().signed()))
+    assert answer["success"], answer
+    return X402Payment.objects.get()
+
+
+def test_the_watcher_finds_the_payment_under_the_same_name(
+    shop: Shop, seller: ApiClient
+) -> None:
+    before = settled(shop, seller)
+    shop.node.finalize()
+    payment = watch(shop)
+    found = Transfer.objects.get(tx_hash=before.tx_hash)
+    assert payment.transfer == found
+    assert (found.position, found.units) == (before.position, before.units)
+    assert (found.sender, found.recipient) == (before.payer, before.pay_to)
+    assert TransferClaim.objects.get().transfer == found
+    # The wallet is the merchant's own.
+    assert (payment.status, payment.final_at) == ("settled", payment.settled_at)
+    assert payment.final_at is not None
+
+
+def test_a_watcher_that_was_faster_is_met_as_well(
+    shop: Shop, seller: ApiClient
+) -> None:
+    payment = settled(shop, seller)
+    watch(shop)
+    transfer = Transfer.objects.get(tx_hash=payment.tx_hash)
+    TransferClaim.objects.all().delete()
+    Authorization.objects.update(state="sent", payment=None, answer=None)
+    X402Payment.objects.all().delete()
+    finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    assert X402Payment.objects.get().transfer == transfer
+    assert TransferClaim.objects.get().transfer == transfer
+
+
+def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(
+    shop: Shop, seller: ApiClient
+) -> None:
+    shop.node.finalize()
+    began = shop.node.slot()
+    settled(shop, seller)
+    assert watch(shop).status in {"verified", "settled"}
+    shop.node.rollback(shop.node.slot() - began)
+    shop.node.advance(5)
+    assert watch(shop, after=10).status == "reversed"
+    row = Authorization.objects.get()
+    assert row.state == "sent"
+    # Its block's hash can be used still: it is sent again.
+    finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    shop.node.advance(5)
+    assert watch(shop, after=20).status in {"verified", "settled"}
+    assert X402Payment.objects.get().reversed_at is None

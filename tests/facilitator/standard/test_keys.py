@@ -1,0 +1,119 @@
+"""Settling with an Idempotency-Key: the first key has the payment, its repetitions get the same answer, others none."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from facilitator.models import Authorization, X402Payment
+from facilitator.services.answers import KEPT
+from facilitator.standard.authorizations import REPEATED
+from facilitator.standard.finishing import request_of
+from facilitator.standard.inputs import Executed
+from facilitator.standard.recording import settle_row
+from facilitator.states import AuthorizationState
+from settlements.models import GasTransaction
+from tests.contract.client import ApiClient
+from tests.facilitator.paying import pay_to_of
+from tests.facilitator.standard.asking import settle
+from tests.facilitator.standard.bodies import body_of
+from tests.facilitator.standard.meeting import together
+from tests.nodes.anvil import Anvil
+from tests.nodes.authorizing import authorize
+
+UNITS = 10_000
+USED = "invalid_exact_evm_nonce_already_used"
+
+Body = dict[str, Any]
+
+
+@pytest.fixture
+def body(base_node: Anvil, seller: ApiClient, usdc: str) -> Body:
+    """A payment that nobody has settled yet."""
+    return body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("first", "then"), [("one", "other"), ("one", ""), ("", "other")]
+)
+def test_what_one_key_settled_is_used_for_another(
+    seller: ApiClient, body: Body, first: str, then: str
+) -> None:
+    answer = settle(seller, body, key=first)
+    assert answer["success"], answer
+    assert settle(seller, body, key=then)["errorReason"] == USED
+    assert settle(seller, body, key=first) == answer
+    assert X402Payment.objects.count() == GasTransaction.objects.count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("key", "longest"), [("one", KEPT), ("", REPEATED)])
+def test_an_answer_is_repeated_for_days_to_its_key_and_for_minutes_without_one(
+    seller: ApiClient, body: Body, key: str, longest: timedelta
+) -> None:
+    answer = settle(seller, body, key=key)
+    a_little = timedelta(seconds=30)
+    asked_at = timezone.now() - longest
+    X402Payment.objects.update(verified_at=asked_at + a_little)
+    assert settle(seller, body, key=key) == answer
+    X402Payment.objects.update(verified_at=asked_at - a_little)
+    assert settle(seller, body, key=key)["errorReason"] == USED
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_no_bells")
+@pytest.mark.parametrize(
+    ("key_of", "served"),
+    [(str, 1), (lambda _: "the same", 8), (lambda _: "", 8)],
+    ids=["a key each", "one key", "no keys"],
+)
+def test_of_eight_requests_at_once_those_of_one_key_are_told_that_it_settled(
+    seller: ApiClient, body: Body, key_of: Callable[[int], str], served: int
+) -> None:
+    asked = [partial(settle, seller, body, key=key_of(number)) for number in range(8)]
+    answers = together(*asked)
+    settled = [one for one in answers if one["success"]]
+    assert len(settled) == served, answers
+    assert all(one == settled[0] for one in settled)
+    refused = [one["errorReason"] for one in answers if not one["success"]]
+    assert refused == [USED] * (8 - served)
+    assert GasTransaction.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_what_a_dead_process_never_sent_another_key_may_have(
+    seller: ApiClient, body: Body, settings: Any
+) -> None:
+    """Nothing was paid, so the payer's next try must not find the payment used."""
+    settings.GAS_DAILY_COINS = {"base": "0.0000001"}
+    assert settle(seller, body, key="one")["errorReason"] == "unexpected_settle_error"
+    assert Authorization.objects.get().state == AuthorizationState.TAKEN
+    settings.GAS_DAILY_COINS = {"base": "100"}
+    assert settle(seller, body, key="other")["success"]
+    assert settle(seller, body, key="one")["errorReason"] == USED
+
+
+@pytest.mark.django_db
+def test_who_lost_the_payment_to_another_key_while_it_slept_is_not_told_that_it_settled(
+    seller: ApiClient, body: Body, settings: Any
+) -> None:
+    settings.GAS_DAILY_COINS = {"base": "0.0000001"}
+    settle(seller, body, key="other")
+    row = Authorization.objects.get()
+    request = replace(request_of(row), key="one")
+    executed = Executed("0x" + "5a" * 32, position=0, height=1)
+    told = settle_row(row, request, executed, now=timezone.now())
+    assert told["errorReason"] == USED
+    assert X402Payment.objects.get().tx_hash == executed.tx_hash
+    assert settle(seller, body, key="other")["transaction"] == executed.tx_hash
+
+
+@pytest.mark.django_db
+def test_a_key_that_is_no_text_is_refused(seller: ApiClient, body: Body) -> None:
+    answer = seller.send("POST", "/x402/settle", body, HTTP_IDEMPOTENCY_KEY="k" * 256)
+    assert (answer.status, answer.error["param"]) == (400, "Idempotency-Key")

@@ -1,0 +1,65 @@
+# pragma version 0.4.3
+# pragma evm-version paris
+# pragma optimize gas
+"""
+@title What x402ExactPermit2Proxy does when it is asked to settle, written from the standard's published ABI and witness
+@notice A stand-in: no package carries the real one's code, which has a second function for tokens with permits of their
+        own (EIP-2612) that Florin never calls. Permit2 itself is real. It has no constructor and no immutable values, so
+        that its code can be laid at the real proxy's address.
+"""
+
+event Settled:
+    pass
+
+struct TokenPermissions:
+    token: address
+    amount: uint256
+
+struct PermitTransferFrom:
+    permitted: TokenPermissions
+    nonce: uint256
+    deadline: uint256
+
+struct TransferDetails:
+    to: address
+    requestedAmount: uint256
+
+struct Witness:
+    to: address
+    validAfter: uint256
+
+interface SignatureTransfer:
+    def permitWitnessTransferFrom(
+        permit: PermitTransferFrom,
+        details: TransferDetails,
+        owner: address,
+        witness: bytes32,
+        witness_type: String[128],
+        signature: Bytes[4096],
+    ): nonpayable
+
+PERMIT2: constant(address) = 0x000000000022D473030F116dDEE9F6B43aC78BA3
+WITNESS_TYPE: constant(bytes32) = keccak256("Witness(address to,uint256 validAfter)")
+# How Permit2 completes the type that payers sign.
+SIGNED_TYPE: constant(String[128]) = (
+    "Witness witness)TokenPermissions(address token,uint256 amount)Witness(address to,uint256 validAfter)"
+)
+
+
+@external
+@nonreentrant
+def settle(permit: PermitTransferFrom, owner: address, witness: Witness, signature: Bytes[4096]):
+    if permit.permitted.amount == 0:
+        raw_revert(method_id("InvalidAmount()"))
+    if owner == empty(address):
+        raw_revert(method_id("InvalidOwner()"))
+    if witness.to == empty(address):
+        raw_revert(method_id("InvalidDestination()"))
+    if block.timestamp < witness.validAfter:
+        raw_revert(method_id("PaymentTooEarly()"))
+    said: bytes32 = keccak256(abi_encode(WITNESS_TYPE, witness.to, witness.validAfter))
+    details: TransferDetails = TransferDetails(to=witness.to, requestedAmount=permit.permitted.amount)
+    extcall SignatureTransfer(PERMIT2).permitWitnessTransferFrom(
+        permit, details, owner, said, SIGNED_TYPE, signature
+    )
+    log Settled()
