@@ -10,7 +10,7 @@ import base58
 from checkouts.exactamounts import exact_units
 from checkouts.models import AmountReservation, Checkout
 from demo.wallets.base import WalletError
-from gateway.core.money import format_token, from_units, to_units
+from gateway.core.money import format_token, format_units
 
 
 def closed_option(checkout_id: str, chain: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def closed_option(checkout_id: str, chain: str) -> dict[str, Any]:
         message = "The checkout was not offered on that chain."
         raise WalletError(message)
     if offer["address"] is not None:
-        amount = format_token(from_units(to_units(checkout.amount)))
+        amount = format_token(checkout.amount)
         return {"address": offer["address"], "payAmount": amount, "paymentUri": None}
     reserved = checkout.reservations.order_by("reserved_at").last()
     if reserved is None:
@@ -35,6 +35,6 @@ def _exact_option(wallet: str, reserved: AmountReservation) -> dict[str, Any]:
     reference = base58.b58encode(bytes(reserved.reference)).decode()
     return {
         "address": wallet,
-        "payAmount": format_token(from_units(units)),
+        "payAmount": format_units(units),
         "paymentUri": f"pay:?reference={reference}&text={reserved.memo}",
     }

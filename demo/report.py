@@ -37,7 +37,7 @@ def paywall(demo: DemoSettings) -> dict[str, Any]:
     """What FLORIN_X402 is to a merchant: the facilitator, the key, and prices by path."""
     price = Price(
         report_price.AMOUNT,
-        networks=(report_price.CHAIN,),
+        networks=(report_price.CHAIN, report_price.ALSO_ON),
         description="Ships in the harbour",
         mime_type="application/json",
     )

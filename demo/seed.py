@@ -12,7 +12,8 @@ from accounts.services.people import create_person
 from accounts.states import Mode, Role
 from demo.logo import GREEN, shop_logo
 from demo.settings_file import Credentials
-from wallets.services import set_receiving_wallet
+from demo.solana_accounts import MACHINE_WALLET
+from wallets.services import set_machine_wallet, set_receiving_wallet
 from webhooks.services.endpoints import set_default_url
 from webhooks.services.secrets import ensure_secret
 
@@ -46,6 +47,9 @@ def seed_demo(
     _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
+    set_machine_wallet(
+        merchant, chain="solana", address=MACHINE_WALLET, actor=owner, now=now
+    )
     return Credentials(
         owner_email=owner.email,
         owner_password=password,

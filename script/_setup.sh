@@ -29,15 +29,16 @@ find_python() {
     return 1
 }
 
+# make_venv FOLDER
 make_venv() {
     # A venv whose Python was removed or replaced does not run any more.
-    if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    if "$1/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
         return
     fi
     found=$(find_python) || die "Florin needs Python 3.11 or later; set PYTHON to one that is not on the PATH."
-    say "Making .venv with $found."
-    rm -rf .venv
-    "$found" -m venv .venv || die "Python's venv module does not work; Debian has it in the package python3-venv."
+    say "Making $1 with $found."
+    rm -rf "$1"
+    "$found" -m venv "$1" || die "Python's venv module does not work; Debian has it in the package python3-venv."
 }
 
 # is_current STAMP FILE: whether FILE is what was installed when STAMP was written.
@@ -65,16 +66,33 @@ uv_install() {
 setup_python() {
     lock=$1
     installed=.venv/.installed-$(basename "$lock" .txt)
-    make_venv
+    make_venv .venv
     if is_current "$installed" "$lock"; then
         return
     fi
     say "Installing the packages of $lock; the first time this takes a minute or two."
     pip_install requirements/bootstrap.txt || die "The installer could not be installed; is there a network?"
-    uv_install "$lock" || uv_install "$lock" --system-certs || pip_install "$lock" ||
-        die "The packages of $lock could not be installed."
+    install_lock "$lock"
     stamp "$installed" "$lock"
 }
+
+install_lock() {
+    uv_install "$1" || uv_install "$1" --system-certs || pip_install "$1" ||
+        die "The packages of $1 could not be installed."
+}
+
+# Makes var/svm, where the public x402 standard's own library for Solana is: it wants another release of solana than Florin.
+setup_svm() (
+    python=var/svm/bin/python
+    installed=var/svm/.installed
+    make_venv var/svm
+    if is_current "$installed" requirements/svm.txt; then
+        return
+    fi
+    say "Installing the packages of requirements/svm.txt."
+    install_lock requirements/svm.txt
+    stamp "$installed" requirements/svm.txt
+)
 
 has_anvil() {
     for binary in node_modules/@foundry-rs/anvil-*/bin/anvil; do

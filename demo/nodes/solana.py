@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
+from demo.solana_accounts import MACHINE_WALLET, NETWORK_PAYER
 from gateway.core.embedded.processes import Command
 from tests.nodes.solana.node import USDC
 from tests.nodes.solana.node import SolanaNode as Node
@@ -25,9 +26,12 @@ class SolanaNode:
         return []
 
     def prepare(self) -> LocalChain:
-        """Make USDC and fund the payer. Raises `NodeStartError`."""
+        """Make USDC, fund the payer, and let machines pay. Raises `NodeStartError`."""
         await_answer(self.name, self.node.slot)
         self.node.prepare()
+        self.node.airdrop(NETWORK_PAYER)
+        # So that it has an account for the token: a machine's transfer makes none.
+        self.node.fund(MACHINE_WALLET, 0)
         return LocalChain(
             name=self.name,
             kind=Family.SOLANA,

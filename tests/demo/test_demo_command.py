@@ -16,6 +16,7 @@ from gateway.management.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client
+from tests.facilitator.standard.test_published_clients import bought_by_npm
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
 from wallets.chains.specs import CHAINS
@@ -149,9 +150,24 @@ def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None
     receipt = json.loads(done.stdout.rpartition("Receipt")[2])
     key = settings["live_key"]
     listed = ask(settings["base_url"], "GET", "/api/v1/x402/payments", key=key)[1]
-    [payment] = listed["data"]
-    assert (payment["id"], payment["amount"]) == (receipt["paymentId"], "0.010000")
+    [payment] = [one for one in listed["data"] if one["id"] == receipt["paymentId"]]
+    assert (payment["chain"], payment["amount"]) == ("base", "0.010000")
     assert (payment["resource"], payment["signed"]) == ("/x402/report", True)
+
+
+def test_a_published_client_pays_for_the_report_on_solana(demo: Running) -> None:
+    settings = settings_of(demo)
+    solana = settings["chains"]["solana"]
+    page = bought_by_npm(
+        settings["report_url"].removesuffix("/report"),
+        solana["funded_private_key"],
+        "@x402/fetch",
+        solana_node=solana["node_url"],
+    )
+    assert page["by"] == solana["funded_address"]
+    url = "/api/v1/x402/payments?chain=solana"
+    listed = ask(settings["base_url"], "GET", url, key=settings["live_key"])[1]
+    assert [one["payerAddress"] for one in listed["data"]] == [solana["funded_address"]]
 
 
 def test_an_order_the_shop_does_not_know_is_not_paid(demo: Running) -> None:
@@ -210,6 +226,7 @@ def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
     assert status == 200
 
 
+@pytest.mark.unmeasured
 def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
     with running(var, "demo", "--no-chain") as demo:
         demo.await_line(READY)
