@@ -8,12 +8,16 @@ from django.conf import settings
 from accounts.authentication import key_cache
 from tests.emptying import empty_instead_of_flushing
 from tests.measuring import unmeasured
+from tests.statics import look_once
 from wallets import selectors
 
-pytest_plugins = ["tests.demo.lending", "tests.nodes.fixtures"]
+pytest_plugins = ["tests.demo.lending", "tests.grouping", "tests.nodes.fixtures"]
 
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 """The marks of tests that coverage leaves out."""
+
+MEASURED_CASES = 5
+"""So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +53,32 @@ def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure what computes little: measuring doubles a process's time, and the others reach the lines without it."""
-    if not UNMEASURED.isdisjoint(mark.name for mark in item.iter_markers()):
+    if _is_measured(item):
+        return (yield)
+    with unmeasured():
+        return (yield)
+
+
+def _is_measured(item: pytest.Item) -> bool:
+    marks = {mark.name for mark in item.iter_markers()}
+    case = getattr(item, "callspec", None)
+    number = max(case.indices.values(), default=0) if case else 0
+    return UNMEASURED.isdisjoint(marks) and number < MEASURED_CASES
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object],
+) -> Generator[None, object, object]:
+    """Make the database unmeasured: no migration counts."""
+    if fixturedef.argname == "django_db_setup":
         with unmeasured():
             return (yield)
     return (yield)
 
 
 def pytest_configure() -> None:
-    """Make the folder of collected static files, whose absence WhiteNoise warns of; empty tables the quick way."""
+    """Make the folder of collected static files, whose absence WhiteNoise warns of; take the quick ways."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     empty_instead_of_flushing()
+    look_once()

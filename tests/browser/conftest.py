@@ -20,7 +20,31 @@ from tests.waiting import wait_until
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
+# Playwright's own list, which ours takes the place of.
+PLAYWRIGHT_WITHOUT = [
+    "AimEnabled",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+]
+# Pages and processes that Chromium prepares with each window for somebody who types an address: more work than ours.
+WITHOUT = [
+    *PLAYWRIGHT_WITHOUT,
+    "SpareRendererForSitePerProcess",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxPopup",
+]
 CHROMIUM_FLAGS = [
+    f"--disable-features={','.join(WITHOUT)}",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",

@@ -11,6 +11,9 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import override_settings
 
+# Collecting takes seconds: one worker does it for all of them.
+pytestmark = pytest.mark.xdist_group("statics")
+
 HASHED = re.compile(r"\.[0-9a-f]{12}\.\w+$")
 
 
