@@ -213,7 +213,9 @@ def _told_block(
     """
     height = decode.quantity(receipt.get("blockNumber"))
     block_hash = decode.word(receipt.get("blockHash"))
-    places = [(one.get("blockNumber"), one.get("blockHash")) for one in (order, receipt)]
+    places = [
+        (one.get("blockNumber"), one.get("blockHash")) for one in (order, receipt)
+    ]
     if places[0] != places[1] or height > newest.height:
         return None
     known = {newest.height: newest.hash, newest.height - 1: newest.parent_hash}

@@ -19,6 +19,9 @@ from facilitator.models import Authorization, X402Payment
 from facilitator.standard import authorizations, finishing
 from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.evm import signer
+from facilitator.standard.evm.concluding import conclude_elsewhere
+from facilitator.standard.evm.nodes import pool_of
+from facilitator.standard.finishing import request_of
 from facilitator.standard.recording import fail_row
 from facilitator.states import AuthorizationState, PaymentStatus, Protocol
 from settlements.models import GasTransaction
@@ -29,7 +32,15 @@ from tests.facilitator.standard.bodies import body_of
 from tests.factories import make_merchant
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
-from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
+from tests.nodes.proxy import (
+    Answer,
+    Ask,
+    Request,
+    RpcProxy,
+    changed,
+    honest,
+    methods_of,
+)
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -59,6 +70,13 @@ class SlowEstimate:
         told = ask(request)
         self.goes_on.wait(30)
         return Answer(json.dumps(told).encode())
+
+
+def shows_no_block_yet(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """A block's effects are there, and the block itself is not: nodes write one after the other."""
+    if "eth_getLogs" not in methods_of(request):
+        return honest(proxy, request, ask)
+    return changed(request, ask(request), lambda _, __: [])
 
 
 @pytest.fixture
@@ -178,6 +196,32 @@ def test_who_was_held_up_does_not_end_what_another_request_sent(
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     assert Authorization.objects.get().state == AuthorizationState.SETTLED
+
+
+def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
+    base_node: Anvil,
+    seller: ApiClient,
+    body: Body,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signer, "_ROUNDS", 1)
+    base_node.set_automine(False)
+    assert settle(seller, body)["errorReason"] == PENDING
+    row = Authorization.objects.get()
+    # As whoever was held up past its lease knows it.
+    row.transaction, row.tx_hash = None, ""
+    base_node.set_automine(True)
+    base_node.mine()
+    with RpcProxy(base_node.url) as proxy:
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
+        proxy.fault = shows_no_block_yet
+        request = request_of(row)
+        pool, reason = pool_of(request.spec), "transaction_failed"
+        with pytest.raises(TakenElsewhereError):
+            conclude_elsewhere(row, request, reason, pool=pool, clock=timezone.now)
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    assert settle(seller, body)["success"]
 
 
 def test_what_is_begun_anew_holds_proofs_of_its_transfer_back_from_then_on(

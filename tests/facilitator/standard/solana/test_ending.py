@@ -236,12 +236,16 @@ def test_what_failed_on_a_fork_that_is_gone_may_succeed(
     shop: Shop, proxy: RpcProxy, seller: ApiClient
 ) -> None:
     shop.node.airdrop(str(shop.payer.pubkey()))
-    shop.node.advance(5)
+    began = shop.node.slot()
+    shop.node.advance()
     body = shop.body(shop.draft().signed())
     proxy.fault = Emptying(shop)
     assert settle(seller, body)["errorReason"] == "settlement_pending"
     proxy.fault = honest
-    shop.node.rollback(5)
+    # Confirmed, and not final.
+    shop.node.advance(2)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    shop.node.rollback(shop.node.slot() - began)
     with ticking(shop.node):
         assert settle(seller, body)["success"]
     assert shop.node.balance(shop.wallet) == 1 + UNITS

@@ -187,8 +187,14 @@ def test_money_that_goes_elsewhere_is_refused() -> None:
     # From the merchant's account to itself, as whoever may spend from it could.
     within = moved(accounts=[accounts[2], *accounts[1:]])
     assert refusal(within) == reasons.RECIPIENT
-    itself = draft(recipient=str(PAYER.pubkey())).signed()
-    assert refusal(itself, pay_to=str(PAYER.pubkey())) == reasons.RECIPIENT
+    payer = str(PAYER.pubkey())
+    itself = draft(recipient=payer)
+    assert refusal(itself.signed(), pay_to=payer) == reasons.RECIPIENT
+    # Nor from one account of the payer's to another.
+    step = itself.transfer()
+    step = changed(step, accounts=[other, *step.accounts[1:]])
+    itself.replaced = {2: step}
+    assert refusal(itself.signed(), pay_to=payer) == reasons.RECIPIENT
 
 
 def test_another_token_is_refused() -> None:
