@@ -91,7 +91,7 @@ def use_recorded(
     """Use up a payment that its watcher recorded, if nothing speaks against it; return the answer that says so.
 
     None says nothing but that a closer look is needed. The request's own claims and its signature hold already. What pays here
-    `facilitator.judging.judge` would have pay as well.
+    `facilitator.judging.judge` would have pay as well, but for a transfer beside one that is awaited: that one it would wait for.
     """
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST or not is_accepted(proof.chain, wanted.token):

@@ -62,6 +62,8 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
         "loggers": {
             "django.request": {"level": "ERROR"},
             "celery": {"level": "WARNING"},
+            # What the library is content with, our own log says in fewer lines.
+            "x402": {"level": "WARNING"},
         },
     }
     logging.config.dictConfig(config)

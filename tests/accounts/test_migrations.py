@@ -9,6 +9,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from accounts.auditchain import verify_audit_log
+from accounts.services.fees import void
+from accounts.states import FeeKind
 from tests.accounts.fees import booked, charged
 from tests.factories import NOON, make_merchant
 from wallets.services.totals import check_days
@@ -65,18 +67,22 @@ def test_fees_that_were_void_are_taken_back_by_an_entry_and_void_again_on_the_wa
     restored: None,
 ) -> None:
     merchant = make_merchant()
-    hours = [NOON + timedelta(hours=number) for number in range(3)]
+    hours = [NOON + timedelta(hours=number) for number in range(4)]
     stands = charged(merchant, at=NOON, voided_at=hours[1], again_at=hours[2])
     void_ = charged(merchant, at=NOON, voided_at=hours[1])
+    gone = charged(merchant, at=NOON, voided_at=hours[1], again_at=hours[2])
+    void(FeeKind.CHECKOUT, [gone.subject_id], now=hours[3])
     migrate(VOIDABLE)
     with connection.cursor() as cursor:
         cursor.execute("SELECT subject_id, voided_at FROM accounts_feeentry")
         assert dict(cursor.fetchall()) == {
             stands.subject_id: None,
             void_.subject_id: hours[1],
+            gone.subject_id: hours[3],
         }
     migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("accounts"))
     fee = stands.amount
     assert booked(stands.subject_id) == [(NOON, fee)]
     assert booked(void_.subject_id) == [(NOON, fee), (hours[1], -fee)]
+    assert booked(gone.subject_id) == [(NOON, fee), (hours[3], -fee)]
     assert check_days() == 0

@@ -162,6 +162,13 @@ def test_what_an_authorisation_in_hand_may_have_moved_is_not_used_at_once(
         created_at=timezone.now(),
     )
     assert not used_at_once(transfer)
+    # Another one in the same transaction is money of its own.
+    other = final(
+        merchant, seller, tx_hash=transfer.tx_hash, position=1, units=UNITS + 1
+    )
+    assert used_at_once(transfer)
+    assert X402Payment.objects.get().transfer == other
+    assert not used_at_once(transfer)
     authorization.delete()
     assert used_at_once(transfer)
 
