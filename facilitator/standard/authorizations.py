@@ -81,6 +81,9 @@ def _claim_known(
     if row is None or not _rows(request).filter(free).update(**changed):
         raise TakenElsewhereError
     row.refresh_from_db()
+    if row.tx_hash:
+        # Whoever had it before us was only slow, and sent it just now.
+        raise TakenElsewhereError
     return row
 
 

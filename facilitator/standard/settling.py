@@ -109,25 +109,20 @@ class _Settling:
         with waiting_place(self._request.spec.name) as has_place:
             seconds = RECEIPT_SECONDS if has_place else 0.0
             found = self._await_turn(row, until=time.monotonic() + seconds)
-        return self._go_on(found) if isinstance(found, Authorization) else found
+        if not isinstance(found, Authorization):
+            return found
+        try:
+            return self._go_on(found)
+        except TakenElsewhereError:
+            # We were held up for longer than we had it, and another request did something with it.
+            return self._follow(find(self._request))
 
     def _go_on(self, row: Authorization) -> Answer:
         with asking(self._request.spec.name) as is_asked:
             if is_asked:
-                return self._ended(row)
+                return self._rail.go_on(row, self._request, clock=self._clock)
         release(row)
         return answers.pending(self._request, row.tx_hash)
-
-    def _ended(self, row: Authorization) -> Answer:
-        try:
-            return self._rail.go_on(row, self._request, clock=self._clock)
-        except TakenElsewhereError:
-            # We were held up for longer than we had it.
-            found = self._await_turn(find(self._request), until=time.monotonic())
-        if isinstance(found, Authorization):
-            release(found)
-            return answers.pending(self._request, found.tx_hash)
-        return found
 
     def _await_turn(
         self, row: Authorization | None, *, until: float

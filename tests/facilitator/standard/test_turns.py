@@ -184,6 +184,7 @@ def test_who_was_held_up_does_not_end_what_another_request_sent(
     base_node: Anvil, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signer, "_ROUNDS", 1)
+    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
@@ -206,6 +207,7 @@ def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(signer, "_ROUNDS", 1)
+    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     row = Authorization.objects.get()
