@@ -16,7 +16,7 @@ from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
 from settlements.models import GasAttempt, GasTransaction
-from settlements.states import Purpose
+from settlements.states import Purpose, TransactionState
 
 LEASE: Final = timedelta(seconds=5)
 REPEATED: Final = timedelta(minutes=5)
@@ -26,6 +26,7 @@ a client, and too short to live on."""
 UNSENT_KEPT: Final = timedelta(days=7)
 """For so long it can be seen that an authorisation came to nothing."""
 
+_LOOKED_AT_AGAIN: Final = timedelta(hours=1)
 _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 
 
@@ -41,6 +42,18 @@ def left_open(*, now: datetime) -> QuerySet[Authorization]:
     return rows.select_related("transaction__account", "payment").order_by(
         looked_at, "pk"
     )
+
+
+def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
+    """Return what failed in a block that a fork took back, and got through in another one, which is final."""
+    rows = Authorization.objects.filter(
+        state=AuthorizationState.FAILED,
+        payment=None,
+        transaction__succeeded=True,
+        transaction__state=TransactionState.MINED,
+        transaction__mined_at__gt=now - _LOOKED_AT_AGAIN,
+    )
+    return rows.select_related("transaction__account", "payment").order_by("pk")
 
 
 def claim(

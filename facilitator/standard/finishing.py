@@ -15,6 +15,7 @@ from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import (
     key_of,
     left_open,
+    mined_after_all,
     step_back,
     take_over,
 )
@@ -38,6 +39,8 @@ def finish_open(*, clock: Callable[[], datetime]) -> int:
         if take_over(row, now=clock()):
             _finish(row, clock)
             step_back(row, now=clock())
+    for row in mined_after_all(now=clock())[:_AT_ONCE]:
+        _finish(row, clock)
     return len(rows)
 
 

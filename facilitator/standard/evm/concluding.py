@@ -1,12 +1,13 @@
 """What an authorisation came to, from its transaction's receipt and, where that failed, from what others handed in."""
 
-from typing import Any
+import time
+from typing import Any, Final
 
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import release
-from facilitator.standard.evm.evidence import find_used, transfer_in
+from facilitator.standard.evm.evidence import Evidence, find_used, transfer_in
 from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.inputs import Clock, Executed, StandardRequest
 from facilitator.standard.recording import fail_row, settle_row
@@ -16,6 +17,8 @@ from wallets.chains.pool import RpcPool
 
 Answer = dict[str, Any]
 
+_LOOKS: Final = 3
+_PAUSE: Final = 0.5
 _USED = (
     "The authorisation can be used no more, and no payment by it was found that paid for nothing else."
     " If there is one, prove it by its transaction's hash."
@@ -63,7 +66,7 @@ def conclude_elsewhere(
 ) -> Answer:
     """Return the answer where ours moved nothing: somebody else's transaction may have, else `reason` says why none did."""
     try:
-        evidence = find_used(pool, request, at_least=at_least)
+        evidence = _find_used(pool, request, at_least=at_least)
     except ChainError:
         release(row)
         return answers.trouble(request)
@@ -73,6 +76,16 @@ def conclude_elsewhere(
         return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
     used = reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
     return fail_row(row, answers.failed(request, used, _USED, tx_hash=row.tx_hash))
+
+
+def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evidence:
+    """Look a second and a third time for what used an authorisation: nodes show a block's effects before its logs."""
+    for _ in range(_LOOKS - 1):
+        evidence = find_used(pool, request, at_least=at_least)
+        if evidence.executed is not None or not evidence.is_used:
+            return evidence
+        time.sleep(_PAUSE)
+    return find_used(pool, request, at_least=at_least)
 
 
 def conclude_return(

@@ -38,6 +38,8 @@ _RESEND_SECONDS: Final = 2.0
 _QUESTIONS: Final = 2
 # A block's hash is good for 150 blocks, about a minute.
 _EXPIRES: Final = timedelta(minutes=2)
+# Nodes forget old transactions: what none knows of after that may have been paid long ago.
+_REMEMBERED: Final = timedelta(hours=12)
 
 
 class SolanaRail:
@@ -102,7 +104,7 @@ class SolanaRail:
         found = nodes.find(row.tx_hash)
         if _is_in_block(found):
             conclude(row, request, found, now=clock())
-        elif clock() - row.created_at > _EXPIRES and _is_lost(row, nodes):
+        elif _EXPIRES < clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
             conclude_expired(row, request)
         else:
             nodes.send(bytes(row.signed))

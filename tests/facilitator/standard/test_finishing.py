@@ -84,3 +84,23 @@ def test_those_that_wait_do_not_keep_others_from_their_end(
     finish()
     states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]
     assert states == ["sent", "failed"]
+
+
+def test_one_that_failed_on_a_fork_and_got_through_on_another_is_a_payment(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    row = left_lying(base_node, seller, usdc)
+    base_node.set_automine(True)
+    base_node.mine()
+    # What was answered when it stood in a block that the network took back.
+    refused = {"success": False, "errorReason": "transaction_failed"}
+    Authorization.objects.update(state="failed", answer=refused)
+    finish()
+    assert not X402Payment.objects.exists()
+    GasTransaction.objects.update(
+        state=TransactionState.MINED, succeeded=True, mined_at=timezone.now()
+    )
+    finish()
+    row.refresh_from_db()
+    assert row.state == "settled"
+    assert row.payment == X402Payment.objects.get()
