@@ -1,9 +1,9 @@
-"""Connections to nodes that are kept between requests: a settlement asks half a dozen things, and is waited for."""
+"""EVM nodes as settlements ask them: on connections that are kept, and for prices once in a block's time."""
 
-import threading
 import time
 from typing import Final
 
+from facilitator.standard.keeping import KeptPerThread
 from settlements.gas.fees import Prices
 from settlements.gas.node import GasNode
 from wallets.chains.adapters import open_pool
@@ -37,32 +37,14 @@ class _SteadyNode(GasNode):
         return found
 
 
-class _Kept(threading.local):
-    """Each thread's own: a pool is not for several at once."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, tuple[ChainSpec, _SteadyNode]] = {}
-
-
-_kept = _Kept()
+_kept: Final = KeptPerThread(_SteadyNode)
 
 
 def pool_of(spec: ChainSpec) -> RpcPool:
     """Return this thread's pool of a chain's nodes."""
-    return _node_of(spec).pool
+    return _kept.of(spec).pool
 
 
 def gas_node_of(spec: ChainSpec) -> GasNode:
     """Return the same nodes, to be asked about transactions."""
-    return _node_of(spec)
-
-
-def _node_of(spec: ChainSpec) -> _SteadyNode:
-    known = _kept.nodes.get(spec.name)
-    if known is not None and known[0] == spec:
-        return known[1]
-    if known is not None:
-        known[1].pool.close()
-    node = _SteadyNode(spec)
-    _kept.nodes[spec.name] = (spec, node)
-    return node
+    return _kept.of(spec)

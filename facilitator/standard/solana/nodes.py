@@ -1,11 +1,11 @@
 """What Solana's nodes are asked about a payer's transaction. Their answers are checked here, and one node fails as ChainError."""
 
 import base64
-import threading
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from facilitator.standard.keeping import KeptPerThread
 from wallets.chains import solana_decode as decode
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
@@ -90,27 +90,13 @@ class SolanaNodes:
         return all(told)
 
 
-class _Kept(threading.local):
-    """Each thread's own: a pool is not for several at once."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, tuple[ChainSpec, SolanaNodes]] = {}
-
-
-_kept: Final = _Kept()
+_kept: Final = KeptPerThread(SolanaNodes)
 _SIMULATE: Final = "simulateTransaction"
 
 
 def nodes_of(spec: ChainSpec) -> SolanaNodes:
     """Return this thread's connections to a chain's nodes."""
-    known = _kept.nodes.get(spec.name)
-    if known is not None and known[0] == spec:
-        return known[1]
-    if known is not None:
-        known[1].pool.close()
-    nodes = SolanaNodes(spec)
-    _kept.nodes[spec.name] = (spec, nodes)
-    return nodes
+    return _kept.of(spec)
 
 
 def _text(transaction: bytes) -> str:
