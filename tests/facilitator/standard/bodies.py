@@ -1,15 +1,29 @@
 """Bodies in the standard's words, as its published middlewares send them."""
 
-from typing import Any
+from typing import Any, Protocol
 
-from tests.nodes.authorizing import DOMAIN, Authorization
+from tests.nodes.authorizing import DOMAIN
 
 RESOURCE = "https://shop.example/report/7"
+
+
+class Told(Protocol):
+    """What a payer signed."""
+
+    @property
+    def to(self) -> str: ...
+
+    @property
+    def units(self) -> int: ...
+
+    def payload(self) -> dict[str, Any]: ...
+
+
 NAMES = {8453: "base", 137: "polygon", 1: "ethereum"}
 
 
 def body_of(
-    told: Authorization,
+    told: Told,
     asset: str,
     /,
     *,
@@ -22,7 +36,7 @@ def body_of(
 
 
 def _first(
-    told: Authorization, asset: str, chain_id: int, changes: dict[str, Any]
+    told: Told, asset: str, chain_id: int, changes: dict[str, Any]
 ) -> dict[str, Any]:
     requirements = {
         "scheme": "exact",
@@ -45,7 +59,7 @@ def _first(
 
 
 def _second(
-    told: Authorization, asset: str, chain_id: int, changes: dict[str, Any]
+    told: Told, asset: str, chain_id: int, changes: dict[str, Any]
 ) -> dict[str, Any]:
     resource = changes.pop("resource", RESOURCE)
     requirements = {

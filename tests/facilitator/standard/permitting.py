@@ -6,7 +6,7 @@ from typing import Any
 from accounts.states import Mode
 from tests.contract.client import ApiClient, client_of
 from tests.facilitator.paying import pay_to_of
-from tests.facilitator.standard.bodies import RESOURCE
+from tests.facilitator.standard.bodies import RESOURCE, body_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
@@ -45,26 +45,8 @@ def open_stall(settings: Any, node: Anvil, chain: str) -> Stall:
 
 def permit_body(told: Permit, chain_id: int, **changes: Any) -> dict[str, Any]:
     """The body of `/verify` and `/settle`; `changes` are of the requirements."""
-    requirements = {
-        "scheme": "exact",
-        "network": f"eip155:{chain_id}",
-        "amount": str(told.units),
-        "payTo": told.to,
-        "maxTimeoutSeconds": 60,
-        "asset": told.token,
-        "extra": EXTRA,
-    } | changes
-    payload = {
-        "x402Version": 2,
-        "accepted": requirements,
-        "resource": {"url": RESOURCE},
-        "payload": told.payload(),
-    }
-    return {
-        "x402Version": 2,
-        "paymentPayload": payload,
-        "paymentRequirements": requirements,
-    }
+    told_extra: dict[str, Any] = {"extra": EXTRA}
+    return body_of(told, told.token, chain_id=chain_id, **(told_extra | changes))
 
 
 def first_of(body: dict[str, Any], network: str) -> dict[str, Any]:
