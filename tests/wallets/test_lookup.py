@@ -193,19 +193,24 @@ def test_what_is_recorded_of_a_transaction_is_told_whosever_it_is(
     assert Transfer.objects.filter(tx_hash=other).count() == 1
 
 
-def test_no_connection_stays_open_neither_to_a_node_nor_to_the_database(
+def test_a_connection_waits_for_the_next_question_and_is_closed_by_one_that_comes_late(
     proxy: RpcProxy, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tx_hash, closed, before = pay(base_node), threading.Event(), open_connections()
-    close = EvmAdapter.close
+    tx_hash, before = pay(base_node), open_connections()
+    close, closed = EvmAdapter.close, []
 
     def close_and_tell(adapter: EvmAdapter) -> None:
         close(adapter)
-        closed.set()
+        closed.append(adapter)
 
+    assert look_up(tx_hash).transactions
     monkeypatch.setattr(EvmAdapter, "close", close_and_tell)
     assert look_up(tx_hash).transactions
-    assert closed.is_set()
+    assert not closed
+    monkeypatch.setattr(lookup, "_IDLE_SECONDS", 0.0)
+    assert look_up(tx_hash).transactions
+    assert len(closed) == 1
+    # The threads that ask have none to the database.
     assert open_connections() <= before
 
 
