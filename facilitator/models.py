@@ -247,6 +247,24 @@ class Authorization(models.Model):
                 condition=Q(network_fee__isnull=False),
                 name="x402_authorization_spending",
             ),
+            # What is still to be ended, and holds back proofs by hash of the same money.
+            models.Index(
+                fields=["chain", "pay_to"],
+                condition=Q(
+                    state__in=[AuthorizationState.TAKEN, AuthorizationState.SENT]
+                ),
+                name="x402_authorization_open",
+            ),
+            # What a fork may let through after all.
+            models.Index(
+                fields=["created_at"],
+                condition=Q(
+                    state=AuthorizationState.FAILED,
+                    payment=None,
+                    transaction__isnull=False,
+                ),
+                name="x402_authorization_failed",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -27,6 +27,8 @@ UNSENT_KEPT: Final = timedelta(days=7)
 """For so long it can be seen that an authorisation came to nothing."""
 
 _LOOKED_AT_AGAIN: Final = timedelta(hours=1)
+# Long after the last fork that a network may have.
+_FORKS_END: Final = timedelta(days=1)
 _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 
 
@@ -49,6 +51,8 @@ def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
     rows = Authorization.objects.filter(
         state=AuthorizationState.FAILED,
         payment=None,
+        transaction__isnull=False,
+        created_at__gt=now - _FORKS_END,
         transaction__succeeded=True,
         transaction__state=TransactionState.MINED,
         transaction__mined_at__gt=now - _LOOKED_AT_AGAIN,
