@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from accounts.authentication import key_cache
+from gateway.core import valkey
 from tests.emptying import empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.statics import look_once
@@ -22,9 +23,10 @@ MEASURED_CASES = 5
 
 @pytest.fixture(autouse=True)
 def forget_what_was_remembered() -> Iterator[None]:
-    """Processes remember keys, wallets and chains for seconds; the next test has other ones."""
+    """Processes remember keys, wallets and chains for seconds, and that Valkey was away; the next test has other ones."""
     key_cache.clear()
     selectors.forget()
+    valkey._breaker.closed_again_at = 0.0
     yield
     key_cache.clear()
     selectors.forget()

@@ -133,9 +133,9 @@ def test_a_node_that_leaves_out_one_log_in_fifty_loses_nothing(
     missed = SourceDifference.objects.filter(kind=DifferenceKind.MISSED)
     assert set(missed.values_list("source", flat=True)) == {honest.url}
     assert _told(missed) == leaver.left_out
-    # The liar has had its turn again, or has not yet.
+    # The liar has had its turn again, or not yet, or was asked in the middle of the payments.
     unknown = SourceDifference.objects.filter(kind=DifferenceKind.UNKNOWN)
-    assert _told(unknown) in (set(), leaver.left_out)
+    assert _told(unknown) <= leaver.left_out
 
 
 def _is_confirmed() -> bool:
