@@ -6,6 +6,7 @@ Reads one JSON command per line from standard input, and answers each with a lin
 import io
 import json
 import sys
+import traceback
 from collections.abc import Callable
 from decimal import Decimal
 from http import HTTPStatus
@@ -26,7 +27,7 @@ from accounts.states import Mode  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
 from checkouts.services.creation import create_checkout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
-from wallets.selectors import forget  # noqa: E402
+from wallets.selectors import forget, offerable_chains  # noqa: E402
 from wallets.services import set_receiving_wallet  # noqa: E402
 from webhooks.services import ensure_secret, set_default_url  # noqa: E402
 
@@ -44,6 +45,13 @@ def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
     set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)
     _, key = accounts.create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
     return {"live_key": key, "webhook_secret": ensure_secret(merchant, now=now)}
+
+
+def offered() -> list[str]:
+    """The names of the chains that a new live checkout would offer."""
+    forget()
+    merchant = Merchant.objects.get()
+    return [one.name for one in offerable_chains(merchant.pk, Mode.LIVE)]
 
 
 def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
@@ -100,6 +108,7 @@ def resume_chain(*, chain: str, height: int) -> None:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "set_up": set_up,
+    "offered": offered,
     "create_checkouts": create_checkouts,
     "create_key": create_key,
     "choose_option": choose_option,
@@ -112,9 +121,15 @@ def main() -> None:
     for line in sys.stdin:
         close_old_connections()
         order = json.loads(line)
-        answer = COMMANDS[order.pop("do")](**order)
-        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.write(json.dumps(_answer(order)) + "\n")
         sys.stdout.flush()
+
+
+def _answer(order: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"answer": COMMANDS[order.pop("do")](**order)}
+    except Exception:  # noqa: BLE001 - the test that asked fails by it, and the next one asks again
+        return {"error": traceback.format_exc()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Asking `tests.clerk`, which works in an installation's database."""
+"""Asking a process that works for an installation: `tests.clerk` in its database, `tests.nursery` to start others."""
 
 import json
 import subprocess
@@ -12,27 +12,30 @@ STOP_SECONDS = 30.0
 
 
 class Clerk:
-    """The process of `tests.clerk`, asked by line."""
+    """The process of a module, asked by line."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, module: str, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.clerk"],
+            [sys.executable, "-m", module],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            umask=0o077,
         )
 
     def ask(self, command: str, **arguments: Any) -> Any:
-        """Let it do one thing and return its answer; what goes wrong there is on standard error."""
+        """Let it do one thing and return its answer; fail with what went wrong there."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": command} | arguments) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, f"the clerk could not {command}"
-        return json.loads(answer)
+        line = self._process.stdout.readline()
+        assert line, f"{self._process.args!r} ended when asked to {command}"
+        answer = json.loads(line)
+        assert "answer" in answer, answer["error"]
+        return answer["answer"]
 
     def close(self) -> None:
         """Let it end."""

@@ -9,7 +9,6 @@ import itertools
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +20,10 @@ from typing import Any, Self
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines
-from gateway.core.embedded.processes import Command, spawn
-from gateway.management.stack import CELERY, MANAGE, ROOT
+from gateway.management.stack import CELERY, MANAGE
 from tests.clerks import Clerk
 from tests.database import Database
+from tests.nurseries import Child, Nursery
 from tests.ownvalkey import OwnValkey
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver, Reply, receiving
@@ -49,7 +48,7 @@ class Florin(ABC):
         self.live_key = ""
         # Which checkout a payment was made for, by chain and transaction, where only its amount or a label tells.
         self.meant: dict[tuple[str, str], str] = {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, Child] = {}
         self._frozen: set[str] = set()
         self._numbers = itertools.count(1)
         self._exits = ExitStack()
@@ -116,10 +115,12 @@ class Florin(ABC):
         self.receiver: Receiver = self._exits.enter_context(receiving())
         self._open_chains()
         self.environment = self._environment()
+        # It imports while the books are opened.
+        self._nursery = self._exits.enter_context(Nursery(self.environment))
         self._open_books()
         self._exits.callback(self._end_processes)
         self.restore()
-        wait_until(self._is_offering, seconds=START_SECONDS)
+        self._await_offers()
 
     def restore(self) -> None:
         """Undo what a test did: honest nodes, a quick receiver, all engines, one process of each kind at work."""
@@ -143,7 +144,7 @@ class Florin(ABC):
             self.start(kind)
 
     def _open_books(self) -> None:
-        self.clerk = Clerk(self.environment)
+        self.clerk = Clerk("tests.clerk", self.environment)
         self._exits.callback(self.clerk.close)
         made = self.clerk.ask(
             "set_up",
@@ -172,22 +173,20 @@ class Florin(ABC):
             "WEBHOOK_ALLOW_LOOPBACK": "true",
         }
 
-    def _is_offering(self) -> bool:
-        """Whether every chain's watcher has seen its head."""
-        asked = "SELECT count(*) FROM wallets_chaincursor WHERE head IS NOT NULL"
-        return bool(self.database.value(asked) == len(self.chains))
+    def _await_offers(self) -> None:
+        """Return once a new checkout offers every chain."""
+        wait_until(
+            lambda: len(self.clerk.ask("offered")) == len(self.chains),
+            seconds=START_SECONDS,
+            pause=0.05,
+        )
 
     def start(self, kind: str, *argv: str) -> str:
         """Start a process and return its name, such as "watcher-5". `argv` instead of what its kind runs, where given."""
         name = f"{kind}-{next(self._numbers)}"
-        command = Command(
-            name=name,
-            argv=argv or self._argv(name),
-            log=self.log(name),
-            cwd=ROOT,
-            env=self.environment | {"PGAPPNAME": name},
+        self._processes[name] = self._nursery.start(
+            argv or self._argv(name), name=name, log=self.log(name)
         )
-        self._processes[name] = spawn(command)
         return name
 
     def running(self, kind: str) -> list[str]:
@@ -214,7 +213,7 @@ class Florin(ABC):
         self._frozen.discard(name)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.wait(STOP_SECONDS)
 
     def freeze(self, name: str) -> None:
         """Stop a process in the middle of what it does, as a paused machine would."""
@@ -252,7 +251,7 @@ class Florin(ABC):
         }[kind]
 
     def _create_checkouts(self, count: int, amount: str) -> list[dict[str, Any]]:
-        wait_until(self._is_offering, seconds=60)
+        self._await_offers()
         created: list[dict[str, Any]] = self.clerk.ask(
             "create_checkouts", count=count, amount=amount
         )

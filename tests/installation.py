@@ -71,11 +71,6 @@ class Installation(Florin):
             }
         return chains
 
-    def _is_offering(self) -> bool:
-        """Whether every chain's watcher has seen its head and the factory."""
-        asked = "SELECT count(*) FROM wallets_chaincursor WHERE factory_ok AND head IS NOT NULL"
-        return bool(self.database.value(asked) == len(CHAIN_IDS))
-
     def create_checkouts(self, count: int, amount: str = "10.00") -> list[OpenCheckout]:
         """Create live checkouts through the product's own service, once it offers every chain again."""
         return [
