@@ -12,6 +12,7 @@ from settlements.models import GasAccount, GasTransaction
 from settlements.services import ledger
 from settlements.services.broadcasting import gas_node
 from tests.concurrency.races import crew
+from tests.exhaustive import EXHAUSTIVE
 from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask
 from tests.settlements.conftest import base_settings
@@ -21,7 +22,7 @@ __all__ = ["base_settings"]
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
-EACH = 50
+EACH = 50 if EXHAUSTIVE else 12
 SECONDS = 120
 RENDEZVOUS_SECONDS = 20
 
@@ -40,7 +41,7 @@ def settled(base_node: Anvil, *names: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_two_processes_with_one_key_settle_a_hundred_times_and_succeed_each_time(
+def test_two_processes_with_one_key_settle_many_times_and_succeed_each_time(
     base_settings: object, base_node: Anvil
 ) -> None:
     account = base_node.accounts[3].address

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.exhaustive import sample
 from tests.faults.oracle import settle
 from tests.faults.outages import kill_backend, kill_server, shut_down
 from tests.installation import Installation
@@ -21,13 +22,16 @@ OPEN_AT = {
 
 @pytest.mark.parametrize(
     ("kind", "stop"),
-    [
-        ("watcher", kill_server),
-        ("worker", kill_backend),
-        ("sender", shut_down),
-        ("worker", kill_server),
-        ("sender", kill_server),
-    ],
+    sample(
+        [
+            ("watcher", kill_server),
+            ("worker", kill_server),
+            ("worker", kill_backend),
+            ("sender", kill_server),
+            ("sender", shut_down),
+        ],
+        3,
+    ),
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_a_transaction_cut_off_by_the_server_loses_nothing(

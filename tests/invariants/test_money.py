@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from checkouts.services import attribution, crediting, expiry, judging, moves
 from checkouts.states import CheckoutStatus, derive_status
 from tests.checkouts.schema import alter
+from tests.exhaustive import EXHAUSTIVE
 from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
 from webhooks.services import events
@@ -18,7 +19,7 @@ from webhooks.services import events
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
 
 EXPLORE = settings(
-    max_examples=60,
+    max_examples=60 if EXHAUSTIVE else 12,
     stateful_step_count=30,
     deadline=None,
     database=None,

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.exhaustive import sample
 from tests.simulation.market import SHOPS, Way
 from tests.simulation.trading import (
     ENDED_BEFORE,
@@ -18,7 +19,7 @@ CHECKOUTS = 400
 BEYOND_ANY_RULE = {ENDED_BEFORE, EXACT_OF_ANOTHER, NOT_OFFERED, UP_TO_ANOTHER}
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", sample([1, 2], 1))
 @pytest.mark.parametrize("shop", SHOPS, ids=lambda shop: shop.name)
 def test_nothing_is_credited_wrong_where_facts_can_tell_and_nearly_all_that_can_be_is(
     shop, seed
