@@ -31,9 +31,15 @@ class Demos:
         return self._start(ended.var)
 
     def _start(self, var: Path) -> Running:
-        self._kept = self._exits.enter_context(running(var, "demo"))
-        self._kept.await_line(READY)
-        return self._kept
+        demo = self._exits.enter_context(running(var, "demo"))
+        try:
+            demo.await_line(READY)
+        except BaseException:
+            # Nobody shall be lent one that never was ready.
+            self.close()
+            raise
+        self._kept = demo
+        return demo
 
     def close(self) -> None:
         """End it, and remove what it kept."""
