@@ -1,17 +1,17 @@
-"""How much of what is repeated exhaustively a run does: all with `script/test --exhaustive`, else a few of each."""
+"""Repetitions that the standard run takes a few of, and `script/test --exhaustive` all of."""
 
 import os
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-T = TypeVar("T")
+Case = TypeVar("Case")
 
-EXHAUSTIVE: bool = os.environ.get("FLORIN_EXHAUSTIVE") == "1"
-"""Whether all repetitions are wanted."""
+EXHAUSTIVE: Final[bool] = os.environ.get("FLORIN_EXHAUSTIVE") == "1"
+"""Whether every repetition is wanted."""
 
 
-def sample(cases: Sequence[T], few: int) -> list[T]:
-    """All cases in an exhaustive run, else `few` of them spread evenly, the first and the last included."""
+def sample(cases: Sequence[Case], few: int) -> list[Case]:
+    """All cases if every repetition is wanted, else `few` spread evenly, the first and the last among them."""
     if EXHAUSTIVE or few >= len(cases):
         return list(cases)
     last = len(cases) - 1

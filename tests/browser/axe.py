@@ -8,6 +8,9 @@ from playwright.sync_api import Page
 
 from tests.tree import ROOT
 
+ALL: Sequence[str] = ()
+"""Every rule."""
+
 COLOURS = ("color-contrast",)
 """The rules whose answer follows the colour scheme; the page's structure is the same in each."""
 
@@ -20,7 +23,7 @@ def _program() -> str:
     return _PROGRAM.read_text()
 
 
-def violations(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
+def violations(page: Page, *, rules: Sequence[str] = ALL) -> list[str]:
     """What axe-core finds on the page by all rules or by these: each rule, the first element that breaks it, and why."""
     if not page.evaluate("'axe' in window"):
         # Evaluated from outside the page, which its policy does not forbid.

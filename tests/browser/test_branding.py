@@ -12,8 +12,9 @@ from playwright.sync_api import BrowserContext, Page, expect
 from accounts.models import Merchant
 from accounts.services.branding import BrandingChanges, change_branding
 from demo.logo import shop_logo
-from tests.browser.test_screenshots import VIEWS, faults
+from tests.browser.test_screenshots import faults
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen
+from tests.exhaustive import sample
 from tests.factories import make_merchant
 from tests.links.factories import make_donation, make_link
 
@@ -72,12 +73,18 @@ def make_branded(**overrides: Any) -> Merchant:
 # Each face in a colour somebody may choose, and the colours nobody should on the faces that draw most with them.
 LOOKS = [
     *((face, "green") for face in FACES),
-    *((face, name) for face in ("checkout", "donation") for name in ACCENTS),
+    *sample(
+        [
+            (face, name)
+            for name in ("yellow", "black", "white")
+            for face in ("checkout", "donation")
+        ],
+        3,
+    ),
 ]
-SEEN = [view for view in VIEWS if not view.startswith("320")]
 
 
-@pytest.mark.parametrize(("face", "name"), sorted(set(LOOKS)))
+@pytest.mark.parametrize(("face", "name"), LOOKS)
 def test_a_branded_page_is_whole_on_every_screen_and_clean_for_axe(
     face: str,
     name: str,
@@ -93,8 +100,7 @@ def test_a_branded_page_is_whole_on_every_screen_and_clean_for_axe(
     assert drawn_in(page, "--brand") == ACCENTS[name]
     if face != "paused":
         assert page.evaluate(LOGO_IS_THERE)
-    found = {view: faults(page, view, f"brand-{face}-{name}") for view in SEEN}
-    assert found == {view: [] for view in SEEN}
+    assert faults(page, f"brand-{face}-{name}") == []
 
 
 LOGO_IS_THERE = "document.querySelector('img[src^=\"/brand/\"]').naturalWidth > 0"

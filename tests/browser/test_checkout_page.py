@@ -1,10 +1,8 @@
 """The hosted page in a real browser: choosing, copying, waiting, and every way it can end."""
 
 import re
-import subprocess
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from tests.browser.conftest import PHONE
+from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.factories import (
     ADDRESS,
     HEAD,
@@ -116,24 +114,14 @@ def test_without_scripts_the_page_still_takes_a_choice(
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 def test_the_qr_code_on_the_screen_holds_the_plain_address(
-    scheme: str,
-    phone: bool,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
-    tmp_path: Path,
+    page: Page, live_server: Any
 ) -> None:
-    size = {"viewport": PHONE} if phone else {}
-    page = open_context(color_scheme=scheme, device_scale_factor=2, **size).new_page()
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
-    page.wait_for_load_state("networkidle")
-    picture = tmp_path / "page.png"
-    page.screenshot(path=picture, full_page=True)
-    command = ["zbarimg", "--quiet", "--raw", str(picture)]
-    read = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert read.stdout.strip() == ADDRESS
+    for viewport, scheme in VIEWS.values():
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=scheme)
+        assert scanned(page) == ADDRESS, (viewport, scheme)
 
 
 def test_a_payment_is_followed_to_the_shop_without_a_reload(

@@ -1,9 +1,7 @@
 """Exact-amount networks in a real browser: choosing, copying and scanning what identifies the payment."""
 
 import re
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.options import payment_request
 from checkouts.payuris import qr_text
 from checkouts.selectors import reserved_amount
-from tests.browser.conftest import PHONE
+from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.crowds import make_holders
 from tests.checkouts.factories import (
     EXACT_OFFERS,
@@ -136,26 +134,16 @@ def test_an_open_page_hides_the_address_when_its_network_goes_down(
     expect(page.locator("#address")).to_be_visible()
 
 
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
 @pytest.mark.parametrize("chain", EXACT_OFFERS)
 def test_the_code_on_the_screen_holds_what_the_networks_wallets_read(
-    chain: str,
-    phone: bool,
-    live_server: Any,
-    open_context: Callable[..., BrowserContext],
-    tmp_path: Path,
+    chain: str, page: Page, live_server: Any
 ) -> None:
-    size = {"viewport": PHONE} if phone else {}
-    page = open_context(device_scale_factor=2, **size).new_page()
     checkout = make_exact_choice()
     page.goto(f"{live_server.url}/c/{checkout.code}?chain={chain}")
-    page.wait_for_load_state("networkidle")
-    picture = tmp_path / "page.png"
-    page.screenshot(path=picture, full_page=True)
-    command = ["zbarimg", "--quiet", "--raw", str(picture)]
-    read = subprocess.run(command, capture_output=True, text=True, check=True)
     token = EXACT_OFFERS[chain]["tokens"][0]
     held = reserved_amount(checkout, now=timezone.now())
     request = payment_request(checkout, chain_spec(chain), token, reserved=held)
     assert request is not None
-    assert read.stdout.strip() == qr_text(request)
+    for viewport, _ in VIEWS.values():
+        page.set_viewport_size(viewport)
+        assert scanned(page) == qr_text(request)
