@@ -12,7 +12,12 @@ from tests.measuring import unmeasured
 from tests.statics import look_once
 from wallets import selectors
 
-pytest_plugins = ["tests.demo.lending", "tests.grouping", "tests.nodes.fixtures"]
+pytest_plugins = [
+    "tests.demo.lending",
+    "tests.grouping",
+    "tests.nodes.fixtures",
+    "tests.template_database",
+]
 
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 """The marks of tests that coverage leaves out."""
@@ -82,5 +87,6 @@ def pytest_fixture_setup(
 def pytest_configure() -> None:
     """Make the folder of collected static files, whose absence WhiteNoise warns of; take the quick ways."""
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]
     empty_instead_of_flushing()
     look_once()

@@ -8,6 +8,8 @@ from django.db import connection
 from django.test import TransactionTestCase
 from psycopg import sql
 
+from tests.timing import timed
+
 LARGE_BYTES = 1_000_000
 """From this size on a table is truncated, so that no later test reads past what was deleted."""
 
@@ -50,6 +52,7 @@ def _empty_or_flush(case: TransactionTestCase) -> None:
         _flush(case)
 
 
+@timed("database emptyings")
 def empty_tables() -> None:
     """Delete all rows of all models, but those that migrating made."""
     with connection.cursor() as cursor:

@@ -25,6 +25,7 @@ from tests.clerks import Clerk
 from tests.database import Database
 from tests.nurseries import Child, Nursery
 from tests.ownvalkey import OwnValkey
+from tests.timing import timed
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver, Reply, receiving
 
@@ -83,6 +84,7 @@ class Florin(ABC):
     def _chain_settings(self) -> dict[str, str]:
         """What the processes' environment says of the chains."""
 
+    @timed("installation starts")
     def __enter__(self) -> Self:
         try:
             self._open()
@@ -181,6 +183,7 @@ class Florin(ABC):
             pause=0.05,
         )
 
+    @timed("process starts")
     def start(self, kind: str, *argv: str) -> str:
         """Start a process and return its name, such as "watcher-5". `argv` instead of what its kind runs, where given."""
         name = f"{kind}-{next(self._numbers)}"

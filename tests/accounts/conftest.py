@@ -10,9 +10,3 @@ import pytest
 def own_counters(settings: Any) -> None:
     """Counters of its own: every test asks from the same address."""
     settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Passwords that cost little to look at; a test of timing puts the real hasher back."""
-    settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]

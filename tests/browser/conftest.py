@@ -16,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.browser.dashboard import log_in_browser
 from tests.checkouts.factories import make_chains_well
 from tests.dashboard.people import Desk
+from tests.timing import timing
 from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
@@ -157,9 +158,10 @@ def find_chromium() -> str:
 def browser() -> Iterator[Browser]:
     """One Chromium for the tests of this folder."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=CHROMIUM_FLAGS
-        )
+        with timing("browser starts"):
+            browser = playwright.chromium.launch(
+                executable_path=find_chromium(), args=CHROMIUM_FLAGS
+            )
         yield browser
         browser.close()
 

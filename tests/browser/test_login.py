@@ -25,7 +25,6 @@ EMAIL = "ada@example.test"
 
 @pytest.fixture(autouse=True)
 def _settings(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["tests.hashers.QuickHasher"]
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 

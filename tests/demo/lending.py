@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo.running import Running, running, var_folder
+from tests.timing import timed
 
 GROUP = "demo"
 READY = "Florin is ready"
@@ -30,6 +31,7 @@ class Demos:
         """Start a demo on the folder of one that was lent and ended; it is the one to lend from now on."""
         return self._start(ended.var)
 
+    @timed("demo starts")
     def _start(self, var: Path) -> Running:
         demo = self._exits.enter_context(running(var, "demo"))
         try:

@@ -16,6 +16,7 @@ from tests.nodes.anvil import Anvil
 from tests.nodes.errors import NodeError
 from tests.nodes.local_chain import prepare_chain
 from tests.nodes.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
+from tests.timing import timed
 
 if TYPE_CHECKING:
     from tests.nodes.solana.node import SolanaNode
@@ -49,6 +50,7 @@ class NodePool:
         for node in self._nodes.values():
             node.stop()
 
+    @timed("node starts")
     def _start(self, chain_id: int) -> Anvil:
         node = self._nodes[chain_id] = Anvil(chain_id).start()
         prepare = prepare_tron if chain_id == TRON_CHAIN_ID else prepare_chain

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.nodes.errors import NodeError, NodeStartError
+from tests.timing import timed
 
 STOP_SECONDS = 20.0
 ANSWER_SECONDS = 60.0
@@ -42,6 +43,7 @@ class NodeProcess:
             process.kill()
             process.wait()
 
+    @timed("node starts")
     def __enter__(self) -> Self:
         return self.start()
 
