@@ -152,7 +152,7 @@ class SolanaChain(AccountChain):
 
     def fork(self, mark: int) -> None:
         """Undo the slots since; time goes on by itself."""
-        self.node.rollback(self.node.slot() - mark)
+        self.node.rollback(after=mark)
 
     def _urls(self) -> list[str]:
         return [proxy.url for proxy in self.proxies]
@@ -210,9 +210,9 @@ class TonChain(AccountChain):
 
     def fork(self, mark: int) -> None:
         """Undo the blocks since, and let as many follow: a shorter chain would be one that lags."""
-        blocks = self.node.head() - mark
-        self.node.roll_back(blocks)
-        self.node.advance(blocks + _MARGIN)
+        head = self.node.head()
+        self.node.roll_back(to=mark)
+        self.node.advance(head - mark + _MARGIN)
 
     def _received(self) -> set[str]:
         rows = self.node.get("transactions", account=self._jetton_wallet, limit=1_000)

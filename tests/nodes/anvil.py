@@ -21,8 +21,9 @@ START_SECONDS = 30.0
 RECEIPT_SECONDS = 30.0
 POLL_SECONDS = 0.002
 GAS = 1_000_000
-# Past its usual 500 blocks anvil keeps older states on disk, and a fork from one of those begins with an empty state: our
-# contracts are gone, and payments in it move nothing. Chains that are kept run longer and are never forked.
+# Past its usual 500 blocks, undone ones counted, anvil keeps older states on disk. A fork from one of those begins with an
+# empty state: our contracts are gone, and a payment succeeds without a log (test_anvil). That failed fork tests now and then,
+# by how many blocks other tests had mined before. Chains that are kept run longer and are never forked.
 _STATES_IN_MEMORY = 100_000
 
 Found = TypeVar("Found")

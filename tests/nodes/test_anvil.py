@@ -115,6 +115,29 @@ def test_a_replaced_block_can_come_back_with_its_transaction_elsewhere(
     assert int(base_node.receipt(sent)["blockNumber"], 16) == first + 2
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_only_states_in_memory_can_be_forked_from(
+    start_node: StartNode, tmp_path: Path, is_kept: bool
+) -> None:
+    """What failed a fork test of Base now and then: anvil's default moves old states to disk and loads them empty.
+
+    A payment in such a fork succeeds and moves nothing. Its block has no log and says so: an empty filter, which no reader
+    could doubt. Only a chain that is kept in a file runs with that default here.
+    """
+    node = start_node(state=tmp_path / "base.json" if is_kept else None)
+    prepare_chain(node)
+    begun = node.block_number()
+    node.mine(600)
+    node.reorg(node.block_number() - begun)
+    sent = transfer(node, payer(node), USDC, node.accounts[5].address, 5)
+    receipt = node.receipt(sent)
+    logs = node.rpc("eth_getLogs", {"blockHash": receipt["blockHash"]})
+    is_empty = not int(node.block(receipt["blockNumber"])["logsBloom"], 16)
+    assert receipt["status"] == "0x1"
+    assert logs == receipt["logs"]
+    assert (len(logs), is_empty) == ((0, True) if is_kept else (1, False))
+
+
 def test_what_is_rolled_back_never_happened(base_node: Anvil) -> None:
     wallet, block = base_node.accounts[5].address, base_node.block()
     with base_node.rolled_back():

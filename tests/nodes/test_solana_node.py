@@ -275,7 +275,7 @@ def test_a_rollback_undoes_what_happened_and_a_forked_transaction_can_land_again
     signed = solana_node.sign(_payment(solana_node, owner), payer=solana_node.payer)
     second = solana_node.submit(signed)
     slot = solana_node.slot()
-    assert solana_node.rollback(50) == [second]
+    assert solana_node.rollback(after=slot - 50) == [second]
     assert solana_node.slot() >= slot
     assert solana_node.balance(owner) == 5
     assert solana_node.rpc("getSignatureStatuses", [second])["value"] == [None]
@@ -289,7 +289,7 @@ def test_a_rewound_node_has_a_lower_head(solana_node: SolanaNode, owner: str) ->
     solana_node.advance(50)
     sent = solana_node.pay(owner, 5)
     before = solana_node.slot()
-    assert solana_node.rewind(20) == [sent]
+    assert solana_node.rewind(to=before - 20) == [sent]
     assert solana_node.slot() < before
     assert solana_node.balance(owner) == 0
 

@@ -111,7 +111,7 @@ def test_rolling_back_undoes_balances_and_transactions(ton_node: TonNode) -> Non
     ton_node.advance(5)
     head = ton_node.head()
     undone = ton_node.pay(wallet.address, 10)
-    ton_node.roll_back(ton_node.head() - head)
+    ton_node.roll_back(to=head)
     assert ton_node.balance(wallet.address) == 1
     assert ton_node.get("transactions", hash=undone)["transactions"] == []
     assert len(ton_node.get("transactions", hash=kept)["transactions"]) == 1

@@ -63,7 +63,8 @@ class OnSolana:
         return signature
 
     def fork(self) -> None:
-        self.node.rollback(self.node.slot() - self.before + 1)
+        # The newest slot takes a payment, and that may have been this one.
+        self.node.rollback(after=self.before - 1)
         self.node.advance(5)
 
     def pass_time(self) -> None:
@@ -93,8 +94,10 @@ class OnTon:
         return tx_hash
 
     def fork(self) -> None:
-        self.node.roll_back(self.node.head() - self.before)
-        self.node.advance(5)
+        head = self.node.head()
+        self.node.roll_back(to=self.before)
+        # A shorter chain would be one that lags.
+        self.node.advance(head - self.before + 5)
 
     def pass_time(self) -> None:
         self.node.elapse(600)

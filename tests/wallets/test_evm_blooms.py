@@ -29,6 +29,7 @@ from wallets.chains.base import BlockRef, Hint, MalformedAnswerError
 from wallets.chains.evm import EvmAdapter
 from wallets.chains.evm_blooms import SILENT, bits_of, is_telling, may_hold, read_bloom
 from wallets.chains.evm_decode import PADDING, TRANSFER
+from wallets.chains.rpc import MOST_BYTES
 
 USDC = token_address("USDC")
 OURS = bytes.fromhex("5b" * 20)
@@ -214,7 +215,15 @@ def is_full(request: Any, ask: Ask) -> Any:
     return answer | {"result": as_if_busy(answer["result"])}
 
 
-@pytest.mark.parametrize("fault", [refuses_receipts, is_full])
+def sends_too_much(request: Any, ask: Ask) -> Any:
+    """Has more receipts of a block than one answer may hold: somebody wrote megabytes into a log."""
+    answer = hides_logs(request, ask)
+    if request["method"] != "eth_getBlockReceipts":
+        return answer
+    return answer | {"result": "x" * (MOST_BYTES + 1)}
+
+
+@pytest.mark.parametrize("fault", [refuses_receipts, sends_too_much, is_full])
 def test_where_nothing_can_be_known_the_node_is_believed(
     base_node: Anvil, wrong: RpcProxy, adapter: EvmAdapter, fault: Any
 ) -> None:

@@ -338,10 +338,11 @@ def test_a_forked_payment_is_lost_once_the_chain_has_passed_it(
     ton_node.pay(account.address, 2)
     transfers = read_on(adapter, account).transfers
     assert adapter.lost(transfers) == [False, False]
-    ton_node.roll_back(ton_node.head() - fork)
+    head = ton_node.head()
+    ton_node.roll_back(to=fork)
     assert read_on(adapter, account).transfers == kept
     assert adapter.lost(transfers) == [False, False]
-    ton_node.advance(105)
+    ton_node.advance(head - fork)
     assert adapter.lost(transfers) == [False, True]
     assert units_of(read_on(adapter, account)) == [1]
 

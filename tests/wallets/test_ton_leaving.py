@@ -95,8 +95,9 @@ def test_what_left_and_a_fork_took_is_lost(
     ton_node.pay(ton_node.create_wallet().address, 2, payer=payer)
     transfers = list(read_on(adapter, account).transfers)
     assert adapter.lost(transfers) == [False]
-    ton_node.roll_back(ton_node.head() - fork)
-    ton_node.advance(205)
+    head = ton_node.head()
+    ton_node.roll_back(to=fork)
+    ton_node.advance(head - fork)
     assert adapter.lost(transfers) == [True]
     assert read_on(adapter, account).transfers == []
 

@@ -11,10 +11,12 @@ from tests.nodes.abi import encode_call
 from tests.nodes.anvil import Anvil
 from tests.nodes.fixtures import StartNode
 from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.proxy import RpcProxy, honest, results
 from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw, transfer
+from wallets.chains.base import MalformedAnswerError
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
 from wallets.watching.blocks import Watcher
@@ -137,6 +139,31 @@ def test_a_transaction_that_returns_later_is_revived(
     revived = Transfer.objects.get()
     assert (revived.state, revived.orphaned_at) == (DETECTED, None)
     assert revived.block_height == base_node.block_number()
+
+
+def test_a_node_that_tells_no_logs_of_a_forks_block_does_not_move_the_cursor(
+    base_node: Anvil,
+) -> None:
+    """The block's header holds the payment in its bloom filter, so the empty answer is not believed."""
+    with RpcProxy(base_node.url) as proxy:
+        watcher = make_watcher(proxy.url)
+        raw = signed_transfer(base_node, address_of(make_deposit()), 25)
+        send_raw(base_node, raw)
+        read_all(watcher)
+        fork(base_node, 1, include=[(raw, 0)])
+        proxy.fault = results(
+            lambda method, result: [] if method == "eth_getLogs" else result
+        )
+        for _ in range(2):
+            with pytest.raises(MalformedAnswerError, match="leaves out"):
+                read_all(watcher)
+        assert ChainCursor.objects.get().height == base_node.block_number() - 1
+        assert Transfer.objects.get().state == ORPHANED
+        proxy.fault = honest
+        read_all(watcher)
+        assert Transfer.objects.get().state == DETECTED
+        assert_follows_the_node(base_node)
+        watcher.close()
 
 
 def test_other_money_at_the_same_place_after_a_fork_is_not_taken_for_the_first(

@@ -229,8 +229,8 @@ def _check_silence(
         return
     try:
         receipts = node.call("eth_getBlockReceipts", [block.hash])
-    except RefusedError:
-        # Not every node knows the question, and a header may seem to match by chance.
+    except (RefusedError, RangeTooLargeError):
+        # Not every node knows the question or can send that much, and a header may seem to match by chance.
         return
     logs = decode.told_logs(receipts)
     if any(one.matches(log) for one in doubtful for log in logs):

@@ -11,7 +11,7 @@ from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
 from tests.facilitator.standard.asking import settle
 from tests.facilitator.standard.bodies import body_of
-from tests.facilitator.standard.processes import answers_of, settling
+from tests.facilitator.standard.processes import SECONDS, answers_of, settling
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import (
@@ -65,7 +65,7 @@ def test_killed_between_writing_down_and_sending(
     with RpcProxy(base_node.url) as proxy:
         proxy.fault = holding = Holding()
         with settling(seller, [body], proxy.url) as process:
-            assert holding.came.wait(60)
+            assert holding.came.wait(SECONDS)
             process.kill()
     the_one_settlement(settle(seller, body))
     assert balance_of(base_node, usdc, to) == UNITS
@@ -80,7 +80,8 @@ def test_killed_between_sending_and_the_receipt(
     base_node.set_automine(False)
     with settling(seller, [body], base_node.url) as process:
         wait_until(
-            lambda: GasTransaction.objects.filter(state="sent").exists(), seconds=60
+            lambda: GasTransaction.objects.filter(state="sent").exists(),
+            seconds=SECONDS,
         )
         process.kill()
     base_node.set_automine(True)

@@ -108,10 +108,9 @@ class Ledger:
         """Whether a transaction may name a block's hash."""
         return blockhash in self._recent_hashes()
 
-    def rollback(self, slots: int) -> list[str]:
-        """Forget the transactions of the newest slots and undo them; return their signatures, the newest first."""
-        first = self.slots.current - slots
-        gone = [one for one in self.transactions.values() if one.slot > first]
+    def rollback(self, after: int) -> list[str]:
+        """Undo and forget the transactions of every slot after this one; return their signatures, the newest first."""
+        gone = [one for one in self.transactions.values() if one.slot > after]
         for landed in reversed(gone):
             self._undo(landed)
         return [landed.signature for landed in reversed(gone)]

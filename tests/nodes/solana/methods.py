@@ -235,14 +235,14 @@ class Methods:
         self.ledger.slots.skip(slots)
         return self.ledger.slots.current
 
-    def rpc_sim_rollback(self, slots: int) -> list[str]:
-        """Fork away what happened in the newest slots; time goes on."""
-        return self.ledger.rollback(slots)
+    def rpc_sim_rollback(self, after: int) -> list[str]:
+        """Fork away what happened after a slot; time goes on."""
+        return self.ledger.rollback(after)
 
-    def rpc_sim_rewind(self, slots: int) -> list[str]:
-        """Go back in time, as a node that fell behind."""
-        gone = self.ledger.rollback(slots)
-        self.ledger.slots.rewind(slots)
+    def rpc_sim_rewind(self, to: int) -> list[str]:
+        """Go back to a slot, as a node that fell behind."""
+        gone = self.ledger.rollback(to)
+        self.ledger.slots.rewind(to)
         return gone
 
     def rpc_sim_create_mint(

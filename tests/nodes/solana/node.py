@@ -115,14 +115,17 @@ class SolanaNode(JsonRpcNode):
         newest: int = self.rpc("sim_skip", slots)
         return newest - 1
 
-    def rollback(self, slots: int = 1) -> list[str]:
-        """Fork the newest slots away, while time goes on: their transactions are undone, and their signatures returned."""
-        gone: list[str] = self.rpc("sim_rollback", slots)
+    def rollback(self, *, after: int) -> list[str]:
+        """Fork every slot after this one away, while time goes on; return the signatures of what was undone.
+
+        The slot is named, because slots pass by themselves: "the newest ten" would be other ones a moment later.
+        """
+        gone: list[str] = self.rpc("sim_rollback", after)
         return gone
 
-    def rewind(self, slots: int = 1) -> list[str]:
-        """Go back by slots, as a node that fell behind; what was in them is undone."""
-        gone: list[str] = self.rpc("sim_rewind", slots)
+    def rewind(self, *, to: int) -> list[str]:
+        """Make this slot the newest again, as on a node that fell behind; return the signatures of what was undone."""
+        gone: list[str] = self.rpc("sim_rewind", to)
         return gone
 
     def create_token(

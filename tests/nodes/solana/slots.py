@@ -60,8 +60,7 @@ class Slots:
         self._skipped |= set(range(first, first + count))
         self.advance(count + 1)
 
-    def rewind(self, count: int) -> None:
-        """Go back, as a node that fell behind, or one of another fork."""
-        target = self.current - count
-        kept = [anchor for anchor in self._anchors if anchor[0] < target]
-        self._anchors = [*kept, (target, self._now())]
+    def rewind(self, to: int) -> None:
+        """Go back to a slot, as a node that fell behind, or one of another fork."""
+        kept = [anchor for anchor in self._anchors if anchor[0] < to]
+        self._anchors = [*kept, (to, self._now())]

@@ -132,9 +132,8 @@ export class Chain {
     }
   }
 
-  // The newest blocks never were: their transactions are gone, balances are what they were, other blocks follow.
-  async rollBack(blocks) {
-    const last = Math.max(this.head() - blocks, 1);
+  // No block after this one ever was: their transactions are gone, balances are what they were, other blocks follow.
+  async rollBack(last) {
     const stays = record => record.mc_block_seqno !== null && record.mc_block_seqno <= last;
     const undone = this.snapshots.findIndex(({first}) => !stays(first));
     if (undone >= 0) {

@@ -125,9 +125,12 @@ class TonNode(NodeProcess):
         """Let masterchain blocks follow at once; returns the newest."""
         return int(self._control("advance", blocks=blocks)["seqno"])
 
-    def roll_back(self, blocks: int) -> int:
-        """Undo the newest blocks and everything in them; others follow in their place. Returns the newest then."""
-        return int(self._control("roll_back", blocks=blocks)["seqno"])
+    def roll_back(self, *, to: int) -> int:
+        """Undo every block after this one and all that is in them; others follow in their place. Returns the newest then.
+
+        The block is named, because blocks follow by themselves: "the newest ten" would be other ones a moment later.
+        """
+        return int(self._control("roll_back", to=to)["seqno"])
 
     def elapse(self, seconds: float) -> None:
         """Put the chain's clock forward."""

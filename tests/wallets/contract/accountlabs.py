@@ -101,11 +101,12 @@ class SolanaLab(AccountLab):
         self._node.advance(blocks)
 
     def fork(self, since: BlockRef) -> None:
-        self._node.rollback(self._node.slot() - since.height)
+        self._node.rollback(after=since.height)
         self._node.advance()
 
     def go_back(self, to: BlockRef) -> None:
-        self._node.rewind(self._node.slot("confirmed") - to.height)
+        # The one after it confirms it.
+        self._node.rewind(to=to.height + 1)
 
 
 class TonLab(AccountLab):
@@ -181,7 +182,10 @@ class TonLab(AccountLab):
         self._node.advance(blocks)
 
     def fork(self, since: BlockRef) -> None:
-        self._node.roll_back(self._node.head() - since.height)
+        head = self._node.head()
+        self._node.roll_back(to=since.height)
+        # A shorter chain would be one that lags.
+        self._node.advance(head - since.height)
 
     def go_back(self, to: BlockRef) -> None:
-        self._node.roll_back(self._node.head() - to.height)
+        self._node.roll_back(to=to.height)

@@ -39,7 +39,7 @@ def test_a_node_behind_the_head_is_refused_instead_of_believed(
     solana_node.advance(40)
     solana_node.pay(owner, 5)
     head = reader.head()
-    solana_node.rewind(20)
+    solana_node.rewind(to=solana_node.slot() - 20)
     with pytest.raises(ChainUnavailableError, match="Minimum context slot"):
         reader.read_accounts([account_of(owner)], head=head)
     # Not asked for a slot, it tells what it has as if that were all.
@@ -99,7 +99,7 @@ def test_a_forked_payment_is_lost_and_not_found_again(
     solana_node.pay(owner, 6)
     found = read_one(reader, owner)
     assert reader.lost(found) == [False, False]
-    solana_node.rollback(50)
+    solana_node.rollback(after=solana_node.slot() - 50)
     assert reader.lost(found) == [False, True]
     assert units_of(read_one(reader, owner)) == [5]
     assert reader.lost([]) == []
@@ -114,7 +114,7 @@ def test_a_payment_is_not_lost_while_one_node_knows_it_or_cannot_say(
     unknown = {"context": {"slot": 2_000_000}, "value": [None]}
     proxy.fault = _answering("getSignatureStatuses", unknown)
     assert reader.lost(found) == [False]
-    solana_node.rollback(50)
+    solana_node.rollback(after=solana_node.slot() - 50)
     assert reader.lost(found) == [True]
     behind = {"context": {"slot": 10}, "value": [None]}
     proxy.fault = _answering("getSignatureStatuses", behind)

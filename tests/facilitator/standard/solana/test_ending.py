@@ -245,7 +245,7 @@ def test_what_failed_on_a_fork_that_is_gone_may_succeed(
     # Confirmed, and not final.
     shop.node.advance(2)
     assert settle(seller, body)["errorReason"] == "settlement_pending"
-    shop.node.rollback(shop.node.slot() - began)
+    shop.node.rollback(after=began)
     with ticking(shop.node):
         assert settle(seller, body)["success"]
     assert shop.node.balance(shop.wallet) == 1 + UNITS

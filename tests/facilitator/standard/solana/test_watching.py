@@ -73,7 +73,7 @@ def test_what_a_fork_undoes_is_reversed_and_stands_again_once_it_is_sent_again(
     # What is final is not looked for again, so the operator waits for more slots than there are.
     assert watch(shop, depth=1_000).status == "verified"
     # Its own slot may be the one that was the newest before.
-    shop.node.rollback(shop.node.slot() - began + 1)
+    shop.node.rollback(after=began - 1)
     shop.node.advance(5)
     assert watch(shop, after=10, depth=1_000).status == "reversed"
     row = Authorization.objects.get()
