@@ -18,10 +18,15 @@ if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
     export PYTHONPYCACHEPREFIX="$PWD/var/bytecode"
 fi
 
-# Prints the first Python that is new enough. The oldest first: it has prebuilt wheels of everything, and the newest may not.
+# supports PYTHON: whether the lock files have wheels for it.
+supports() {
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
+}
+
+# Prints the first Python that is supported. The newest last: on 3.14 signatures are slower (wallets/chains/tron_keys.py).
 find_python() {
-    for candidate in "${PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3 python; do
-        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    for candidate in "${PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3.14 python3 python; do
+        if supports "$candidate"; then
             command -v "$candidate"
             return
         fi
@@ -32,10 +37,10 @@ find_python() {
 # make_venv FOLDER
 make_venv() {
     # A venv whose Python was removed or replaced does not run any more.
-    if "$1/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    if supports "$1/bin/python"; then
         return
     fi
-    found=$(find_python) || die "Florin needs Python 3.11 or later; set PYTHON to one that is not on the PATH."
+    found=$(find_python) || die "Florin needs Python 3.11, 3.12, 3.13 or 3.14; set PYTHON to one that is not on the PATH."
     say "Making $1 with $found."
     rm -rf "$1"
     "$found" -m venv "$1" || die "Python's venv module does not work; Debian has it in the package python3-venv."
@@ -50,8 +55,10 @@ stamp() {
     cksum <"$2" >"$1"
 }
 
+# The lock files are complete, and leave out a dependency that a package asks for in vain (see [tool.uv] in
+# pyproject.toml): hence --no-deps.
 pip_install() {
-    "$python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement "$1"
+    "$python" -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --requirement "$1"
 }
 
 # uv is much faster than pip, but reads none of pip's settings: with an index or certificates of one's own it may fail
@@ -59,7 +66,7 @@ pip_install() {
 uv_install() {
     requirements=$1
     shift
-    .venv/bin/uv pip install --quiet --python "$python" --require-hashes --requirement "$requirements" "$@" 2>/dev/null
+    .venv/bin/uv pip install --quiet --python "$python" --no-deps --require-hashes --requirement "$requirements" "$@" 2>/dev/null
 }
 
 # setup_python LOCK: makes .venv and installs the packages of a lock file, hashes checked.

@@ -10,11 +10,11 @@ from eth_account import Account
 from eth_account.messages import encode_defunct, encode_typed_data
 from nacl.signing import SigningKey
 from solders.keypair import Keypair
-from tronpy.keys import PrivateKey
 
 from facilitator.inputs import Proof, Requirements
 from facilitator.signatures import is_signed_by_payer, message_of
 from tests.nodes.ton.messages import TonWallet
+from wallets.chains.tron_keys import PrivateKey
 from wallets.networks import chain_spec
 
 SECRET = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.wallets.vyper import needs_vyper
 from wallets import forwarder
 from wallets.contracts.compile import (
     CONTRACT_FOLDERS,
@@ -147,6 +148,7 @@ def test_deriving_loads_neither_a_web_framework_nor_a_chain_library() -> None:
     assert forwarder.__name__ in loaded
 
 
+@needs_vyper
 def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte(
     tmp_path: Path,
 ) -> None:
@@ -158,6 +160,7 @@ def test_compiling_the_sources_again_gives_the_committed_artifacts_byte_for_byte
         assert _bytes_by_name(tmp_path / folder) == committed
 
 
+@needs_vyper
 def test_a_source_that_contradicts_the_pinned_settings_is_refused(
     tmp_path: Path,
 ) -> None:
@@ -168,6 +171,7 @@ def test_a_source_that_contradicts_the_pinned_settings_is_refused(
         compile_contract(other)
 
 
+@needs_vyper
 def test_the_bytecode_does_not_depend_on_where_it_is_compiled_or_on_comments(
     tmp_path: Path,
 ) -> None:

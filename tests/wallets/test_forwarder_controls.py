@@ -19,9 +19,12 @@ from tests.nodes.tokens import (
     token_address,
     transfer,
 )
+from tests.wallets.vyper import needs_vyper
 from wallets.contracts.compile import write_artifacts
 from wallets.factory import CONTRACTS
 from wallets.forwarder import checksum
+
+pytestmark = needs_vyper
 
 USDC = token_address("USDC")
 NONCE = bytes(32)

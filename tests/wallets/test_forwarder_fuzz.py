@@ -29,6 +29,7 @@ from tests.nodes.tokens import (
     token_address,
     transfer,
 )
+from tests.wallets.vyper import needs_vyper
 from wallets.contracts.compile import compile_contract
 from wallets.factory import CONTRACTS
 from wallets.forwarder import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
@@ -215,6 +216,7 @@ def test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination(
     fuzz(base_node, examples=45)
 
 
+@needs_vyper
 @pytest.mark.slow
 @pytest.mark.unmeasured
 def test_the_fuzz_finds_a_forwarder_that_does_not_check_its_caller(
