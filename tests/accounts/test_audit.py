@@ -1,6 +1,8 @@
 """The audit log shows what was done to it."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,13 @@ from django.db import DatabaseError, connection, transaction
 from accounts.auditchain import verify_audit_log
 from accounts.models import AuditEntry, AuditSeal
 from accounts.services import record
-from tests.concurrency.races import crew
+from tests.checkouts.schema import alter
+from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+LOCK_MERCHANT = "SELECT FROM accounts_merchant WHERE id = %s FOR NO KEY UPDATE"
 COLUMN = {"auditentry": "action = 'x'", "auditseal": "number = 7"}
 
 
@@ -104,6 +108,25 @@ def test_the_database_refuses_to_change_entries_and_seals(
                 cursor.execute(change)
 
 
+def test_without_the_triggers_entries_and_seals_would_change(
+    entries: list[AuditEntry],
+) -> None:
+    """The negative control of the test above."""
+    for table in ("auditseal", "auditentry"):
+        tamper(f"UPDATE accounts_{table} SET {COLUMN[table].replace('7', '-number')}")
+        tamper(f"DELETE FROM accounts_{table}")
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.django_db
+def test_without_its_trigger_an_entry_would_have_no_seal() -> None:
+    """The negative control: nothing but the trigger seals."""
+    alter("ALTER TABLE accounts_auditentry DISABLE TRIGGER audit_sealed")
+    record(make_merchant(), action="x", now=NOON)
+    [fault] = verify_audit_log().faults
+    assert "has no seal" in fault
+
+
 def test_what_is_rolled_back_leaves_no_gap(entries: list[AuditEntry]) -> None:
     with transaction.atomic():
         record(entries[0].merchant, action="x", now=NOON)
@@ -121,6 +144,35 @@ def test_entries_written_at_the_same_moment_make_one_chain() -> None:
     report = verify_audit_log()
     assert report.faults == []
     assert [head.number for head in report.heads] == [8]
+
+
+@contextmanager
+def sealing_without_the_lock() -> Iterator[None]:
+    """Let seals be numbered by what was there; between looking and writing, each waits for whoever holds the merchant."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_functiondef('audit_seal_entry'::regproc)")
+        [locked] = cursor.fetchone()
+        unlocked = locked.replace("PERFORM pg_advisory_xact_lock", "PERFORM concat")
+        wait = "PERFORM FROM accounts_merchant WHERE id = the_chain FOR SHARE;"
+        cursor.execute(unlocked.replace("words :=", f"{wait} words :="))
+        try:
+            yield
+        finally:
+            cursor.execute(locked)
+
+
+def test_without_the_lock_two_entries_would_take_one_place_in_the_chain() -> None:
+    """The negative control of the test above: the constraint stops the second one."""
+    merchant = make_merchant()
+    with sealing_without_the_lock(), crew(2) as threads:
+        with holding(LOCK_MERCHANT, merchant.pk):
+            both = [
+                threads.start(lambda: record(merchant, action="x", now=NOON))
+                for _ in range(2)
+            ]
+            wait_for_waiters(2)
+        [refused] = [error for one in both if (error := one.exception(SECONDS))]
+    assert "audit_seal_once" in str(refused)
 
 
 def test_the_command_tells_that_all_is_well_and_shows_the_heads(

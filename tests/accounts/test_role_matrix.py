@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, re_path, reverse
 
+from accounts import seats
 from accounts.permissions import ROLE_ACTS, Act, may
 from accounts.states import Mode, Role
 from gateway.core.ids import new_id
@@ -136,6 +137,18 @@ def test_each_role_may_do_what_its_acts_allow_and_nothing_else(route: Route) -> 
                 assert status < 500, (role, method)
             else:
                 assert status == 403, (role, method)
+
+
+@pytest.mark.django_db
+def test_without_asking_for_the_role_a_viewer_would_do_what_owners_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control of the test above."""
+    acts = {route: route.decision.acts.get("POST") for route in SEATED}
+    route = next(route for route, act in acts.items() if act is Act.MANAGE_TEAM)
+    monkeypatch.setattr(seats, "may", lambda *_: True)
+    with pytest.raises(AssertionError, match="== 403"):
+        test_each_role_may_do_what_its_acts_allow_and_nothing_else(route)
 
 
 @pytest.mark.django_db

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from checkouts import selectors
 from gateway.core.api import RouteMissing
+from links import api as link_api
+from links.models import LinkTemplate
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.routes import api_views, operations, path_of
@@ -218,6 +221,21 @@ def test_no_filter_opens_anothers_lists(
     of_reports = {name: query[name] for name in query if name in {"limit", "offset"}}
     none_of_theirs(stranger.get("/reports/transactions", of_reports), owned)
     none_of_theirs(stranger.get("/events", {"checkout_id": owned.checkout_id}), owned)
+
+
+def test_without_the_merchant_and_mode_in_the_question_a_stranger_would_see_it(
+    owned: Owned, stranger: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the two tests above: of one object, and of a list."""
+    mine = "c.merchant_id = %s AND c.mode = %s"
+    assert mine in selectors._BY_ID
+    anybodys = selectors._BY_ID.replace(mine, "(%s::bigint, %s::text) IS NOT NULL")
+    monkeypatch.setattr(selectors, "_BY_ID", anybodys)
+    with pytest.raises(AssertionError):
+        not_found(stranger.get(f"/checkouts/{owned.checkout_id}"), owned)
+    monkeypatch.setattr(link_api, "templates_of", lambda *_: LinkTemplate.objects.all())
+    with pytest.raises(AssertionError):
+        none_of_theirs(stranger.get("/link_templates"), owned)
 
 
 def test_an_unknown_id_and_anothers_read_the_same(

@@ -1,9 +1,10 @@
-from decimal import Decimal, Inexact
+from decimal import Context, Decimal, Inexact
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.core import money
 from gateway.core.money import (
     format_token,
     format_units,
@@ -14,10 +15,25 @@ from gateway.core.money import (
     to_units,
 )
 
+MICRO = Decimal("0.000001")
+
 
 @given(st.integers(min_value=0, max_value=2**256))
 def test_units_survive_the_round_trip_exactly(units):
     assert to_units(from_units(units)) == units
+
+
+def test_by_way_of_a_float_units_would_be_lost():
+    """The negative control of the test above: a float has no eighteen digits."""
+    units = 10**17 + 1
+    assert to_units(from_units(units)) == units
+    assert to_units(Decimal(float(from_units(units))).quantize(MICRO)) != units
+
+
+def test_without_the_trap_an_amount_would_be_rounded_in_silence(monkeypatch):
+    """The negative control of the tests below."""
+    monkeypatch.setattr(money, "EXACT", Context(prec=100))
+    assert to_units(Decimal("1.0000001")) == 1_000_000
 
 
 def test_more_decimals_than_the_token_has_are_refused_not_rounded():

@@ -1,0 +1,397 @@
+"""Rows that a constraint refuses: a second row like the first, or a row that says what must not be true."""
+
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final, TypeVar
+
+from django.db import models
+
+from accounts.models import AuditEntry, AuditSeal, Invitation, Membership, Merchant
+from accounts.services import record
+from accounts.states import Role
+from checkouts.models import AmountReservation, BuyerReport, InboxDecision, InboxItem
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
+from facilitator.models import Authorization, KeptAnswer, Sighting, X402Payment
+from links.models import SubscriberMail
+from links.states import MailKind
+from settlements.models import (
+    GasAccount,
+    GasTransaction,
+    Hold,
+    SettledOutflow,
+    Settlement,
+    SettlementItem,
+)
+from settlements.states import Purpose, SettlementStatus
+from tests.accounts.fees import charged
+from tests.checkouts.schema import alter
+from tests.factories import (
+    NOON,
+    make_checkout,
+    make_merchant,
+    make_transfer,
+    make_user,
+    make_wallet,
+)
+from tests.links.factories import make_subscriber
+from tests.mails.factories import make_mail
+from tests.wallets.days import make_movement, make_watched
+from tests.wallets.factories import make_deposit
+from tests.webhooks.factories import make_deliveries, make_endpoint
+from wallets.models import AccountCursor, ChainCursor, DepositOutflow
+from wallets.states import ClaimKind, TransferState
+from webhooks.models import Delivery, EventCounter
+
+M = TypeVar("M", bound=models.Model)
+BLOCK: Final = {"block_height": 20, "block_hash": "0x" + "ab" * 32, "block_time": NOON}
+LIVE: Final = {"mode": "live"}
+USDC: Final = {"chain": "base", "token": "USDC"}
+
+
+def twin(row: M, **changes: Any) -> M:
+    """Return an unsaved copy of a row, with other values where they are given."""
+    fields = [field for field in row._meta.concrete_fields if not field.primary_key]
+    values = {field.attname: getattr(row, field.attname) for field in fields}
+    if not row._meta.auto_field:
+        values[row._meta.pk.attname] = row.pk
+    kept = {
+        name: value
+        for name, value in values.items()
+        if not changes.keys() & {name, name.removesuffix("_id")}
+    }
+    return type(row)(**kept, **changes)
+
+
+def _gas_account() -> GasAccount:
+    return GasAccount.objects.create(chain="base", address="0xGas", next_nonce=7)
+
+
+def gas_transaction() -> GasTransaction:
+    """Make what a gas account means to do with its seventh number."""
+    return GasTransaction.objects.create(
+        account=_gas_account(),
+        nonce=7,
+        purpose=Purpose.SWEEP,
+        reference="batch-1",
+        to="0x",
+        data=b"",
+        gas_limit=90_000,
+        most_wei=1,
+    )
+
+
+def _settlement(merchant: Merchant) -> Settlement:
+    return Settlement.objects.create(
+        merchant=merchant, purpose=ClaimKind.CHECKOUT, to="0x", units=5, **LIVE, **USDC
+    )
+
+
+def _other_settlement(row: Settlement) -> Settlement:
+    return _settlement(row.merchant)
+
+
+def _item() -> SettlementItem:
+    deposit = make_deposit()
+    return SettlementItem.objects.create(
+        settlement=_settlement(deposit.merchant), deposit=deposit, units=5, **USDC
+    )
+
+
+def outflow() -> DepositOutflow:
+    """Make what left a forwarder for good."""
+    return DepositOutflow.objects.create(
+        deposit=make_deposit(),
+        tx_hash="0xf",
+        position=0,
+        units=5,
+        recipient="0x",
+        detected_at=NOON,
+        state=TransferState.CONFIRMED,
+        confirmed_at=NOON,
+        **BLOCK,
+        **USDC,
+    )
+
+
+def _settled_outflow() -> SettledOutflow:
+    left = outflow()
+    settlement = _settlement(left.deposit.merchant)
+    return SettledOutflow.objects.create(outflow=left, settlement=settlement)
+
+
+def _hold() -> Hold:
+    return Hold.objects.create(
+        merchant=make_merchant(),
+        subject_id="chk",
+        nonce=secrets.token_bytes(32),
+        **LIVE,
+    )
+
+
+def _reservation() -> AmountReservation:
+    checkout = make_checkout()
+    return AmountReservation.objects.create(
+        checkout=checkout,
+        merchant=checkout.merchant,
+        price=Decimal("25.00"),
+        suffix=100,
+        reference=secrets.token_bytes(32),
+        memo="one",
+        reserved_at=NOON,
+        **LIVE,
+    )
+
+
+def _unlike(_: Any) -> dict[str, Any]:
+    """Return another reference and memo, which no two reservations share."""
+    return {"reference": secrets.token_bytes(32), "memo": secrets.token_hex(4)}
+
+
+def _payment() -> X402Payment:
+    return X402Payment.objects.create(
+        merchant=make_merchant(),
+        protocol="hash",
+        tx_hash="0x1",
+        position=0,
+        units=5,
+        required_units=5,
+        payer="0x2",
+        pay_to="0x3",
+        verified_at=NOON,
+        **LIVE,
+        **USDC,
+    )
+
+
+def _answer() -> KeptAnswer:
+    return KeptAnswer.objects.create(
+        merchant=make_merchant(),
+        key="k",
+        digest=b"d",
+        answer={},
+        created_at=NOON,
+        **LIVE,
+    )
+
+
+def _authorization() -> Authorization:
+    return Authorization.objects.create(
+        merchant=make_merchant(),
+        payer="0x2",
+        nonce="0x4",
+        pay_to="0x3",
+        units=5,
+        created_at=NOON,
+        **LIVE,
+        **USDC,
+    )
+
+
+def _sighting() -> Sighting:
+    return Sighting.objects.create(
+        merchant=make_merchant(), chain="base", tx_hash="0x1", seen_at=NOON
+    )
+
+
+def _delivery() -> Delivery:
+    return make_deliveries(make_endpoint(make_merchant()))[0]
+
+
+def _item_of_inbox() -> InboxItem:
+    transfer = make_transfer(make_checkout())
+    return InboxItem.objects.create(
+        merchant_id=transfer.merchant_id,
+        transfer=transfer,
+        reason=InboxReason.EXTRA,
+        explanation="paid twice",
+        created_at=NOON,
+        **LIVE,
+    )
+
+
+def _decision() -> InboxDecision:
+    return InboxDecision.objects.create(
+        item=_item_of_inbox(), act=InboxAct.DISMISS, decided_at=NOON, due_at=NOON
+    )
+
+
+def _report() -> BuyerReport:
+    checkout = make_checkout()
+    return BuyerReport.objects.create(
+        merchant=checkout.merchant,
+        checkout=checkout,
+        tx_hash="0x1",
+        verdict=RescueVerdict.values[0],
+        reported_at=NOON,
+        looked_at=NOON,
+        **LIVE,
+    )
+
+
+def _membership() -> Membership:
+    return Membership.objects.create(
+        merchant=make_merchant(), user=make_user(), role=Role.OWNER
+    )
+
+
+def _invitation() -> Invitation:
+    return Invitation.objects.create(
+        merchant=make_merchant(),
+        email="ada@example.test",
+        role=Role.OWNER,
+        digest=b"one",
+        expires_at=NOON,
+    )
+
+
+def _seal() -> AuditSeal:
+    # Else the trigger seals the entries of this test, too.
+    alter("ALTER TABLE accounts_auditentry DISABLE TRIGGER audit_sealed")
+    record(make_merchant(), action="x", now=NOON)
+    entry = AuditEntry.objects.get()
+    return AuditSeal.objects.create(entry=entry, chain=7, number=1, digest=b"d")
+
+
+def _subscriber_mail() -> SubscriberMail:
+    return SubscriberMail.objects.create(
+        subscription=make_subscriber(), kind=MailKind.DUE, period_end=NOON
+    )
+
+
+def _cursor() -> ChainCursor:
+    return ChainCursor.objects.create(chain="base", height=10)
+
+
+Maker = Callable[[], models.Model]
+Changes = Callable[[Any], dict[str, Any]]
+
+
+def _same(_: Any) -> dict[str, Any]:
+    return {}
+
+
+# Constraint to a row, and to what is different about the one that it refuses.
+REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
+    "transfer_units_positive": (
+        lambda: make_transfer(make_checkout()),
+        lambda _: {"units": 0, "tx_hash": "0x2"},
+    ),
+    "transfer_has_one_place": (
+        lambda: make_transfer(make_checkout()),
+        lambda row: {"wallet": make_wallet(row.merchant), "tx_hash": "0x2"},
+    ),
+    "checkout_amount_positive": (
+        make_checkout,
+        lambda _: {"amount": 0, "public_id": "chk", "code": "x", "deposit_nonce": b"x"},
+    ),
+    "checkout_completed_has_paid_at": (
+        make_checkout,
+        lambda _: {
+            "status": CheckoutStatus.COMPLETED,
+            "public_id": "chk",
+            "code": "x",
+            "deposit_nonce": b"x",
+        },
+    ),
+    "one_reservation_per_price": (
+        _reservation,
+        lambda row: _unlike(row) | {"suffix": 200},
+    ),
+    "suffix_below_one_cent": (
+        _reservation,
+        lambda row: _unlike(row) | {"suffix": 10_000, "price": 26},
+    ),
+    "inbox_item_once_per_reason": (_item_of_inbox, _same),
+    "inbox_credit_names_its_checkout": (
+        _decision,
+        lambda _: {"act": InboxAct.CREDIT, "item": _item_of_inbox()},
+    ),
+    "buyer_report_once": (_report, _same),
+    "deposit_address_once_per_salt": (make_deposit, lambda _: {"key": b"another"}),
+    "deposit_outflow_once": (outflow, _same),
+    "deposit_outflow_units_positive": (
+        outflow,
+        lambda _: {"units": 0, "tx_hash": "0x2"},
+    ),
+    "watched_wallet_once": (make_watched, lambda _: {"public_id": "wal"}),
+    "watched_movement_once": (lambda: make_movement(make_watched(), 5), _same),
+    "watched_movement_units_positive": (
+        lambda: make_movement(make_watched(), 5),
+        lambda _: {"units": 0, "tx_hash": "0x2"},
+    ),
+    "one_receiving_wallet_per_chain": (lambda: make_wallet(make_merchant()), _same),
+    "receiving_wallet_of_one_merchant": (
+        lambda: make_wallet(make_merchant(), "ethereum"),
+        lambda _: {"merchant": make_merchant()},
+    ),
+    "gas_account_once": (_gas_account, _same),
+    "gas_nonce_used_once": (gas_transaction, lambda _: {"reference": "batch-2"}),
+    "gas_transaction_once_per_reference": (gas_transaction, lambda _: {"nonce": 8}),
+    "forwarder_in_one_open_settlement": (
+        _item,
+        lambda row: {"settlement": _other_settlement(row.settlement)},
+    ),
+    "settlement_item_once": (_item, lambda _: {"ended_at": NOON}),
+    "settlement_settled_has_time": (
+        lambda: _settlement(make_merchant()),
+        lambda _: {"status": SettlementStatus.SETTLED, "public_id": "stl"},
+    ),
+    "settlements_settledoutflow_pkey": (
+        _settled_outflow,
+        lambda row: {"settlement": _other_settlement(row.settlement)},
+    ),
+    "settlements_hold_subject_id_key": (_hold, lambda _: {"nonce": b"another"}),
+    "hold_released_by_somebody": (
+        _hold,
+        lambda _: {"released_at": NOON, "subject_id": "chk2", "nonce": b"another"},
+    ),
+    "x402_proof_used_once": (_payment, lambda _: {"public_id": "x4p"}),
+    "x402_payment_is_enough": (
+        _payment,
+        lambda _: {"required_units": 6, "public_id": "x4p", "tx_hash": "0x2"},
+    ),
+    "x402_answer_once": (_answer, _same),
+    "x402_authorization_once": (
+        _authorization,
+        lambda _: {"merchant": make_merchant()},
+    ),
+    "x402_sighting_once": (_sighting, _same),
+    "event_sequence_once": (
+        lambda: _delivery().event,
+        lambda _: {"public_id": "evt", "occurrence": "another"},
+    ),
+    "one_event_counter": (
+        lambda: EventCounter.objects.create(merchant=make_merchant(), **LIVE),
+        _same,
+    ),
+    "one_delivery_per_endpoint": (_delivery, lambda _: {"public_id": "whd"}),
+    "mails_outgoingmail_key_key": (make_mail, _same),
+    "subscriber_mail_once": (_subscriber_mail, _same),
+    "membership_once": (_membership, lambda _: {"role": Role.VIEWER}),
+    "invitation_open_once": (
+        _invitation,
+        lambda _: {"digest": b"two", "public_id": "inv", "email": "Ada@example.test"},
+    ),
+    "fee_signed_by_number": (
+        lambda: charged(make_merchant()),
+        lambda row: {"number": 1, "corrects": row},
+    ),
+    "fee_correction_says_of_what": (
+        lambda: charged(make_merchant()),
+        lambda row: {"subject_id": "another", "corrects": row},
+    ),
+    "audit_seal_once": (
+        _seal,
+        lambda _: {"entry": record(make_merchant(), action="y", now=NOON)},
+    ),
+    "one_cursor_per_account": (
+        lambda: AccountCursor.objects.create(chain="solana", key=b"k", address="a"),
+        _same,
+    ),
+    "wallets_chaincursor_pkey": (
+        _cursor,
+        lambda _: {"lease_until": NOON + timedelta(days=1)},
+    ),
+}
