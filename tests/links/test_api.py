@@ -102,6 +102,12 @@ def test_metadata_keeps_its_order_and_its_numbers(seller: ApiClient) -> None:
     assert b'"metadata":{"z":1.10,"a":12345678901234567890}' in answer.raw
 
 
+def test_a_subscription_is_monthly_unless_it_says_otherwise(seller: ApiClient) -> None:
+    specified = CUSTOM | {"type": "subscription", "currency": "USD", "metadata": {}}
+    assert created(seller, specified)["interval"] == "month"
+    assert created(seller, specified | {"interval": "week"})["interval"] == "week"
+
+
 def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) -> None:
     link = created(
         seller, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}}
@@ -162,10 +168,6 @@ def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) ->
         (
             DONATION | {"suggested_amounts": [5]},
             (400, "amount_not_string", "suggested_amounts"),
-        ),
-        (
-            CUSTOM | {"type": "subscription"},
-            (400, "parameter_missing", "interval"),
         ),
         (
             SUBSCRIPTION | {"interval": "day"},
