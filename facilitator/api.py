@@ -26,7 +26,7 @@ from settlements.payloads import settlement_payload
 from settlements.services.asking import settle_now
 
 VERIFY: Final = Limit("x402.verify", 600)
-# One for each payment of the standard, as verifications are.
+# One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
 SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
 
@@ -105,6 +105,7 @@ class X402Settle(ApiView):
         """
         if (answer := settle_answer(request)) is not None:
             return answer
+        self.count_as(request, OTHER)
         principal = principal_of_request(request)
         chain, token = parse_settle(json_body(request))
         written = settle_now(
