@@ -300,6 +300,15 @@ MAIL_WRITERS = {
     "subscriber": "links.services.mailing.subscriber_words",
 }
 
+# Every type of event that is sent. `webhooks` stores ready bodies and knows none of them.
+WEBHOOK_EVENT_TYPES = [
+    "checkout.completed",
+    "checkout.expired",
+    "checkout.underpaid",
+    "x402.payment.reversed",
+    "x402.payment.returned",
+]
+
 # What each app adds to a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [
     "accounts.exporting.tables",

@@ -52,10 +52,16 @@ def settle_now(
 
 def _refuse_unknown(chain: str | None, token: str | None) -> None:
     if chain is not None and chain not in chains():
-        raise InvalidRequestError("There is no such chain.", param="chain")
+        raise InvalidRequestError(
+            "There is no such chain.", param="chain", code="chain_unsupported"
+        )
     names = list(chains()) if chain is None else [chain]
     if token is not None and not any(is_accepted(name, token) for name in names):
-        raise InvalidRequestError("This token is not accepted there.", param="token")
+        raise InvalidRequestError(
+            "This token is not accepted there.",
+            param="token",
+            code="token_unsupported",
+        )
 
 
 def _refuse_without_key() -> None:
