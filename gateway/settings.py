@@ -74,6 +74,7 @@ INSTALLED_APPS = [
 # Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
 MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
+    "gateway.core.middleware.NoNulMiddleware",
     "gateway.core.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

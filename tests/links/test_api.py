@@ -353,7 +353,7 @@ def test_a_list_asks_the_database_as_often_for_twenty_links_as_for_one(
 
 
 def test_a_nul_in_an_id_is_not_found(seller: ApiClient) -> None:
-    assert seller.get("/links/%00").code == "resource_missing"
+    assert seller.get("/links/%00").status == 404
 
 
 def test_times_move_with_changes_alone(seller: ApiClient) -> None:
