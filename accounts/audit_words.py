@@ -25,6 +25,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.retry_switched": "Trying again switched",
         "merchant.plan_set": "Plan set by the operator",
         "merchant.receipts_switched": "Receipts by mail switched",
+        "merchant.round_price_rivals_switched": "Caution with round prices switched",
         "merchant.data_exported": "All data exported",
         "invitation.sent": "Invitation sent",
         "invitation.withdrawn": "Invitation taken back",

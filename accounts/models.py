@@ -31,6 +31,8 @@ class Merchant(models.Model):
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
     mails_receipts = models.BooleanField(default=False)
+    # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
+    round_price_rivals = models.BooleanField(default=False, db_default=False)
     # How long a new receiving wallet waits before money goes there. A shorter wait is itself one that waits: whoever
     # breaks in must not be able to shorten it first.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)

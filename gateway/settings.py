@@ -336,7 +336,7 @@ CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
 # How far back the movements of a watched wallet are read when it is added; 0 reads none of them.
 WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
-# For so long after it expired unpaid a checkout makes payments of its price doubtful; 0 turns that off (docs/adr/0005).
+# For so long after it expired unpaid a checkout makes payments near its price doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "facilitator.follow_transfers"]

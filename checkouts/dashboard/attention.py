@@ -40,12 +40,12 @@ def _inbox(seat: Seat) -> Notice | None:
     waiting = open_count(seat)
     if not waiting:
         return None
-    many = f"{waiting} payments are" if waiting > 1 else "1 payment is"
+    many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
     if waiting == MOST_COUNTED:
-        many = f"{waiting} payments or more are"
+        many = f"{waiting} payments or more wait"
     return Notice(
-        f"{many} not credited to any checkout.",
-        "Look at them, and say whom they are from.",
+        f"{many} in your inbox.",
+        "Review and match them.",
         seat.url("dashboard_inbox"),
         "Open the inbox",
         "warn",

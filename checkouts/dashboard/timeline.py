@@ -107,7 +107,9 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
 def _inbox(checkout: Checkout) -> Iterator[Step]:
     for item in InboxItem.objects.filter(checkout=checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
-        yield Step(item.created_at, "Money came to the inbox", reason, "warn")
+        is_notice = item.reason == InboxReason.RIVAL
+        what = "Notice in the inbox" if is_notice else "Money came to the inbox"
+        yield Step(item.created_at, what, reason, "warn")
         if item.resolved_at is not None:
             outcome = OUTCOMES[InboxStatus(item.status)]
             yield Step(item.resolved_at, f"Inbox: {outcome.lower()}")

@@ -80,7 +80,9 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
         return 0
     outcome, checkouts = decide(transfers)
     write_credits(outcome.credited, now)
-    write_inbox([*outcome.inbox, *_returned(transfers, checkouts)], now)
+    write_inbox(
+        [*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now
+    )
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
     touched |= set(checkouts.credited_before.values())
     recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)

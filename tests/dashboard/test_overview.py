@@ -137,7 +137,7 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
         notice.heading for notice in owner.get("dashboard_overview").context["notices"]
     ]
     assert headings == [
-        "1 payment is not credited to any checkout.",
+        "1 payment waits in your inbox.",
         "A webhook address does not answer.",
         "Base cannot be read now.",
     ]
