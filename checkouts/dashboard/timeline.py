@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
+
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.dashboard.inbox_words import OUTCOMES, REASONS, VERDICTS
@@ -74,7 +76,8 @@ def _choices(checkout: Checkout) -> Iterator[Step]:
 def _transfer_steps(
     checkout: Checkout, transfers: Iterable[TransferRow]
 ) -> Iterator[Step]:
-    payments = Payment.objects.filter(checkout=checkout)
+    its_own = Q(checkout=checkout) | Q(handed_by=checkout)
+    payments = Payment.objects.filter(its_own)
     reasons = dict(payments.values_list("transfer", "reason"))
     for row in transfers:
         amount = f"{plain_amount(from_units(row.units))} {row.token}"

@@ -6,7 +6,7 @@ what the database says once they are, which is what counts.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -37,12 +37,19 @@ _LOOKED_AT = 25
 
 
 class LockedCheckouts:
-    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already."""
+    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already.
+
+    `handed_by` are the expired ones whose successors took some of these transfers over.
+    """
 
     def __init__(
-        self, locked: Iterable[Checkout], credited_before: Mapping[int, int]
+        self,
+        locked: Iterable[Checkout],
+        credited_before: Mapping[int, int],
+        handed_by: Collection[int] = (),
     ) -> None:
         self.credited_before = credited_before
+        self.handed_by = handed_by
         self.by_pk: dict[int, Checkout] = {}
         self.by_nonce: dict[bytes, Checkout] = {}
         self.add(locked)
@@ -129,18 +136,14 @@ def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedChecko
         bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
     }
     decided = [t.pk for t in transfers if t.decided_at is not None]
-    paid = dict(_paid(decided)) if decided else {}
+    payments = list(Payment.objects.filter(transfer__in=decided)) if decided else []
+    paid = {payment.transfer_id: payment.checkout_id for payment in payments}
+    handed_by = {p.handed_by_id for p in payments if p.handed_by_id is not None}
     touched = Q(deposit_nonce__in=nonces) if nonces else Q()
-    if ids := likely | set(paid.values()):
+    if ids := likely | set(paid.values()) | handed_by:
         touched |= Q(pk__in=ids)
-    if not touched:
-        return LockedCheckouts([], paid)
-    return LockedCheckouts(Checkout.objects.locked().filter(touched), paid)
-
-
-def _paid(transfer_ids: Sequence[int]) -> Iterable[tuple[int, int]]:
-    payments = Payment.objects.filter(transfer__in=transfer_ids)
-    return payments.values_list("transfer_id", "checkout_id")
+    locked = Checkout.objects.locked().filter(touched) if touched else []
+    return LockedCheckouts(locked, paid, handed_by)
 
 
 def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
