@@ -44,6 +44,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "operator.looked": "An operator looked at your pages",
         "operator.stopped": "The operator stopped looking",
         "escrow.released": "Escrow released",
+        "settlement.asked": "Settlement asked for",
         "inbox.decided": "Inbox item decided",
         "inbox.undone": "Inbox decision undone",
         "inbox.done": "Inbox decision took effect",

@@ -19,11 +19,12 @@ from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
 from gateway.core.api import ApiView
+from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
 from settlements.payloads import settlement_payload
-from settlements.services.asking import settle_now
+from settlements.services.asking import Asker, settle_now
 
 VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
@@ -114,6 +115,10 @@ class X402Settle(ApiView):
             chain=chain,
             token=token,
             now=timezone.now(),
+            by=Asker(
+                label=f"API key {principal.key_id}",
+                address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to it
+            ),
         )
         told = [settlement_payload(settlement) for settlement in written]
         return Response({"settlements": told}, status=202)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from settlements.models import Settlement
 from tests.contract.client import ApiClient, client_of
@@ -114,3 +114,14 @@ def test_payments_are_listed_by_known_values_only(
     refused = client.get(f"/x402/payments?{query}")
     assert refused.refusal == (400, code, query.partition("=")[0])
     assert client.get("/x402/payments?token=USDC").status == 200
+
+
+def test_who_settled_is_in_the_audit_log_once(client: ApiClient) -> None:
+    [told] = client.send("POST", PATH, {}).body["settlements"]
+    assert client.send("POST", PATH, {}).body["settlements"] == []
+    entry = AuditEntry.objects.get(action="settlement.asked")
+    assert (entry.object_id, entry.actor) == (told["id"], None)
+    assert entry.actor_label.startswith("API key ")
+    assert entry.address == client.address
+    assert entry.after is not None
+    assert (entry.after["amount"], entry.after["to"]) == (told["amount"], told["to"])

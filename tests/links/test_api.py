@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import AuditEntry
 from checkouts.states import CheckoutStatus
 from links.models import PaymentLink
 from tests.contract.client import ApiClient
@@ -250,6 +251,25 @@ def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(
     make_link_checkout(fresh, CheckoutStatus.EXPIRED)
     path = f"/links/{fresh.public_id}"
     assert seller.send("PATCH", path, {"amount": "26"}).body["amount"] == "26.00"
+
+
+def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
+    link = created(seller, CUSTOM)
+    change(seller, link, title="Coffee")
+    change(seller, link, title="Coffee")
+    paused = seller.send("PATCH", f"/links/{link['id']}/status", {"status": "paused"})
+    assert paused.status == 200
+    entries = AuditEntry.objects.filter(action__startswith="payment_link.")
+    changed, switched = entries.order_by("pk")
+    assert (changed.action, switched.action) == (
+        "payment_link.changed",
+        "payment_link.status_set",
+    )
+    assert (changed.before, changed.after) == ({"title": "Tea"}, {"title": "Coffee"})
+    for entry in (changed, switched):
+        assert (entry.object_id, entry.actor) == (link["id"], None)
+        assert entry.actor_label.startswith("API key ")
+        assert entry.address == seller.address
 
 
 @pytest.mark.parametrize("before", ["active", "paused", "archived"])
