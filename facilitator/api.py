@@ -8,13 +8,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
+from accounts.models import Merchant
 from accounts.states import Mode
 from facilitator import schemas
 from facilitator.forms import parse_settle, parse_verify
 from facilitator.idempotency import idempotency_key
 from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
-from facilitator.services.addresses import expect_machines, pay_to_everywhere
+from facilitator.services.addresses import (
+    expect_machines,
+    missing_chains,
+    pay_to_everywhere,
+    wallet_page,
+)
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
@@ -43,12 +49,18 @@ class X402Config(ApiView):
         responses={200: schemas.X402Config, **schemas.errors(401, 429)},
     )
     def get(self, request: Request) -> Response:
-        """Tell where machines pay, on which networks, in which tokens."""
+        """Tell where machines pay, on which networks, in which tokens; and where a wallet is missing.
+
+        No key sets wallets: `missing` names the page of the dashboard on which an owner does.
+        """
         principal = principal_of_request(request)
         found = pay_to_everywhere(principal.merchant_id, principal.mode)
+        missing = missing_chains(principal.mode, found)
         if principal.mode == Mode.LIVE:
             expect_machines(principal.merchant_id, now=timezone.now())
-        return Response(config_payload(found))
+        merchant = Merchant.objects.get(pk=principal.merchant_id)
+        pages = {chain: wallet_page(merchant, chain) for chain in missing}
+        return Response(config_payload(found, pages))
 
 
 class X402Verify(ApiView):
