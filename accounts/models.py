@@ -252,7 +252,7 @@ class FeeEntry(models.Model):
     # In USD, and negative where it is taken back. What was received may be more than one uint256 of base units.
     received = models.DecimalField(max_digits=96, decimal_places=6)
     rate = models.DecimalField(max_digits=6, decimal_places=5)
-    amount = models.DecimalField(max_digits=96, decimal_places=2)
+    amount = models.DecimalField(max_digits=96, decimal_places=6)
     charged_at = models.DateTimeField()
 
     class Meta:
@@ -302,7 +302,7 @@ class FeeDay(models.Model):
     chain = models.CharField(max_length=16)
     count = models.BigIntegerField(default=0)
     # In USD.
-    amount = models.DecimalField(max_digits=96, decimal_places=2, default=0)
+    amount = models.DecimalField(max_digits=96, decimal_places=6, default=0)
     is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
