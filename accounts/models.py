@@ -31,6 +31,8 @@ class Merchant(models.Model):
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
     mails_receipts = models.BooleanField(default=False)
+    # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
+    round_price_rivals = models.BooleanField(default=False, db_default=False)
     # How long a new receiving wallet waits before money goes there. A shorter wait is itself one that waits: whoever
     # breaks in must not be able to shorten it first.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
@@ -250,7 +252,7 @@ class FeeEntry(models.Model):
     # In USD, and negative where it is taken back. What was received may be more than one uint256 of base units.
     received = models.DecimalField(max_digits=96, decimal_places=6)
     rate = models.DecimalField(max_digits=6, decimal_places=5)
-    amount = models.DecimalField(max_digits=96, decimal_places=2)
+    amount = models.DecimalField(max_digits=96, decimal_places=6)
     charged_at = models.DateTimeField()
 
     class Meta:
@@ -300,7 +302,7 @@ class FeeDay(models.Model):
     chain = models.CharField(max_length=16)
     count = models.BigIntegerField(default=0)
     # In USD.
-    amount = models.DecimalField(max_digits=96, decimal_places=2, default=0)
+    amount = models.DecimalField(max_digits=96, decimal_places=6, default=0)
     is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:

@@ -15,7 +15,8 @@ import orjson
 from django.db import connection
 
 from checkouts.evidence import Candidate, Known, Reserved
-from checkouts.exactmatching import CENT_UNITS, MOST_CANDIDATES, MOST_NEAR, shown_alike
+from checkouts.exactamounts import CENT_UNITS, shown_alike
+from checkouts.exactmatching import MOST_CANDIDATES, MOST_NEAR
 from checkouts.labels import memos_in, references_in
 from checkouts.matching import GRACE, TransferFacts, unfit
 from checkouts.states import CheckoutStatus

@@ -6,8 +6,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from checkouts.exactamounts import price_of
-from checkouts.matching import CheckoutFacts, Decision
+from checkouts.matching import CheckoutFacts, Decision, ToInbox
 from checkouts.pricing import needed_units
+from checkouts.states import InboxReason
 from gateway.core.money import from_units, to_units
 
 
@@ -98,3 +99,23 @@ class Verdict:
     decision: Decision
     checkout: Candidate | None = None
     passed_over: tuple[PassedOver, ...] = ()
+
+
+def undecided(
+    what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
+) -> Verdict:
+    """Return that several could be meant, or only one that is over, with what spoke against each."""
+    passed = [PassedOver(c, f"not the only one of {what}") for c in live]
+    passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
+    if not live:
+        found = (
+            f"no live checkout of {what}; one that expired shortly before may be meant"
+        )
+        return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
+    late = f" and {len(rivals)} that expired shortly before" if rivals else ""
+    return ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)
+
+
+def ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
+    """Return that a person has to say who is meant."""
+    return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))

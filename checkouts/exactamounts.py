@@ -14,6 +14,9 @@ from gateway.core.money import from_units, round_up_to_cent, to_units
 CAPACITY: Final = 9_999
 """How many amounts a price has: 1 .. 9999 base units of a token with six decimals."""
 
+CENT_UNITS: Final = 10_000
+"""Base units of a cent; an amount's remainder by it is its suffix."""
+
 REFERENCE_BYTES: Final = 32
 _BLOCK: Final = 100
 _BLOCKS: Final = range(0, CAPACITY + 1, _BLOCK)
@@ -21,6 +24,8 @@ _ROUND: Final = _BLOCKS[1:]
 _THOUSANDS: Final = range(10 * _BLOCK, CAPACITY + 1, 10 * _BLOCK)
 _FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOUSANDS)
 _VANISHING: Final = range(1, _BLOCK // 2)
+# Wallets that show 2, 3 or 4 decimals drop, or round away, what is below these.
+_SHOWN: Final = (10_000, 1_000, 100)
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
 
@@ -33,6 +38,26 @@ def price_of(units: int) -> Decimal:
 def exact_units(price: Decimal, suffix: int) -> int:
     """Return the base units to send."""
     return to_units(price) + suffix
+
+
+def shown_alike(suffix: int) -> int:
+    """Return within how many base units of `suffix` an exact amount may be that a wallet shows as one that ends in it.
+
+    Zero where no wallet does, for it has more digits than these show.
+    """
+    return next((step for step in _SHOWN if suffix and not suffix % step), 0)
+
+
+def is_cut_of(units: int, amount: int) -> bool:
+    """Whether cutting an exact amount to 2, 3 or 4 decimals leads there."""
+    return any(units == amount - amount % step for step in _SHOWN)
+
+
+def is_rounded_of(units: int, amount: int) -> bool:
+    """Whether rounding up to 3 or 4 decimals leads there; to 2 it would be another's round price."""
+    if units % CENT_UNITS == 0:
+        return False
+    return any(units == -(-amount // step) * step for step in _SHOWN)
 
 
 def best_free(taken: Iterable[int]) -> list[int]:

@@ -5,11 +5,21 @@ that has candidates decides, for credit or for the inbox. Why some are narrower 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
 from typing import Final
 
-from checkouts.evidence import Candidate, Known, PassedOver, Reserved, Verdict
+from checkouts.evidence import (
+    Candidate,
+    Known,
+    PassedOver,
+    Reserved,
+    Verdict,
+    ambiguous,
+    undecided,
+)
+from checkouts.exactamounts import CENT_UNITS, is_cut_of, is_rounded_of
 from checkouts.matching import (
     GRACE,
     Credit,
@@ -30,27 +40,29 @@ MOST_CANDIDATES: Final = 100
 MOST_NEAR: Final = 20
 """As many of a near price are looked at: beside so many nobody is the only one, and a person reads no more."""
 
-CENT_UNITS: Final = 10_000
-"""Base units of a cent; an amount's remainder by it is its suffix."""
-
 _SECOND: Final = timedelta(seconds=1)
 
-# Wallets that show 2, 3 or 4 decimals drop, or round away, what is below these.
-_SHOWN: Final = (10_000, 1_000, 100)
 # Nobody's price has digits there, so an amount rounded to five decimals is explained like the others.
 _EXPLAINED: Final = (1_000, 100, 10)
 
 
 def decide_exact(
-    transfer: TransferFacts, known: Known, *, rival_span: timedelta
+    transfer: TransferFacts,
+    known: Known,
+    *,
+    rival_span: timedelta,
+    doubts_round_prices: bool = False,
 ) -> Verdict:
     """Judge a transfer that arrived in a merchant's own wallet.
 
-    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off.
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. Exactly
+    a round price is doubtful beside one where `doubts_round_prices` says so; elsewhere `passed_over` names it.
     """
     if refusal := unfit(transfer):
         return Verdict(refusal)
     field = _Field(transfer, known, rival_span)
+    # No suffix: exactly a price, for prices are whole cents.
+    field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
     return (
         _named(field)
         or _crowded(field)
@@ -73,6 +85,7 @@ class _Field:
         here = [c for c in known.candidates if is_offered(transfer, c, place="wallet")]
         self.live = [c for c in here if is_live(transfer, c)]
         self.rivals = [c for c in here if _is_rival(transfer, c, rival_span)]
+        self.asks_rivals = True
         counted = {c.pk for c in (*self.live, *self.rivals)}
         self.others = [c for c in known.candidates if c.pk not in counted]
 
@@ -97,14 +110,6 @@ class _Field:
         if not 0 < self.transfer.units - price < CENT_UNITS:
             return []
         return [r.units for r in self.held(candidate) if r.price_units == price]
-
-
-def shown_alike(suffix: int) -> int:
-    """Return within how many base units of `suffix` an exact amount may be that a wallet shows as one that ends in it.
-
-    Zero where no wallet does, for it has more digits than these show.
-    """
-    return next((step for step in _SHOWN if suffix and not suffix % step), 0)
 
 
 def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
@@ -150,7 +155,7 @@ def _named(field: _Field) -> Verdict | None:
     named = [PassedOver(c, "a reference names it") for c in labelled.values()]
     if holder is not None:
         named.insert(0, PassedOver(holder, "its exact amount was sent"))
-    return _ambiguous(
+    return ambiguous(
         "references and amount name different checkouts"
         if holder
         else "the references of several checkouts were sent along",
@@ -185,7 +190,7 @@ def _crowded_near(field: _Field) -> Verdict | None:
 
 
 def _too_many(field: _Field, most: int) -> Verdict:
-    return _ambiguous(
+    return ambiguous(
         f"more than {most} checkouts could be meant",
         [PassedOver(c, "one of too many") for c in field.live],
     )
@@ -193,7 +198,6 @@ def _too_many(field: _Field, most: int) -> Verdict:
 
 def _by_round_price(field: _Field) -> Verdict | None:
     """Rules 2 and 3: the round price, or an exact amount cut short, of one live checkout or of interchangeable ones."""
-    units = field.transfer.units
     cut = [c for c in field.live if _is_cut(field, c)]
     if not cut:
         return None
@@ -202,19 +206,42 @@ def _by_round_price(field: _Field) -> Verdict | None:
     rivals = [c for c in field.rivals if _is_cut(field, c) or _may_be_meant(field, c)]
     if _interchangeable([*cut, *others, *rivals]):
         return _oldest(cut)
-    if len(cut) > 1 or others or rivals:
-        return _undecided("this price", [*cut, *others], rivals)
-    how = "round price" if units == cut[0].price_units else "shortened exact amount"
+    if rivals and field.asks_rivals:
+        return undecided("this price", [*cut, *others], rivals)
+    verdict = _among_live(field, cut, others, rivals)
+    return _beside(rivals, verdict) if verdict.checkout else verdict
+
+
+def _among_live(
+    field: _Field,
+    cut: Sequence[Candidate],
+    others: Sequence[Candidate],
+    rivals: Sequence[Candidate],
+) -> Verdict:
+    if _interchangeable([*cut, *others]):
+        return _oldest(cut)
+    if len(cut) > 1 or others:
+        return undecided("this price", [*cut, *others], rivals)
+    is_round = field.transfer.units == cut[0].price_units
+    how = "round price" if is_round else "shortened exact amount"
     return _unless_short(field, cut[0]) or Verdict(
         Credit(f"the only live checkout of this {how}"), cut[0]
     )
+
+
+def _beside(rivals: Sequence[Candidate], verdict: Verdict) -> Verdict:
+    """Name the rivals of a credit, for the notice that tells of it."""
+    passed = [
+        PassedOver(c, "it had just expired unpaid, at this price") for c in rivals
+    ]
+    return replace(verdict, passed_over=tuple(passed))
 
 
 def _is_cut(field: _Field, candidate: Candidate) -> bool:
     units = field.transfer.units
     if units == candidate.price_units:
         return True
-    return any(_is_cut_of(units, amount) for amount in field.asked(candidate))
+    return any(is_cut_of(units, amount) for amount in field.asked(candidate))
 
 
 def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
@@ -223,25 +250,14 @@ def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
     What is missing of a checkout anybody can change who sends a few cents with its digits: its price must not pass to others.
     """
     units = field.transfer.units
-    if any(_is_rounded_of(units, amount) for amount in field.asked(candidate)):
+    if any(is_rounded_of(units, amount) for amount in field.asked(candidate)):
         return True
     if not candidate.is_partly_paid:
         return False
     return units == candidate.amount_units or any(
-        _is_cut_of(units, r.units) or _is_rounded_of(units, r.units)
+        is_cut_of(units, r.units) or is_rounded_of(units, r.units)
         for r in field.held(candidate)
     )
-
-
-def _is_cut_of(units: int, amount: int) -> bool:
-    return any(units == amount - amount % step for step in _SHOWN)
-
-
-def _is_rounded_of(units: int, amount: int) -> bool:
-    """Whether rounding up to 3 or 4 decimals leads there; to 2 it would be another's round price."""
-    if units % CENT_UNITS == 0:
-        return False
-    return any(units == -(-amount // step) * step for step in _SHOWN)
 
 
 def _interchangeable(candidates: Sequence[Candidate]) -> bool:
@@ -271,10 +287,10 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     # Their whole price was near before a part of it was paid.
     others = [c for c in field.live if c not in near and _was_near(units, c)]
     if len(near) != 1 or others or rivals:
-        return _undecided("about this price", [*near, *others], rivals)
+        return undecided("about this price", [*near, *others], rivals)
     former = field.known.former
     if former is not None and not _explains(units, field.asked(near[0])):
-        return _ambiguous(
+        return ambiguous(
             "another checkout once had this exact amount",
             [
                 PassedOver(former, "its exact amount, which it no longer holds"),
@@ -302,7 +318,7 @@ def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
     if not short:
         return None
     passed = [PassedOver(c, "it has these digits, but a higher price") for c in short]
-    return _ambiguous(
+    return ambiguous(
         "near the price of one checkout, with the digits below a cent of another",
         [
             PassedOver(chosen, "its price is near, but others have these digits"),
@@ -345,7 +361,7 @@ def _by_suffix(field: _Field) -> Verdict | None:
     if len(meant) == 1 and not rivals:
         reason = "short of its price, with the digits below a cent of its exact amount"
         return Verdict(Credit(reason), meant[0])
-    return _undecided("these digits below a cent", meant, rivals)
+    return undecided("these digits below a cent", meant, rivals)
 
 
 def _falls_short(field: _Field, candidate: Candidate, suffix: int) -> bool:
@@ -369,21 +385,3 @@ def _why_not_live(field: _Field, candidate: Candidate) -> str:
     if not is_offered(field.transfer, candidate, place="wallet"):
         return "this token was not offered for it here"
     return "it was not live then"
-
-
-def _undecided(
-    what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
-) -> Verdict:
-    passed = [PassedOver(c, f"not the only one of {what}") for c in live]
-    passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
-    if not live:
-        found = (
-            f"no live checkout of {what}; one that expired shortly before may be meant"
-        )
-        return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
-    late = f" and {len(rivals)} that expired shortly before" if rivals else ""
-    return _ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)
-
-
-def _ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
-    return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))

@@ -35,9 +35,8 @@ _CHECKOUT: Final = (
     "escrow",
 )
 _ITEM: Final = (
-    "id",
     "mode",
-    "transfer_id",
+    "transfer__public_id",
     "checkout__public_id",
     "reason",
     "explanation",
@@ -46,7 +45,8 @@ _ITEM: Final = (
     "resolved_at",
 )
 _DECISION: Final = (
-    "item_id",
+    "item__transfer__public_id",
+    "item__reason",
     "act",
     "checkout__public_id",
     "refund_tx",
@@ -58,7 +58,6 @@ _DECISION: Final = (
     "failure",
 )
 _REPORT: Final = (
-    "id",
     "mode",
     "checkout__public_id",
     "tx_hash",
@@ -72,7 +71,7 @@ _REPORT: Final = (
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
-    """Return this app's files. A transfer is named by its `id` in the file of transfers."""
+    """Return this app's files. An inbox item is named by its transfer and its reason."""
     yield table_of(
         "checkouts",
         Checkout.objects.filter(merchant=merchant),
@@ -81,7 +80,7 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "payments",
         Payment.objects.filter(checkout__merchant=merchant),
-        ("checkout__public_id", "transfer_id", "reason", "credited_at"),
+        ("checkout__public_id", "transfer__public_id", "reason", "credited_at"),
     )
     yield table_of(
         "inbox",

@@ -28,12 +28,13 @@ def checkout_payload(
     transfers: Sequence[TransferRow],
     *,
     replaces: str | None,
+    replaced_by: str | None = None,
     released_by: str | None,
 ) -> dict[str, Any]:
     """Return the checkout object of `GET /checkouts/{id}`.
 
-    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds; `released_by` says who
-    released its money, where it is in escrow.
+    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
+    successor; `released_by` says who released its money, where it is in escrow.
     """
     return {
         "id": checkout.public_id,
@@ -53,6 +54,7 @@ def checkout_payload(
         "exception": checkout.exception or None,
         "paid_at": iso_or_none(checkout.paid_at),
         "replaces": replaces,
+        "replaced_by": replaced_by,
         "transfers": [_transfer(transfer) for transfer in transfers],
         "escrow": checkout.escrow,
         "escrow_status": escrow_status(checkout, released_by),

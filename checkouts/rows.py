@@ -56,7 +56,7 @@ class CheckoutFacts(Protocol):
 
 
 class CheckoutRow(NamedTuple):
-    """A checkout as read by `COLUMNS`; `replaces` is the public id of the checkout it succeeds."""
+    """A checkout as read by `COLUMNS`; `replaces` and `replaced_by` are public ids: what it succeeds, and its successor."""
 
     id: int
     public_id: str
@@ -78,6 +78,7 @@ class CheckoutRow(NamedTuple):
     paid_at: datetime | None
     escrow: bool
     replaces: str | None
+    replaced_by: str | None
     has_payments: bool
 
     @property
@@ -96,7 +97,9 @@ COLUMNS = """
     c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
     c.expires_at, c.created_at, c.paid_at, c.escrow,
     (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
+    (SELECT s.public_id FROM checkouts_checkout s WHERE s.replaces_id = c.id),
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)
+        OR EXISTS (SELECT FROM checkouts_payment p WHERE p.handed_by_id = c.id)
 """
 
 
@@ -120,23 +123,31 @@ class TransferRow(NamedTuple):
     orphaned_at: datetime | None
 
 
+# An expired checkout still shows what it handed to its successor.
 _TRANSFERS = """
-    SELECT p.checkout_id, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
+    SELECT p.owner, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
            t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at
-    FROM checkouts_payment p
+    FROM (
+        SELECT checkout_id AS owner, transfer_id FROM checkouts_payment
+        WHERE checkout_id = ANY(%(ids)s::bigint[])
+        UNION ALL
+        SELECT handed_by_id, transfer_id FROM checkouts_payment WHERE handed_by_id = ANY(%(ids)s::bigint[])
+    ) p
     JOIN wallets_transfer t ON t.id = p.transfer_id
     LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
-    WHERE p.checkout_id = ANY(%s::bigint[])
-    ORDER BY p.checkout_id, t.id
+    ORDER BY p.owner, t.id
 """
 
 
 def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRow]]:
-    """Return every transfer credited to the checkouts, orphaned ones included, in the order they were recorded."""
+    """Return every transfer credited to the checkouts, orphaned ones included, in the order they were recorded.
+
+    One that a successor took over is its transfer as well as that of the expired checkout.
+    """
     found: dict[int, list[TransferRow]] = defaultdict(list)
     if checkout_ids:
         with connection.cursor() as cursor:
-            cursor.execute(_TRANSFERS, [list(checkout_ids)])
+            cursor.execute(_TRANSFERS, {"ids": list(checkout_ids)})
             for values in cursor:
                 row = TransferRow._make(values)
                 found[row.checkout_id].append(row._replace(units=int(row.units)))

@@ -133,7 +133,14 @@ class Checkout(s.Serializer[None]):
     amount_remaining = s.CharField()
     exception = s.ChoiceField(choices=CheckoutException.choices, allow_null=True)
     paid_at = s.DateTimeField(allow_null=True)
-    replaces = s.CharField(allow_null=True)
+    replaces = s.CharField(
+        allow_null=True,
+        help_text="The expired checkout whose late money was accepted into this one.",
+    )
+    replaced_by = s.CharField(
+        allow_null=True,
+        help_text="The checkout that took this one's late money over. This one stays as it was.",
+    )
     transfers = CreditedTransfer(many=True)
     escrow = s.BooleanField()
     escrow_status = s.ChoiceField(choices=EscrowStatus.choices, allow_null=True)

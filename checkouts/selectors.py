@@ -56,6 +56,7 @@ def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
             row,
             transfers.get(row.id, []),
             replaces=row.replaces,
+            replaced_by=row.replaced_by,
             released_by=releases.get(row.id),
         )
         for row in rows

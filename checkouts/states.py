@@ -37,6 +37,8 @@ class InboxReason(TextChoices):
     # Several checkouts might be meant, and nothing says which.
     AMBIGUOUS = "ambiguous"
     REVERSED = "reversed"
+    # It was credited; another checkout of the price had just expired, and its buyer may be the one who paid.
+    RIVAL = "rival"
 
 
 class InboxStatus(TextChoices):

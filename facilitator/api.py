@@ -8,25 +8,32 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
+from accounts.models import Merchant
 from accounts.states import Mode
 from facilitator import schemas
 from facilitator.forms import parse_settle, parse_verify
 from facilitator.idempotency import idempotency_key
 from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
-from facilitator.services.addresses import expect_machines, pay_to_everywhere
+from facilitator.services.addresses import (
+    expect_machines,
+    missing_chains,
+    pay_to_everywhere,
+    wallet_page,
+)
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
 from gateway.core.api import ApiView
+from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
 from settlements.payloads import settlement_payload
-from settlements.services.asking import settle_now
+from settlements.services.asking import Asker, settle_now
 
 VERIFY: Final = Limit("x402.verify", 600)
-# One for each payment of the standard, as verifications are.
+# One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
 SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
 
@@ -42,12 +49,18 @@ class X402Config(ApiView):
         responses={200: schemas.X402Config, **schemas.errors(401, 429)},
     )
     def get(self, request: Request) -> Response:
-        """Tell where machines pay, on which networks, in which tokens."""
+        """Tell where machines pay, on which networks, in which tokens; and where a wallet is missing.
+
+        No key sets wallets: `missing` names the page of the dashboard on which an owner does.
+        """
         principal = principal_of_request(request)
         found = pay_to_everywhere(principal.merchant_id, principal.mode)
+        missing = missing_chains(principal.mode, found)
         if principal.mode == Mode.LIVE:
             expect_machines(principal.merchant_id, now=timezone.now())
-        return Response(config_payload(found))
+        merchant = Merchant.objects.get(pk=principal.merchant_id)
+        pages = {chain: wallet_page(merchant, chain) for chain in missing}
+        return Response(config_payload(found, pages))
 
 
 class X402Verify(ApiView):
@@ -105,6 +118,7 @@ class X402Settle(ApiView):
         """
         if (answer := settle_answer(request)) is not None:
             return answer
+        self.count_as(request, OTHER)
         principal = principal_of_request(request)
         chain, token = parse_settle(json_body(request))
         written = settle_now(
@@ -113,6 +127,10 @@ class X402Settle(ApiView):
             chain=chain,
             token=token,
             now=timezone.now(),
+            by=Asker(
+                label=f"API key {principal.key_id}",
+                address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to it
+            ),
         )
         told = [settlement_payload(settlement) for settlement in written]
         return Response({"settlements": told}, status=202)

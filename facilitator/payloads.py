@@ -61,8 +61,11 @@ def payment_payload(payment: X402Payment) -> dict[str, Any]:
     }
 
 
-def config_payload(pay_to: dict[str, str]) -> dict[str, Any]:
-    """Return `GET /x402/config`, `pay_to` being an address for each network that machines can pay on."""
+def config_payload(pay_to: dict[str, str], missing: dict[str, str]) -> dict[str, Any]:
+    """Return `GET /x402/config`.
+
+    `pay_to` is an address for each network that machines can pay on; `missing` the page that adds a wallet, for each other one.
+    """
     assets = {
         name: [token.symbol for token in chain_spec(name).accepted_tokens]
         for name in pay_to
@@ -77,4 +80,5 @@ def config_payload(pay_to: dict[str, str]) -> dict[str, Any]:
         "assets": assets,
         "scheme": SCHEME,
         "settlement": settlement,
+        "missing": [{"chain": chain, "page": page} for chain, page in missing.items()],
     }

@@ -30,6 +30,13 @@ PAYMENT_PARAMETERS = [
 ]
 
 
+class MissingWallet(s.Serializer[None]):
+    """A network that machines could pay on."""
+
+    chain = s.CharField()
+    page = s.URLField(help_text="The dashboard's page that adds a wallet there.")
+
+
 class X402Config(s.Serializer[None]):
     """Where machines pay a merchant."""
 
@@ -41,6 +48,7 @@ class X402Config(s.Serializer[None]):
         child=s.ChoiceField(["batch", "direct"]),
         help_text="`batch`: money is sent on from a forwarder. `direct`: payers pay the merchant's own wallet.",
     )
+    missing = MissingWallet(many=True)
 
 
 class Proof(s.Serializer[None]):

@@ -11,7 +11,8 @@ from facilitator.models import X402Payment
 from facilitator.states import PaymentStatus
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import Page, parse_text, parse_time
-from wallets.narrowing import parse_chain
+from wallets.narrowing import parse_chain, parse_token
+from wallets.networks import accepted_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def parse_filter(
         merchant_id=merchant_id,
         mode=mode,
         chain=parse_chain(query),
-        token=parse_text(query, "token") or "",
+        token=parse_token(query, known=accepted_tokens()),
         status=status,
         resource=parse_text(query, "resource") or "",
         created_after=parse_time(query, "created_after"),

@@ -74,6 +74,7 @@ INSTALLED_APPS = [
 # Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
 MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
+    "gateway.core.middleware.NoNulMiddleware",
     "gateway.core.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -300,6 +301,15 @@ MAIL_WRITERS = {
     "subscriber": "links.services.mailing.subscriber_words",
 }
 
+# Every type of event that is sent. `webhooks` stores ready bodies and knows none of them.
+WEBHOOK_EVENT_TYPES = [
+    "checkout.completed",
+    "checkout.expired",
+    "checkout.underpaid",
+    "x402.payment.reversed",
+    "x402.payment.returned",
+]
+
 # What each app adds to a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [
     "accounts.exporting.tables",
@@ -326,7 +336,7 @@ CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
 # How far back the movements of a watched wallet are read when it is added; 0 reads none of them.
 WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
-# For so long after it expired unpaid a checkout makes payments of its price doubtful; 0 turns that off (docs/adr/0005).
+# For so long after it expired unpaid a checkout makes payments near its price doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "facilitator.follow_transfers"]

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from accounts.authentication import Principal, principal_of_request
 from gateway.core.api import ApiView
+from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
 from gateway.core.weburls import url_policy
@@ -24,6 +25,7 @@ from links.forms import (
     template_id_in,
     with_defaults,
 )
+from links.inputs import Person
 from links.models import LinkTemplate, PaymentLink
 from links.payloads import link_url, template_payload
 from links.qrimages import qr_png, qr_svg
@@ -110,6 +112,13 @@ def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
     )
 
 
+def _key_of(request: Request) -> Person:
+    """Return who asks, for the audit log: the key, and where it was used from."""
+    label = f"API key {principal_of_request(request).key_id}"
+    address = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
+    return Person(None, address, label)
+
+
 def _link(request: Request, link_id: str) -> PaymentLink:
     principal = principal_of_request(request)
     return payment_link(principal.merchant_id, principal.mode, link_id)
@@ -145,7 +154,8 @@ class LinkItem(ApiView):
         """
         link = _link(request, link_id)
         wanted = parse_changes(link, json_body(request), url_policy())
-        return Response(link_object(change_link(link, wanted, now=timezone.now())))
+        changed = change_link(link, wanted, now=timezone.now(), by=_key_of(request))
+        return Response(link_object(changed))
 
 
 class LinkStatusItem(ApiView):
@@ -166,7 +176,8 @@ class LinkStatusItem(ApiView):
         """Pause, archive or activate a link. Any status may change to any other."""
         link = _link(request, link_id)
         status = parse_status(json_body(request))
-        return Response(link_object(set_status(link, status, now=timezone.now())))
+        changed = set_status(link, status, now=timezone.now(), by=_key_of(request))
+        return Response(link_object(changed))
 
 
 class LinkQrSvg(ApiView):
@@ -288,7 +299,9 @@ class TemplateItem(ApiView):
     )
     def delete(self, request: Request, template_id: str) -> Response:
         """Delete a template; links made from it stay."""
-        delete_template(_template(request, template_id), now=timezone.now())
+        delete_template(
+            _template(request, template_id), now=timezone.now(), by=_key_of(request)
+        )
         return Response({"id": template_id, "deleted": True})
 
 

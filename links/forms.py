@@ -210,10 +210,7 @@ def _interval(body: Body, kind: LinkType) -> Interval | None:
     if kind != LinkType.SUBSCRIPTION:
         _refuse_others(body, ("interval",), LinkType.SUBSCRIPTION)
         return None
-    interval = _choice(body, "interval", Interval)
-    if interval is None:
-        raise missing("interval")
-    return interval
+    return _choice(body, "interval", Interval) or Interval.MONTH
 
 
 def _refuse_others(body: Body, names: tuple[str, ...], owner: LinkType) -> None:

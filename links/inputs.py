@@ -10,10 +10,11 @@ from links.states import Interval, LinkType
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who changes a link by hand, and from where; keys of the API are nobody."""
+    """Who makes or changes a link, and from where: a person, or without one the API key that `label` names."""
 
-    user: User
+    user: User | None
     address: str | None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class NewLink(LinkChanges):
         choices=Interval.choices,
         required=False,
         allow_null=True,
-        help_text="Subscriptions only, and needed there: how long one payment lasts.",
+        help_text="Subscriptions only: how long one payment lasts. Default `month`.",
     )
     template = s.CharField(
         required=False,

@@ -8,13 +8,13 @@ from django.db.models import QuerySet, Sum
 
 from accounts.models import FeeDay, FeeEntry
 from accounts.states import Mode
-from gateway.core.money import EXACT
+from gateway.core.money import EXACT, round_to_cent
 from reports.inputs import ReportFilter
 from reports.spans import Span, span_of
 
 
 def fees_of(wanted: ReportFilter) -> Decimal:
-    """Return the fees, in USD, that were charged in a filter's time, less those that were taken back in it.
+    """Return the fees, in USD to a cent, that were charged in a filter's time, less those that were taken back in it.
 
     Test mode costs nothing, and what moves in watched wallets does not either.
     """
@@ -25,7 +25,7 @@ def fees_of(wanted: ReportFilter) -> Decimal:
     if wanted.chain:
         entries = entries.filter(chain=wanted.chain)
     parts = [_raw(entries, since, until) for since, until in span.rest]
-    return reduce(EXACT.add, parts, _sum(_days(wanted, span)))
+    return round_to_cent(reduce(EXACT.add, parts, _sum(_days(wanted, span))))
 
 
 def _days(wanted: ReportFilter, span: Span) -> QuerySet[FeeDay]:

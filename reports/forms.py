@@ -9,6 +9,7 @@ from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import parse_text
 from reports.inputs import ReportFilter
 from wallets.addresses import AddressError
+from wallets.models import WatchedWallet
 from wallets.narrowing import (
     Query,
     parse_chain,
@@ -41,12 +42,12 @@ def parse_filter(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
 
 def parse_transactions(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
     """Read what the list of transactions narrows by. Raises InvalidRequestError naming the parameter."""
-    return replace(
+    wanted = replace(
         parse_filter(merchant_id, mode, query),
         token=parse_token(query, known=known_tokens()),
         direction=parse_direction(query),
-        wallet=_wallet(query),
     )
+    return _of_wallet(wanted, parse_text(query, "wallet") or "")
 
 
 def parse_summary(
@@ -85,17 +86,28 @@ def _before(until: datetime) -> datetime:
     return until - min(USUAL_SPAN, until - _BEGINNING)
 
 
-def _wallet(query: Query) -> str:
-    text = parse_text(query, "wallet")
-    if text is None:
-        return ""
+def _of_wallet(wanted: ReportFilter, text: str) -> ReportFilter:
+    """Narrow a report to a wallet, by the id of a watched one, which is on one chain, or by an address."""
+    if not text:
+        return wanted
+    # Also one that is watched no more: its movements stay in the reports.
+    mine = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    watched = mine.filter(public_id=text).first()
+    if watched is None:
+        return replace(wanted, wallet=_address(text))
+    if wanted.chain not in ("", watched.chain):
+        raise InvalidRequestError(f"wallet is on {watched.chain}.", param="wallet")
+    return replace(wanted, wallet=watched.address, chain=watched.chain)
+
+
+def _address(text: str) -> str:
     for spec in chains().values():
         try:
             return address_on(spec, text)
         except AddressError:
             continue
     raise InvalidRequestError(
-        "wallet must be an address of a supported chain.",
+        "wallet must be the id of a watched wallet, or an address of a supported chain.",
         param="wallet",
         code="address_invalid",
     )

@@ -21,9 +21,7 @@ from wallets.states import Direction
 # Which table a row is of.
 _TRANSFER: Final = 0
 _MOVEMENT: Final = 1
-_PREFIXES: Final = {_TRANSFER: "trf_", _MOVEMENT: "wmv_"}
-# As many as fit a bigint.
-_KEY_DIGITS: Final = 18
+_TABLES: Final = (_TRANSFER, _MOVEMENT)
 
 
 class ReportRow(NamedTuple):
@@ -110,7 +108,7 @@ def _behind(
 def _told(places: Sequence[_Place]) -> list[ReportRow]:
     keys = {
         table: [place.key for place in places if place.table == table]
-        for table in _PREFIXES
+        for table in _TABLES
     }
     found = {
         _TRANSFER: _transfers(keys[_TRANSFER]),
@@ -135,8 +133,10 @@ def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
     paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
     rows = Transfer.objects.filter(pk__in=keys)
     return {
-        key: ReportRow(_public_id(_TRANSFER, key), Direction.IN.value, *told)
-        for key, *told in rows.values_list("pk", *_COLUMNS, *paid)
+        key: ReportRow(public_id, Direction.IN.value, *told)
+        for key, public_id, *told in rows.values_list(
+            "pk", "public_id", *_COLUMNS, *paid
+        )
     }
 
 
@@ -146,10 +146,10 @@ def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
     columns = [_MOVEMENT_NAMES.get(name, name) for name in _COLUMNS]
     rows = WatchedMovement.objects.filter(pk__in=keys)
     found = {}
-    for key, direction, wallet, *told in rows.values_list(
-        "pk", "direction", "wallet__public_id", *columns
+    for key, public_id, direction, wallet, *told in rows.values_list(
+        "pk", "public_id", "direction", "wallet__public_id", *columns
     ):
-        row = ReportRow(_public_id(_MOVEMENT, key), direction, *told)
+        row = ReportRow(public_id, direction, *told)
         row = row._replace(wallet=wallet)
         if direction == Direction.OUT:
             row = row._replace(sender=row.recipient, recipient=row.sender)
@@ -157,29 +157,19 @@ def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
     return found
 
 
-def _public_id(table: int, key: int) -> str:
-    return f"{_PREFIXES[table]}{key}"
-
-
 def _named(wanted: ReportFilter, public_id: str) -> _Place:
-    for table, prefix in _PREFIXES.items():
-        digits = public_id.removeprefix(prefix)
-        is_key = digits != public_id and digits.isascii() and digits.isdigit()
-        if not is_key or len(digits) > _KEY_DIGITS:
-            continue
-        moment = _moment_of(wanted, table, int(digits))
-        if moment is not None:
-            return _Place(moment, int(digits), table)
+    mine = {
+        "public_id": public_id,
+        "merchant": wanted.merchant_id,
+        "mode": wanted.mode,
+    }
+    rows: dict[int, QuerySet[Any]] = {
+        _TRANSFER: Transfer.objects.filter(**mine),
+        _MOVEMENT: WatchedMovement.objects.filter(**mine),
+    }
+    for table, found in rows.items():
+        if row := found.only("block_time").first():
+            return _Place(row.block_time, row.pk, table)
     raise InvalidRequestError(
         "starting_after names no transaction of yours.", param="starting_after"
     )
-
-
-def _moment_of(wanted: ReportFilter, table: int, key: int) -> datetime | None:
-    mine = {"pk": key, "merchant": wanted.merchant_id, "mode": wanted.mode}
-    rows = (
-        Transfer.objects.filter(**mine)
-        if table == _TRANSFER
-        else WatchedMovement.objects.filter(**mine)
-    )
-    return rows.values_list("block_time", flat=True).first()

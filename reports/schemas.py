@@ -35,7 +35,7 @@ TRANSACTION_PARAMETERS = [
     OpenApiParameter(
         "wallet",
         str,
-        description="An address: what was sent to it, or to deposit addresses that pay it, and where it is a watched "
+        description="The id of a watched wallet, or an address: what was sent to it, or to deposit addresses that pay it, and where it is a watched "
         "wallet's, what moved in and out of it.",
     ),
     *PAGE_PARAMETERS,

@@ -19,7 +19,7 @@ from django.db.models.lookups import Exact
 from accounts.models import FeeEntry
 from accounts.states import FeeKind
 from gateway.core.keyset import CHUNK_ROWS
-from gateway.core.money import EXACT
+from gateway.core.money import EXACT, round_to_cent
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _LAST_MONTH: Final = 12
@@ -79,7 +79,7 @@ def parse_month(text: str) -> Month | None:
 class Line:
     """Payments of one kind, network, token and rate, added up: their number, their money and their fees, both in USD.
 
-    Money and fees are negative where they are taken back. `charged_in` is the month that charged them first.
+    Fees are to a millionth. Money and fees are negative where they are taken back. `charged_in` is the month that charged them first.
     """
 
     kind: FeeKind
@@ -103,9 +103,11 @@ class Statement:
 
     @property
     def total(self) -> Decimal:
-        """What is owed for the month; less than nothing where it took back more than it charged."""
+        """What is owed for the month, to a cent; less than nothing where it took back more than it charged."""
         lines = (*self.charged, *self.taken_back, *self.charged_again)
-        return reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
+        return round_to_cent(
+            reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def _total_of(merchant_id: int, month: Month) -> MonthTotal:
         month,
         payments=sums["payments"],
         money=sums["money"] or Decimal(0),
-        total=sums["total"] or Decimal(0),
+        total=round_to_cent(sums["total"] or Decimal(0)),
     )
 
 

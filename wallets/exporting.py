@@ -25,7 +25,7 @@ _CHANGE: Final = (
     "failure",
 )
 _TRANSFER: Final = (
-    "id",
+    "public_id",
     "mode",
     "chain",
     "tx_hash",
@@ -53,7 +53,7 @@ _WATCHED: Final = (
     "removed_at",
 )
 _MOVEMENT: Final = (
-    "id",
+    "public_id",
     "mode",
     "wallet__public_id",
     "direction",

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from django.db.models import QuerySet, Sum
 
@@ -13,10 +12,6 @@ from gateway.core.pagination import Page
 from wallets.blockpages import NEWEST_FIRST, older_than
 from wallets.models import WatchedDay, WatchedMovement, WatchedWallet
 from wallets.states import Direction
-
-ID_PREFIX: Final = "mov_"
-# As many as fit a bigint.
-_KEY_DIGITS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +77,8 @@ def movement_total(wallet: WatchedWallet, wanted: MovementFilter) -> int:
 
 
 def _named(wallet: WatchedWallet, public_id: str) -> WatchedMovement:
-    digits = public_id.removeprefix(ID_PREFIX)
-    is_id = public_id.startswith(ID_PREFIX) and digits.isascii() and digits.isdigit()
-    found = None
-    if is_id and len(digits) <= _KEY_DIGITS:
-        found = WatchedMovement.objects.filter(wallet=wallet, pk=int(digits)).first()
+    mine = WatchedMovement.objects.filter(wallet=wallet)
+    found = mine.filter(public_id=public_id).first()
     if found is None:
         raise InvalidRequestError(
             "starting_after names no movement of this wallet.", param="starting_after"

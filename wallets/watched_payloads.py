@@ -11,7 +11,6 @@ from accounts.states import Mode
 from gateway.core.money import format_units
 from gateway.core.times import iso, iso_or_none
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
-from wallets.movement_selectors import ID_PREFIX
 from wallets.watched_selectors import history_progress
 
 # What the API promises a balance of, whatever the chain has.
@@ -65,7 +64,7 @@ def history_since(wallet: WatchedWallet) -> datetime:
 def movement_payload(movement: WatchedMovement) -> dict[str, Any]:
     """Return a line of `GET /wallets/{id}/transactions`."""
     return {
-        "id": f"{ID_PREFIX}{movement.pk}",
+        "id": movement.public_id,
         "direction": movement.direction,
         "chain": movement.chain,
         "token": movement.token,

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import orjson
+from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -32,7 +33,12 @@ class EventCollection(ApiView):
                 int,
                 description="Only events with a greater `sequence`, oldest first and without gaps.",
             ),
-            OpenApiParameter("type", str, description="Only events of this type."),
+            OpenApiParameter(
+                "type",
+                str,
+                description="Only events of this type.",
+                enum=settings.WEBHOOK_EVENT_TYPES,
+            ),
             OpenApiParameter(
                 "checkout_id", str, description="Only events of this checkout."
             ),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from accounts.states import Mode
@@ -32,7 +33,7 @@ def parse_filter(
         merchant_id=merchant_id,
         mode=mode,
         after=_sequence(query.get("after")),
-        type=parse_text(query, "type"),
+        type=_type(query),
         checkout_id=parse_text(query, "checkout_id"),
     )
     return wanted, parse_page(query)
@@ -84,6 +85,14 @@ def _skip(events: QuerySet[Event], wanted: EventFilter, offset: int) -> QuerySet
 def _last_sequence(wanted: EventFilter) -> int:
     counter = EventCounter.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     return counter.values_list("value", flat=True).first() or 0
+
+
+def _type(query: Mapping[str, str]) -> str | None:
+    name = parse_text(query, "type")
+    if name is not None and name not in settings.WEBHOOK_EVENT_TYPES:
+        known = ", ".join(settings.WEBHOOK_EVENT_TYPES)
+        raise InvalidRequestError(f"type must be one of {known}.", param="type")
+    return name
 
 
 def _sequence(text: str | None) -> int | None:

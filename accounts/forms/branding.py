@@ -87,3 +87,9 @@ class CheckoutPageForm(forms.Form):
         label="Mail a receipt to buyers whose address came with the checkout",
         required=False,
     )
+    round_price_rivals = forms.BooleanField(
+        label="Review round payments when another checkout of the same price has just expired",
+        help_text="On networks where the exact amount names the checkout, such a payment may come from the buyer who was"
+        " late: it waits in your inbox instead of completing the open checkout.",
+        required=False,
+    )

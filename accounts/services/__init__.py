@@ -7,6 +7,7 @@ from accounts.services.audit import record
 from accounts.services.keys import create_api_key, revoke_api_key
 from accounts.services.merchants import (
     create_merchant,
+    doubt_round_prices,
     let_buyers_retry,
     mail_receipts,
 )
@@ -14,6 +15,7 @@ from accounts.services.merchants import (
 __all__ = [
     "create_api_key",
     "create_merchant",
+    "doubt_round_prices",
     "let_buyers_retry",
     "mail_receipts",
     "record",

@@ -14,10 +14,10 @@ from django.db import connection
 
 from accounts.states import FeeKind
 
-FEE_OF: Final = "round({received} * m.fee_rate, 2)"
+FEE_OF: Final = "round({received} * m.fee_rate, 6)"
 """The rule, in SQL: the fee of what was received, both numerics in USD, at the rate of the merchant `m`.
 
-Numerics multiply exactly, and half a cent is rounded up.
+Numerics multiply exactly, and half a millionth of a dollar is rounded up. Cents are for statements, which round once.
 """
 
 # The rate is read by the statement that writes it down: a plan changes wholly before or wholly after each payment, and

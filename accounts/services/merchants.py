@@ -56,6 +56,22 @@ def mail_receipts(
     _turn(merchant, receipts, to=allowed, now=now, actor=actor, address=address)
 
 
+def doubt_round_prices(
+    merchant: Merchant,
+    *,
+    allowed: bool,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
+) -> None:
+    """Say whether a payment of a round price waits for a person while another checkout of that price has just expired.
+
+    Saying it twice changes nothing.
+    """
+    doubt = _Switch("round_price_rivals", "merchant.round_price_rivals_switched")
+    _turn(merchant, doubt, to=allowed, now=now, actor=actor, address=address)
+
+
 class _Switch(NamedTuple):
     field: str
     action: str

@@ -14,7 +14,7 @@ from accounts.forms.branding import BrandingForm, CheckoutPageForm
 from accounts.models import Branding
 from accounts.permissions import Act
 from accounts.seats import SeatedRequest, seated
-from accounts.services import let_buyers_retry, mail_receipts
+from accounts.services import doubt_round_prices, let_buyers_retry, mail_receipts
 from accounts.services.branding import change_branding
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import InvalidRequestError
@@ -53,6 +53,7 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
     for switch, name in (
         (let_buyers_retry, "buyers_may_retry"),
         (mail_receipts, "mails_receipts"),
+        (doubt_round_prices, "round_price_rivals"),
     ):
         switch(
             request.seat.merchant,
@@ -129,6 +130,7 @@ def _page(
     switches: dict[str, Any] = {
         "buyers_may_retry": merchant.buyers_may_retry,
         "mails_receipts": merchant.mails_receipts,
+        "round_price_rivals": merchant.round_price_rivals,
     }
     context = {
         "form": form,

@@ -1,10 +1,12 @@
 """What of a merchant's payments wants somebody now."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from accounts.seats import Seat
 from accounts.states import Mode
+from checkouts.dashboard.capacity import Capacity
 from checkouts.dashboard.inbox_queries import MOST_COUNTED, open_count
 from wallets.networks import chain_spec
 from wallets.selectors import chain_statuses, receiving_wallets
@@ -28,9 +30,12 @@ class Notice(NamedTuple):
     tone: str
 
 
-def notices_of(seat: Seat, *, now: datetime) -> list[Notice]:
+def notices_of(
+    seat: Seat, capacities: Iterable[Capacity], *, now: datetime
+) -> list[Notice]:
     """Return what wants attention, the most urgent first."""
     found = [_inbox(seat), _endpoints(seat)]
+    found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
         found += _networks(seat, now)
     return [notice for notice in found if notice is not None]
@@ -40,12 +45,12 @@ def _inbox(seat: Seat) -> Notice | None:
     waiting = open_count(seat)
     if not waiting:
         return None
-    many = f"{waiting} payments are" if waiting > 1 else "1 payment is"
+    many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
     if waiting == MOST_COUNTED:
-        many = f"{waiting} payments or more are"
+        many = f"{waiting} payments or more wait"
     return Notice(
-        f"{many} not credited to any checkout.",
-        "Look at them, and say whom they are from.",
+        f"{many} in your inbox.",
+        "Review and match them.",
         seat.url("dashboard_inbox"),
         "Open the inbox",
         "warn",
@@ -65,6 +70,16 @@ def _endpoints(seat: Seat) -> Notice | None:
         seat.url("dashboard_webhooks"),
         "See webhooks",
         "bad",
+    )
+
+
+def _short(seat: Seat, capacity: Capacity) -> Notice:
+    return Notice(
+        f"{capacity.left} exact amounts of {capacity.price} USD are left.",
+        "Without one, new checkouts of this price offer only Base and Polygon. A price one cent off has its own amounts.",
+        seat.url("dashboard_checkouts"),
+        "See checkouts",
+        "warn",
     )
 
 

@@ -168,8 +168,15 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
 def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:
     """Return the API's own object of a checkout, spread out."""
     replaces = checkout.replaces.public_id if checkout.replaces else None
+    successor = getattr(checkout, "replaced_by", None)
     released_by = releases_of([checkout]).get(checkout.pk)
-    body = checkout_payload(checkout, rows, replaces=replaces, released_by=released_by)
+    body = checkout_payload(
+        checkout,
+        rows,
+        replaces=replaces,
+        replaced_by=successor.public_id if successor else None,
+        released_by=released_by,
+    )
     return indented(json.dumps(body).decode())
 
 

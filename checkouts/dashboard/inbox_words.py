@@ -55,6 +55,11 @@ REASONS: Final = MappingProxyType(
             "Several checkouts could be meant",
             "More than one checkout fits, so none was credited.",
         ),
+        InboxReason.RIVAL: Words(
+            "Credited while another checkout had just expired",
+            "The only open checkout of this price was credited. If the other buyer paid, refund them or send them their"
+            " order. To review such payments first, switch that on under Branding.",
+        ),
     }
 )
 DECIDED: Final = MappingProxyType(

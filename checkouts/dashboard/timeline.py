@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Q
+
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.dashboard.inbox_words import OUTCOMES, REASONS, VERDICTS
@@ -74,7 +76,8 @@ def _choices(checkout: Checkout) -> Iterator[Step]:
 def _transfer_steps(
     checkout: Checkout, transfers: Iterable[TransferRow]
 ) -> Iterator[Step]:
-    payments = Payment.objects.filter(checkout=checkout)
+    its_own = Q(checkout=checkout) | Q(handed_by=checkout)
+    payments = Payment.objects.filter(its_own)
     reasons = dict(payments.values_list("transfer", "reason"))
     for row in transfers:
         amount = f"{plain_amount(from_units(row.units))} {row.token}"
@@ -107,7 +110,9 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
 def _inbox(checkout: Checkout) -> Iterator[Step]:
     for item in InboxItem.objects.filter(checkout=checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
-        yield Step(item.created_at, "Money came to the inbox", reason, "warn")
+        is_notice = item.reason == InboxReason.RIVAL
+        what = "Notice in the inbox" if is_notice else "Money came to the inbox"
+        yield Step(item.created_at, what, reason, "warn")
         if item.resolved_at is not None:
             outcome = OUTCOMES[InboxStatus(item.status)]
             yield Step(item.resolved_at, f"Inbox: {outcome.lower()}")

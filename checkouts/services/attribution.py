@@ -80,9 +80,11 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
         return 0
     outcome, checkouts = decide(transfers)
     write_credits(outcome.credited, now)
-    write_inbox([*outcome.inbox, *_returned(transfers, checkouts)], now)
+    write_inbox(
+        [*outcome.inbox, *outcome.notices, *_returned(transfers, checkouts)], now
+    )
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
-    touched |= set(checkouts.credited_before.values())
+    touched |= set(checkouts.credited_before.values()) | set(checkouts.handed_by)
     recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)
     release(transfers, outcome, now=now, later=_SET_ASIDE)
     return len(transfers) - len(outcome.postponed) - len(outcome.left)

@@ -181,6 +181,7 @@ def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
         amount_received=_NOTHING,
         paid_at=None,
         replaces=None,
+        replaced_by=None,
         has_payments=False,
         **{name: parameters[name] for name in _ECHOED},
     )

@@ -58,11 +58,12 @@ class Refused:
 class Outcome:
     """What a batch was decided to be. `postponed` are those that pay checkouts not locked, whose ids are `wanted`.
 
-    There was no time for those that are `left`.
+    There was no time for those that are `left`. `notices` are of credited ones, for the inbox to tell.
     """
 
     credited: list[tuple[QueuedTransfer, Checkout, str]] = field(default_factory=list)
     inbox: list[Refused] = field(default_factory=list)
+    notices: list[Refused] = field(default_factory=list)
     postponed: list[QueuedTransfer] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     left: list[QueuedTransfer] = field(default_factory=list)

@@ -32,7 +32,8 @@ _AT_ONCE: Final = 200
 
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
 _LATE = _MONEY | {InboxAct.ACCEPT_LATE}
-# What can be done about each kind of item. Money that was reversed is gone: the alert can only be put away.
+# What can be done about each kind of item. Money that was reversed is gone, and a notice is of money that was credited:
+# both can only be put away.
 ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.LATE: _LATE,
     InboxReason.LATE_OUTAGE: _LATE,
@@ -43,6 +44,7 @@ ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.UNMATCHED: _MONEY,
     InboxReason.AMBIGUOUS: _MONEY,
     InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
+    InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
 }
 _STANDING = Q(undone_at=None, failed_at=None)
 _WAITING = _STANDING & Q(done_at=None)

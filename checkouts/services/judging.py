@@ -6,12 +6,13 @@ what the database says once they are, which is what counts.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import Q
 
+from accounts.models import Merchant
 from checkouts.candidates import Arrival, Surroundings
 from checkouts.evidence import Verdict
 from checkouts.exactmatching import decide_exact
@@ -36,12 +37,19 @@ _LOOKED_AT = 25
 
 
 class LockedCheckouts:
-    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already."""
+    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already.
+
+    `handed_by` are the expired ones whose successors took some of these transfers over.
+    """
 
     def __init__(
-        self, locked: Iterable[Checkout], credited_before: Mapping[int, int]
+        self,
+        locked: Iterable[Checkout],
+        credited_before: Mapping[int, int],
+        handed_by: Collection[int] = (),
     ) -> None:
         self.credited_before = credited_before
+        self.handed_by = handed_by
         self.by_pk: dict[int, Checkout] = {}
         self.by_nonce: dict[bytes, Checkout] = {}
         self.add(locked)
@@ -64,8 +72,9 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
         if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
     ]
     arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
-    guessed = _first_look(arrivals)
-    work = _Work(undecided, arrivals, guessed)
+    cautious = _cautious(arrivals)
+    guessed = _first_look(arrivals, cautious)
+    work = _Work(undecided, arrivals, guessed, cautious)
     checkouts = _lock(transfers, work.likely())
     outcome = work.decide(checkouts)
     for _ in range(_TRIES):
@@ -77,7 +86,7 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
     return outcome, checkouts
 
 
-def _first_look(arrivals: Sequence[Arrival]) -> dict[int, Verdict]:
+def _first_look(arrivals: Sequence[Arrival], cautious: set[int]) -> dict[int, Verdict]:
     """Judge as things stand without locks, as many as there is time for; return the verdicts by the transfers' ids."""
     verdicts: dict[int, Verdict] = {}
     around = _surroundings(())
@@ -85,7 +94,7 @@ def _first_look(arrivals: Sequence[Arrival]) -> dict[int, Verdict]:
     for start in range(0, len(arrivals), _LOOKED_AT):
         some = arrivals[start : start + _LOOKED_AT]
         around.look_around(some)
-        verdicts |= {arrival.pk: _judge(arrival, around) for arrival in some}
+        verdicts |= {arrival.pk: _judge(arrival, around, cautious) for arrival in some}
         if time.monotonic() >= ends_at:
             break
     return verdicts
@@ -99,10 +108,22 @@ def _rival_span() -> timedelta:
     return timedelta(minutes=settings.RIVAL_MINUTES)
 
 
-def _judge(arrival: Arrival, around: Surroundings) -> Verdict:
+def _cautious(arrivals: Sequence[Arrival]) -> set[int]:
+    """Return the ids of the merchants who want round payments beside a rival reviewed."""
+    ids = {arrival.merchant_id for arrival in arrivals}
+    if not ids:
+        return set()
+    found = Merchant.objects.filter(pk__in=ids, round_price_rivals=True)
+    return set(found.values_list("pk", flat=True))
+
+
+def _judge(arrival: Arrival, around: Surroundings, cautious: set[int]) -> Verdict:
     """Decide one transfer, and let its money count for the next ones."""
     verdict = decide_exact(
-        arrival.facts, around.known(arrival.pk), rival_span=_rival_span()
+        arrival.facts,
+        around.known(arrival.pk),
+        rival_span=_rival_span(),
+        doubts_round_prices=arrival.merchant_id in cautious,
     )
     if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
         around.count(verdict.checkout.pk, arrival.facts.units)
@@ -115,18 +136,14 @@ def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedChecko
         bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
     }
     decided = [t.pk for t in transfers if t.decided_at is not None]
-    paid = dict(_paid(decided)) if decided else {}
+    payments = list(Payment.objects.filter(transfer__in=decided)) if decided else []
+    paid = {payment.transfer_id: payment.checkout_id for payment in payments}
+    handed_by = {p.handed_by_id for p in payments if p.handed_by_id is not None}
     touched = Q(deposit_nonce__in=nonces) if nonces else Q()
-    if ids := likely | set(paid.values()):
+    if ids := likely | set(paid.values()) | handed_by:
         touched |= Q(pk__in=ids)
-    if not touched:
-        return LockedCheckouts([], paid)
-    return LockedCheckouts(Checkout.objects.locked().filter(touched), paid)
-
-
-def _paid(transfer_ids: Sequence[int]) -> Iterable[tuple[int, int]]:
-    payments = Payment.objects.filter(transfer__in=transfer_ids)
-    return payments.values_list("transfer_id", "checkout_id")
+    locked = Checkout.objects.locked().filter(touched) if touched else []
+    return LockedCheckouts(locked, paid, handed_by)
 
 
 def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
@@ -150,8 +167,10 @@ class _Work:
         undecided: Sequence[QueuedTransfer],
         arrivals: Sequence[Arrival],
         guessed: Mapping[int, Verdict],
+        cautious: set[int],
     ) -> None:
         self._undecided = undecided
+        self._cautious = cautious
         self._guessed = guessed
         self._arrivals = {a.pk: a for a in arrivals}
         self._named = [
@@ -176,8 +195,9 @@ class _Work:
                 outcome.left.append(transfer)
             else:
                 known = self._guessed[transfer.pk]
-                verdict = _judge(arrival, around) if transfer.pk in named else known
-                _note(transfer, verdict, checkouts.by_pk, outcome)
+                if transfer.pk in named:
+                    known = _judge(arrival, around, self._cautious)
+                _note(transfer, known, checkouts.by_pk, outcome)
         return outcome
 
 
@@ -199,6 +219,14 @@ def _note(
         )
     elif meant is not None:
         outcome.credited.append((transfer, locked[meant.pk], decision.reason))
+        if verdict.passed_over:
+            beside = ToInbox(
+                InboxReason.RIVAL,
+                f"credited to {meant.public_id}; another checkout of this price had just expired",
+            )
+            outcome.notices.append(
+                Refused(transfer, meant.pk, beside, verdict.passed_over)
+            )
 
 
 def _decide_deposit(

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.states import Mode
 from checkouts.answers import standing_of
-from checkouts.models import BuyerReport, Checkout
+from checkouts.models import BuyerReport, Checkout, Payment
 from checkouts.pages import plain_amount
 from checkouts.rescue import UNDECIDED, Case, Finding, Standing, find
 from checkouts.selectors import other_tries
@@ -172,7 +173,8 @@ def _books(checkout: Checkout, rows: Sequence[Transfer]) -> Books:
         and row.state != TransferState.ORPHANED
     ]
     ids = [row.pk for row in own]
-    paid = checkout.payments.filter(transfer__in=ids)
+    its_own = Q(checkout=checkout) | Q(handed_by=checkout)
+    paid = Payment.objects.filter(its_own, transfer__in=ids)
     meant = checkout.inbox_items.filter(transfer__in=ids)
     return Books(
         transfers=own,

@@ -90,7 +90,7 @@ def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
     _refuse(expired, transfers)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
-    recompute([expired, successor], now=now)
+    recompute([successor], now=now)
     if successor.status != CheckoutStatus.COMPLETED:
         raise DecisionFailedError("The money is not enough for the price.")
     resolved = InboxItem.objects.filter(pk__in=[other.pk for other in items])
@@ -177,7 +177,8 @@ def _hand_over(
     if not paid <= {transfer.pk for transfer in transfers}:
         # What is not locked may change while we look.
         raise DecisionFailedError("More money came for it just now. Decide again.")
-    Payment.objects.filter(transfer__in=paid).update(checkout=successor)
+    handed = Payment.objects.filter(transfer__in=paid)
+    handed.update(checkout=successor, handed_by=expired)
     fresh = [transfer for transfer in transfers if transfer.pk not in paid]
     reason = f"late for {expired.public_id}, accepted by a person"
     write_credits([(transfer, successor, reason) for transfer in fresh], now)

@@ -24,6 +24,12 @@ def signed_money(amount: Decimal) -> str:
 
 
 @register.filter
+def signed_fee(amount: Decimal) -> str:
+    """Write fees as they add up, to a millionth of a dollar."""
+    return f"{amount:,.6f}".replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
 def whole(count: int) -> str:
     """Write a count with thousands marks."""
     return f"{count:,}"

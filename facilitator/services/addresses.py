@@ -2,13 +2,16 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
+from django.urls import reverse
 
+from accounts.models import Merchant
 from accounts.states import Mode
 from facilitator.models import Forwarder
 from wallets.addresses import evm_key
@@ -202,6 +205,20 @@ def _everywhere(
     names = list(chains()) if mode == Mode.TEST else payable_chains()
     found = {name: where(merchant_id, mode, name) for name in names}
     return {name: address for name, address in found.items() if address is not None}
+
+
+def missing_chains(mode: Mode, found: Collection[str]) -> list[str]:
+    """Return the chains that machines could pay on once a wallet is set there, `found` being those where they can."""
+    names = payable_chains() if mode == Mode.LIVE else []
+    return [name for name in names if name not in found]
+
+
+def wallet_page(merchant: Merchant, chain: str) -> str:
+    """Return the address of the dashboard's page that sets the wallet which machines pay on a chain, or in the end."""
+    is_evm = chain_spec(chain).family is Family.EVM
+    name = "dashboard_receiving_wallet" if is_evm else "dashboard_x402_wallet"
+    here = {"mer_id": merchant.public_id, "mode": Mode.LIVE, "chain": chain}
+    return f"{settings.BASE_URL}{reverse(name, kwargs=here)}"
 
 
 def payable_chains() -> list[str]:

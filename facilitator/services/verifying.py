@@ -23,7 +23,7 @@ from facilitator.services.using import Caller, use_recorded, use_up
 from facilitator.signatures import is_signed_by_payer
 from facilitator.states import Reason
 from gateway.core.errors import UnavailableError
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, is_accepted
 
 __all__ = ["Caller", "verify"]
 
@@ -65,6 +65,11 @@ def _judge_claims(
         return refusal
     if is_signed_by_payer(proof, wanted) is False:
         return _wrong_payer("The signature is not the payer's over this payment.")
+    if not is_accepted(proof.chain, proof.token):
+        return Verdict(
+            reason=Reason.WRONG_TOKEN,
+            message="This token is not accepted on this chain.",
+        )
     return None
 
 

@@ -64,6 +64,11 @@ class ApiView(APIView):
             _count(request._request, limit, principal.key_id)  # noqa: SLF001
         self.check_permissions(request)
 
+    def count_as(self, request: Request, limit: Limit) -> None:
+        """Count a request against another limit as well, where only its body tells what it is. Raises RateLimitError."""
+        principal: Any = request.auth
+        _count(request._request, limit, principal.key_id)  # noqa: SLF001 - DRF offers no other way to the Django request
+
 
 def count_address(request: HttpRequest) -> None:
     """Count a request that no valid key vouches for. Raises RateLimitError."""

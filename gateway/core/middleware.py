@@ -5,7 +5,7 @@ from collections.abc import Callable
 import structlog
 from csp.middleware import CSPMiddleware
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from gateway.core import errors, json
@@ -48,6 +48,19 @@ class ApiMiddleware:
         if not response.streaming:
             response["Content-Length"] = str(len(response.content))
         return response
+
+
+class NoNulMiddleware:
+    """Finds nothing at a path with a NUL in it: PostgreSQL would refuse every statement that looks it up."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request. Raises Http404."""
+        if "\x00" in request.path_info:
+            raise Http404
+        return self.get_response(request)
 
 
 class PagePolicyMiddleware(CSPMiddleware):

@@ -1,10 +1,19 @@
 """Exact money: integers on chain, Decimals in the product, strings on the wire, floats nowhere."""
 
 import re
-from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
+from decimal import (
+    ROUND_CEILING,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+    Inexact,
+    InvalidOperation,
+)
 
 # Wide enough for 2**256 base units, and it raises where the default context would round in silence.
 EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
+# For what is rounded on purpose.
+_WIDE = Context(prec=100, traps=[InvalidOperation])
 
 # Every token the product accepts has six decimals; 78 digits hold any uint256.
 TOKEN_DIGITS = 78
@@ -45,6 +54,11 @@ def format_token(amount: Decimal) -> str:
 def format_units(units: int | Decimal) -> str:
     """Write base units of a token as its amount, with exactly six decimals. Raises Inexact for part of a unit."""
     return format_token(from_units(units))
+
+
+def round_to_cent(amount: Decimal) -> Decimal:
+    """Round a sum to a cent, half a cent away from zero."""
+    return amount.quantize(CENT, rounding=ROUND_HALF_UP, context=_WIDE)
 
 
 def round_up_to_cent(amount: Decimal) -> Decimal:

@@ -4,12 +4,20 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
+import ada_url
 from django.conf import settings
 
 from gateway.core.errors import InvalidRequestError
 from gateway.core.outbound import may_connect
 
 MAX_LENGTH = 2048
+_MAX_HOST = 253
+_MAX_LABEL = 63
+
+# Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and what is below them.
+_LOOPBACK_NAMES = ("localhost", "localdomain", "ip6-localhost", "ip6-loopback")
+# Names that resolve inside a network only: RFC 6762, RFC 8375, what ICANN reserves for private use, and a habit of routers.
+_LOCAL_NAMES = ("local", "home.arpa", "internal", "lan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +50,12 @@ def check_url(text: str, *, param: str, policy: UrlPolicy) -> SplitResult:
 
 
 def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
-    """Refuse a URL that we would refuse to connect to; names are judged when they are resolved, at each connection.
+    """Refuse a URL that means a private address, in any spelling that a browser or resolver reads as one.
 
-    Raises InvalidRequestError (url_invalid, url_forbidden).
+    What a public name resolves to is judged at each connection. Raises InvalidRequestError (url_invalid, url_forbidden).
     """
-    host = (check_url(text, param=param, policy=policy).hostname or "").rstrip(".")
-    if not _may_name(host, policy):
+    parts = check_url(text, param=param, policy=policy)
+    if parts.port == 0 or not _may_name(_normal_host(text), policy):
         raise _forbidden(param, "must be a public address")
 
 
@@ -64,12 +72,40 @@ def _split(text: str) -> SplitResult | None:
     return parts if parts.hostname and parts.scheme in {"http", "https"} else None
 
 
+def _normal_host(text: str) -> str:
+    """Return a URL's host as the WHATWG URL standard writes it: ASCII, addresses in their usual form; "" for none."""
+    try:
+        host = ada_url.URL(text).hostname
+    except ValueError:
+        return ""
+    return host.removeprefix("[").removesuffix("]").removesuffix(".")
+
+
 def _may_name(host: str, policy: UrlPolicy) -> bool:
     try:
         ip_address(host)
     except ValueError:
-        return host != "localhost" or policy.loopback_allowed
+        return _is_name(host) and _may_resolve(host, policy)
     return may_connect(host, loopback_allowed=policy.loopback_allowed)
+
+
+def _is_name(host: str) -> bool:
+    labels = host.split(".")
+    return len(host) <= _MAX_HOST and all(
+        0 < len(each) <= _MAX_LABEL for each in labels
+    )
+
+
+def _may_resolve(name: str, policy: UrlPolicy) -> bool:
+    if _is_below(name, _LOOPBACK_NAMES):
+        return policy.loopback_allowed
+    # A bare name is looked up in the search domains of our own network. Development has nothing but such names.
+    is_bare = "." not in name and policy.https_only
+    return not is_bare and not _is_below(name, _LOCAL_NAMES)
+
+
+def _is_below(name: str, parents: tuple[str, ...]) -> bool:
+    return any(name == parent or name.endswith(f".{parent}") for parent in parents)
 
 
 def _forbidden(param: str, problem: str) -> InvalidRequestError:

@@ -143,13 +143,14 @@ def _note(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Tell the audit log what a person did. All that a shop's own server does would bury it."""
+    """Tell the audit log what was done. Links that a shop's own server makes, perhaps one an order, would bury the rest."""
     if by is None:
         return
     record(
         what.merchant,
         action=action,
         actor=by.user,
+        actor_label=by.label,
         object_id=what.public_id,
         before=_audited(before),
         after=_audited(after),

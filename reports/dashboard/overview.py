@@ -7,9 +7,11 @@ from django.utils import timezone
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from checkouts.dashboard.attention import notices_of
+from checkouts.dashboard.capacity import SHORT_FROM, capacities_of
 from checkouts.dashboard.figures import RANGES, figures_of
 from checkouts.dashboard.listing import ListedCheckout, listed
 from checkouts.dashboard.onboarding import onboarding_of
+from checkouts.exactamounts import CAPACITY
 from checkouts.models import Checkout
 from checkouts.services.counts import day_of
 from checkouts.states import CheckoutStatus
@@ -31,12 +33,16 @@ def overview(request: SeatedRequest) -> HttpResponse:
     asked = request.GET.get("days", "")
     days = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
     figures = figures_of(request.seat, days=days, today=day_of(now))
+    capacities = capacities_of(request.seat)
     context = {
         "ranges": RANGES,
         "days": days,
         "figures": figures,
         "chart": chart_of(request.seat, figures),
-        "notices": notices_of(request.seat, now=now),
+        "notices": notices_of(request.seat, capacities, now=now),
+        "capacities": capacities,
+        "capacity": CAPACITY,
+        "short_from": SHORT_FROM,
         "onboarding": onboarding_of(request.seat),
         "latest": _latest(request.seat),
     }

@@ -19,7 +19,7 @@ from settlements.dashboard.forms import (
 from settlements.dashboard.pages import settlements_page
 from settlements.dashboard.rows import settlement_rows
 from settlements.models import Settlement
-from settlements.services.asking import settle_now
+from settlements.services.asking import Asker, settle_now
 from settlements.services.intervals import set_intervals
 from settlements.services.outcomes import open_settlements
 from settlements.services.ownwallet import note_wallet_hash, wallet_batch
@@ -50,6 +50,7 @@ def settle(request: SeatedRequest) -> HttpResponse:
             chain=form.cleaned_data["chain"] or None,
             token=form.cleaned_data["token"] or None,
             now=timezone.now(),
+            by=_asker(request),
         )
     except (ConflictError, InvalidRequestError) as error:
         messages.error(request, error.message)
@@ -73,6 +74,7 @@ def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
         chain=form.cleaned_data["chain"],
         token=form.cleaned_data["token"],
         now=timezone.now(),
+        by=_asker(request),
     )
     if made is None:
         _tell(request, [])
@@ -117,6 +119,10 @@ def intervals(request: SeatedRequest) -> HttpResponse:
     )
     messages.success(request, "Saved.")
     return _back(request)
+
+
+def _asker(request: SeatedRequest) -> Asker:
+    return Asker(request.user, address=address_or_none(request))
 
 
 def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:

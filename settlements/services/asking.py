@@ -1,14 +1,18 @@
 """Settling because a merchant asks for it: written down at once, sent by a task a moment later."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from django.db import transaction
 
+from accounts.models import User
+from accounts.services import record
 from accounts.states import Mode
 from gateway.core.broker import wake_task
 from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.money import format_units
 from settlements.flushing import batches
 from settlements.gas.keys import gas_keys
 from settlements.models import Settlement
@@ -21,6 +25,40 @@ SENDER: Final = "settlements.tend"
 """The task that sends what was written; beat rings it every few seconds as well."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for a settlement, and from where: a person, or without one the API key that `label` names."""
+
+    user: User | None = None
+    label: str = ""
+    address: str | None = None
+
+
+def note_asked(
+    written: Sequence[Settlement], by: Asker | None, *, now: datetime
+) -> None:
+    """Tell the audit log who asked for settlements, in the transaction that writes them; schedules ask by themselves."""
+    if by is None:
+        return
+    for settlement in written:
+        record(
+            settlement.merchant,
+            action="settlement.asked",
+            actor=by.user,
+            actor_label=by.label,
+            object_id=settlement.public_id,
+            after={
+                "chain": settlement.chain,
+                "token": settlement.token,
+                "amount": format_units(settlement.units),
+                "to": settlement.to,
+                "sender": str(settlement.sender),
+            },
+            address=by.address,
+            now=now,
+        )
+
+
 def settle_now(
     merchant_id: int,
     mode: Mode,
@@ -29,6 +67,7 @@ def settle_now(
     chain: str | None = None,
     token: str | None = None,
     now: datetime,
+    by: Asker | None = None,
 ) -> list[Settlement]:
     """Write down settlements of what waits in a merchant's forwarders, of one chain or token or of all; they are `pending`.
 
@@ -46,16 +85,23 @@ def settle_now(
                 _refuse_without_key()
                 written += write_batch(wanted, batch, now=now)
         if written:
+            note_asked(written, by, now=now)
             transaction.on_commit(lambda: wake_task(SENDER), robust=True)
     return written
 
 
 def _refuse_unknown(chain: str | None, token: str | None) -> None:
     if chain is not None and chain not in chains():
-        raise InvalidRequestError("There is no such chain.", param="chain")
+        raise InvalidRequestError(
+            "There is no such chain.", param="chain", code="chain_unsupported"
+        )
     names = list(chains()) if chain is None else [chain]
     if token is not None and not any(is_accepted(name, token) for name in names):
-        raise InvalidRequestError("This token is not accepted there.", param="token")
+        raise InvalidRequestError(
+            "This token is not accepted there.",
+            param="token",
+            code="token_unsupported",
+        )
 
 
 def _refuse_without_key() -> None:

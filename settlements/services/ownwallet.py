@@ -11,6 +11,7 @@ from django.db import transaction
 from gateway.core.errors import InvalidRequestError
 from settlements.flushing import batches
 from settlements.models import Settlement
+from settlements.services.asking import Asker, note_asked
 from settlements.services.outcomes import OPEN_STATUSES, fail_batch
 from settlements.services.planning import (
     Waiting,
@@ -46,7 +47,13 @@ class WalletBatch:
 
 @transaction.atomic
 def wallet_batch(
-    merchant_id: int, *, purpose: ClaimKind, chain: str, token: str, now: datetime
+    merchant_id: int,
+    *,
+    purpose: ClaimKind,
+    chain: str,
+    token: str,
+    now: datetime,
+    by: Asker | None = None,
 ) -> WalletBatch | None:
     """Return the transaction that sends on what waits in a merchant's forwarders of a token; None where nothing does.
 
@@ -60,6 +67,7 @@ def wallet_batch(
         if first is None:
             return None
         written = write_batch(wanted, first, now=now, sender=Sender.WALLET)
+        note_asked(written, by, now=now)
     batch = written[0].batch
     call = call_of(chain, token, planned_items(batch))
     return WalletBatch(

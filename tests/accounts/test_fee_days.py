@@ -11,6 +11,7 @@ from accounts.models import FeeDay, FeeEntry
 from accounts.services.fees import charge, unvoid, void
 from accounts.states import FeeKind
 from checkouts.tasks import check_totals_task
+from gateway.core.money import to_units
 from tests.accounts.fees import charged, completed
 from tests.factories import NOON, make_merchant
 from wallets.services.totals import check_days, day_differences, fold_days, rebuild_days
@@ -21,11 +22,11 @@ Sums = dict[tuple[int, date, str], int]
 
 
 def kept() -> Sums:
-    """What the days say, in cents."""
+    """What the days say, in base units."""
     sums: Counter[tuple[int, date, str]] = Counter()
     for row in FeeDay.objects.all():
-        sums[row.merchant_id, row.day, row.chain] += int(row.amount * 100)
-    return {key: cents for key, cents in sums.items() if cents}
+        sums[row.merchant_id, row.day, row.chain] += to_units(row.amount)
+    return {key: units for key, units in sums.items() if units}
 
 
 def raw() -> Sums:
@@ -33,8 +34,8 @@ def raw() -> Sums:
     sums: Counter[tuple[int, date, str]] = Counter()
     for entry in FeeEntry.objects.all():
         day = entry.charged_at.astimezone(UTC).date()
-        sums[entry.merchant_id, day, entry.chain] += int(entry.amount * 100)
-    return {key: cents for key, cents in sums.items() if cents}
+        sums[entry.merchant_id, day, entry.chain] += to_units(entry.amount)
+    return {key: units for key, units in sums.items() if units}
 
 
 def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up_to() -> (
@@ -66,9 +67,9 @@ def test_whatever_is_charged_and_taken_back_the_days_are_what_the_entries_add_up
 def test_a_cent_too_much_is_reported_at_night_and_mended() -> None:
     charged(make_merchant())
     assert check_totals_task() == 0
-    FeeDay.objects.update(amount=Decimal("0.39"))
+    FeeDay.objects.update(amount=Decimal("0.385056"))
     [found] = day_differences()
-    assert str(found).endswith("chain=base: kept less raw count +0 amount +0.01")
+    assert str(found).endswith("chain=base: kept less raw count +0 amount +0.010000")
     assert check_totals_task() == 1
     rebuild_days()
     assert check_days() == 0

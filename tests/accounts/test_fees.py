@@ -27,15 +27,16 @@ def merchant_at(rate: str) -> Merchant:
 @pytest.mark.parametrize(
     ("received", "rate", "fee"),
     [
-        ("25.003700", "0.015", "0.38"),
-        ("2.500000", "0.01", "0.03"),
-        ("2.499999", "0.01", "0.02"),
-        ("0.500000", "0.01", "0.01"),
-        ("0.000001", "0.99999", "0.00"),
+        ("25.003700", "0.015", "0.375056"),
+        ("2.500000", "0.01", "0.025"),
+        ("2.499999", "0.01", "0.025"),
+        ("2.499949", "0.01", "0.024999"),
+        ("0.010000", "0.015", "0.00015"),
+        ("0.000001", "0.4", "0.00"),
         ("25.000000", "0", "0.00"),
     ],
 )
-def test_a_fee_is_the_rate_of_what_was_received_rounded_half_up_to_a_cent(
+def test_a_fee_is_the_rate_of_what_was_received_to_a_millionth_of_a_dollar(
     received: str, rate: str, fee: str
 ) -> None:
     entry = charged(merchant_at(rate), received)
@@ -47,8 +48,8 @@ def test_no_amount_is_too_large_to_be_exact() -> None:
     units = 2**256 - 1
     entry = charged(merchant_at("0.00700"), str(from_units(units)))
     assert to_units(entry.received) == units
-    # In units and thousandths of a rate, ten millions to a cent; half of that rounds up.
-    assert to_units(entry.amount, 2) == (units * 7 + 5_000_000) // 10_000_000
+    # In units and thousandths of a rate; half of a unit rounds up.
+    assert to_units(entry.amount) == (units * 7 + 500) // 1_000
 
 
 def test_a_payment_is_charged_once_at_the_rate_of_when_it_completed() -> None:
@@ -61,10 +62,10 @@ def test_a_payment_is_charged_once_at_the_rate_of_when_it_completed() -> None:
     first, second = FeeEntry.objects.order_by("pk")
     assert (first.rate, first.amount, first.charged_at) == (
         Decimal("0.015"),
-        Decimal("0.38"),
+        Decimal("0.375056"),
         NOON,
     )
-    assert (second.rate, second.amount) == (Decimal("0.007"), Decimal("0.18"))
+    assert (second.rate, second.amount) == (Decimal("0.007"), Decimal("0.175026"))
 
 
 def test_a_checkout_and_a_machine_of_one_name_are_two_payments() -> None:
@@ -107,7 +108,7 @@ def test_a_fee_is_taken_back_once_and_charged_again_as_it_was() -> None:
     merchant = make_merchant()
     entry, other = charged(merchant), charged(merchant)
     hours = [NOON + timedelta(hours=number) for number in range(5)]
-    fee, ids = Decimal("0.38"), [entry.subject_id]
+    fee, ids = Decimal("0.375056"), [entry.subject_id]
     unvoid(FeeKind.CHECKOUT, ids, now=hours[1])
     void(FeeKind.CHECKOUT, ids, now=hours[1])
     void(FeeKind.CHECKOUT, ids, now=hours[2])

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from accounts.auditchain import verify_audit_log
+from accounts.models import FeeEntry
 from accounts.services.fees import void
 from accounts.states import FeeKind
 from tests.accounts.fees import booked, charged
@@ -81,7 +82,8 @@ def test_fees_that_were_void_are_taken_back_by_an_entry_and_void_again_on_the_wa
             gone.subject_id: hours[3],
         }
     migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("accounts"))
-    fee = stands.amount
+    # The older books had cents only.
+    fee = FeeEntry.objects.get(pk=stands.pk).amount
     assert booked(stands.subject_id) == [(NOON, fee)]
     assert booked(void_.subject_id) == [(NOON, fee), (hours[1], -fee)]
     assert booked(gone.subject_id) == [(NOON, fee), (hours[3], -fee)]

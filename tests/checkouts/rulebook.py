@@ -69,12 +69,18 @@ def judge(
     is_crowded: bool = False,
     is_near_crowd: bool = False,
     rival_span: timedelta = HALF_HOUR,
+    doubts_round_prices: bool = False,
     **changes: Any,
 ) -> Verdict:
     """What becomes of a transfer of so many units with these checkouts around."""
     transfer = replace(TRANSFER, units=units, **changes)
     known = Known(labelled, around, former, is_crowded, is_near_crowd)
-    return decide_exact(transfer, known, rival_span=rival_span)
+    return decide_exact(
+        transfer,
+        known,
+        rival_span=rival_span,
+        doubts_round_prices=doubts_round_prices,
+    )
 
 
 class Case(NamedTuple):

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import Merchant
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.arrivals import (
@@ -145,7 +146,33 @@ def test_exact_money_for_a_cooling_checkout_is_late(till):
     assert (item.checkout, item.reason) == (over, InboxReason.LATE)
 
 
-def test_a_checkout_that_expired_lately_makes_a_round_payment_doubtful(till, settings):
+def be_cautious(till):
+    Merchant.objects.filter(pk=till.merchant.pk).update(round_price_rivals=True)
+
+
+def test_a_round_payment_beside_a_checkout_that_expired_lately_is_credited_and_told(
+    till,
+):
+    late = till.checkout(suffix=100, status=CheckoutStatus.EXPIRED, **ago(29))
+    live = till.checkout(suffix=200)
+    transfer = till.sees()
+    attribute()
+    assert payer_of(transfer) == live
+    notice = inbox_item(transfer)
+    assert (notice.reason, notice.status) == (InboxReason.RIVAL, InboxStatus.OPEN)
+    assert notice.checkout == live
+    assert live.public_id in notice.explanation
+    assert [named["checkout"] for named in notice.candidates] == [late.public_id]
+
+
+def test_a_round_payment_without_a_rival_leaves_no_notice(till):
+    live = till.checkout(suffix=200)
+    assert payer_of_sent(till, 25 * DOLLAR) == live
+    assert not InboxItem.objects.exists()
+
+
+def test_a_merchant_may_have_round_payments_beside_a_rival_reviewed(till, settings):
+    be_cautious(till)
     till.checkout(suffix=100, status=CheckoutStatus.EXPIRED, **ago(29))
     live = till.checkout(suffix=200)
     transfer = till.sees()
@@ -155,7 +182,16 @@ def test_a_checkout_that_expired_lately_makes_a_round_payment_doubtful(till, set
     assert payer_of_sent(till, 25 * DOLLAR) == live
 
 
+def test_a_shortened_payment_beside_a_rival_is_doubtful_for_everybody(till):
+    till.checkout(suffix=3_760, status=CheckoutStatus.EXPIRED, **ago(29))
+    till.checkout(suffix=3_742)
+    transfer = till.sees(25 * DOLLAR + 3_700)
+    attribute()
+    assert inbox_item(transfer).reason == InboxReason.AMBIGUOUS
+
+
 def test_one_that_waits_for_its_chain_to_be_read_is_a_rival_before_it_expires(till):
+    be_cautious(till)
     over = till.checkout(suffix=100, **ago(29))
     till.checkout(suffix=200)
     transfer = till.sees()

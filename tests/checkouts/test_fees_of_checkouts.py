@@ -57,7 +57,7 @@ def test_a_completed_checkout_costs_the_rate_of_what_it_received() -> None:
     assert (entry.received, entry.rate, entry.amount) == (
         Decimal("25.003700"),
         Decimal("0.015"),
-        Decimal("0.38"),
+        Decimal("0.375056"),
     )
     assert entry.charged_at == fresh(checkout).paid_at
     assert fresh(checkout).amount_received == Decimal("25.003700")
@@ -109,7 +109,7 @@ def test_a_fee_is_given_back_while_the_network_has_taken_the_money() -> None:
     entry = fee_of(checkout)
     assert entry is not None
     lost, found = (SOON + timedelta(hours=number) for number in (1, 2))
-    fee = Decimal("0.38")
+    fee = Decimal("0.375")
     assert booked(checkout.public_id) == [(SOON, fee), (lost, -fee)]
     merchant = checkout.merchant
     merchant.fee_tier, merchant.fee_rate = FeeTier.GROWTH, Decimal("0.01")

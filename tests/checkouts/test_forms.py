@@ -137,6 +137,78 @@ def test_webhook_urls_follow_the_policy(
         assert refusal(policy, webhook_url=url) == ("webhook_url", code)
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0x7f.0.0.1",
+        "0x7f000001",
+        "0177.0.0.1",
+        "2130706433",
+        "127.1",
+        "10.1",
+        "1２7.0.0.1",
+        "127。0。0.1",
+        "127．0｡0.1",
+        "①0.0.0.1",
+        "%31%32%37.0.0.1",
+        "127%2e0%2e0%2e1",
+        "127.0.0.1.",
+        "192.168.0.257",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[fd00::1]",
+        "localhost.",
+        "LOCALHOST",
+        "lｏcalhost",
+        "me.localhost",
+        "localhost.localdomain",
+        "ip6-localhost",
+        "printer.local",
+        "metadata.google.internal",
+        "nas.lan",
+        "home.arpa",
+        "nas.home.arpa",
+        "intranet",
+        "a..b",
+        ".com",
+        "shop.example..",
+        "a" * 64 + ".example",
+        "shop.example:0",
+        "shop.example:00",
+        "exa%00mple.com",
+        "exa<mple.com",
+    ],
+)
+def test_no_spelling_of_a_private_host_is_a_webhook_url(host: str) -> None:
+    refused = refusal(webhook_url=f"https://{host}/hook")
+    assert refused == ("webhook_url", "url_forbidden")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "shop.example",
+        "shop.example.:8443",
+        "bücher.example",
+        "local.example",
+        "internal-hooks.example",
+        "my_hooks.example",
+        "mylan.example",
+        "0x8.8.8.8",
+        "[2606:4700::1111]",
+    ],
+)
+def test_a_public_host_stays_a_webhook_url_as_it_was_written(host: str) -> None:
+    url = f"https://{host}/hook"
+    assert read(webhook_url=url).webhook_url == url
+
+
+def test_development_may_name_its_own_machine_and_its_neighbours() -> None:
+    for host in ("me.localhost", "ip6-localhost", "0x7f.1", "receiver"):
+        assert read(LENIENT, webhook_url=f"http://{host}/").webhook_url
+    assert refusal(LENIENT, webhook_url="http://nas.lan/")[1] == "url_forbidden"
+
+
 def test_a_refusal_names_the_first_field_that_is_wrong() -> None:
     assert refusal(amount="x", currency="EUR", expires_in=1)[0] == "amount"
     assert refusal(currency="EUR", expires_in=1)[0] == "currency"

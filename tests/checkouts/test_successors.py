@@ -1,10 +1,12 @@
 """Late money that a person accepts, and the checkout that takes it."""
 
+import json
 from datetime import timedelta
 
 import pytest
 from django.db import transaction
 
+from accounts.states import Mode
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.services.expiry import expire_due_checkouts
 from checkouts.services.inbox import (
@@ -24,6 +26,7 @@ from tests.checkouts.inboxes import (
 from tests.checkouts.watcher import (
     DOLLAR,
     Watcher,
+    attribute,
     credited,
     events_of,
     last_body,
@@ -31,6 +34,7 @@ from tests.checkouts.watcher import (
     shown,
     status_of,
 )
+from tests.contract.client import client_of
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -98,8 +102,40 @@ def test_a_successor_takes_what_came_in_time_too():
     apply_decisions(now=DONE)
     successor = Checkout.objects.get(replaces=item.checkout)
     assert (credited(successor), received(successor)) == (2, 25 * DOLLAR)
-    assert item.checkout is not None
-    assert (credited(item.checkout), received(item.checkout)) == (0, 0)
+
+
+def test_the_expired_checkout_reads_as_before_and_both_name_each_other():
+    item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
+    expired = item.checkout
+    assert expired is not None
+    seller = client_of(item.merchant, Mode(expired.mode))
+    before = seller.get(f"/checkouts/{expired.public_id}").body
+    assert (before["status"], before["exception"]) == ("expired", "underpaid")
+    assert before["amount_received"] == "10.000000"
+    assert len(before["transfers"]) == 1
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    after = seller.get(f"/checkouts/{expired.public_id}").body
+    successor = seller.get(f"/checkouts/{after['replaced_by']}").body
+    assert json.dumps(after | {"replaced_by": None}) == json.dumps(before)
+    assert (successor["replaces"], successor["replaced_by"]) == (before["id"], None)
+    assert successor["transfers"][0] == before["transfers"][0]
+    assert len(successor["transfers"]) == 2
+    assert successor["amount_received"] == "25.000000"
+
+
+def test_what_was_handed_over_and_is_lost_is_lost_to_both():
+    item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
+    expired = item.checkout
+    assert expired is not None
+    [paid] = Payment.objects.filter(checkout=expired)
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    Watcher().loses(paid.transfer)
+    attribute()
+    successor = Checkout.objects.get(replaces=expired)
+    assert received(expired) == received(successor) == 0
+    assert successor.exception == "reversed"
 
 
 def test_a_successor_takes_everything_that_came_late():

@@ -51,6 +51,7 @@ ADDED_FIELDS = {
     "exception",
     "paid_at",
     "replaces",
+    "replaced_by",
     "transfers",
     "escrow",
     "escrow_status",

@@ -230,3 +230,18 @@ def test_a_store_that_refuses_connections_stops_no_payment(
         valkey.client.cache_clear()
     # Asked once a second as well: which prices have no exact amount left.
     assert valkey.UNAVAILABLE._value.get() >= before + 61
+
+
+@pytest.mark.django_db
+def test_settling_what_has_accumulated_counts_with_the_rest_of_x402(
+    tester: ApiClient,
+) -> None:
+    for _ in range(30):
+        assert tester.get("/x402/config").status == 200
+        assert tester.post("/x402/settle", {}).status == 202
+    assert tester.post("/x402/settle", {}).status == 429
+    assert tester.get("/x402/config").status == 429
+    signed = tester.post("/x402/settle", {"x402Version": 2})
+    assert (signed.status, signed.headers["X-RateLimit-Limit"]) == (200, "600")
+    verified = tester.post("/x402/verify", {})
+    assert (verified.status, verified.headers["X-RateLimit-Limit"]) == (400, "600")

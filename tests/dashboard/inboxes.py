@@ -53,7 +53,7 @@ def copy_of(transfer: Transfer, number: int) -> Transfer:
     values = {
         field.attname: getattr(transfer, field.attname)
         for field in Transfer._meta.concrete_fields
-        if not field.primary_key
+        if not field.primary_key and field.attname != "public_id"
     }
     return Transfer.objects.create(**(values | {"tx_hash": f"0x{number:064x}"}))
 

@@ -184,3 +184,15 @@ def test_nothing_but_a_colour_gets_into_the_style_sheet(
 def test_every_member_sees_the_preview(merchant: Merchant, role: Role) -> None:
     desk = make_desk(merchant, role)
     assert desk.get("dashboard_branding_preview").status_code == 200
+
+
+def test_a_merchant_may_have_round_prices_beside_an_expired_checkout_reviewed(
+    admin: Desk,
+) -> None:
+    page = admin.get("dashboard_branding").text
+    assert "Review round payments when another checkout" in page
+    admin.post("dashboard_checkout_page", {"round_price_rivals": "on"})
+    cautious = Merchant.objects.filter(round_price_rivals=True)
+    assert cautious.get() == admin.merchant
+    action = "merchant.round_price_rivals_switched"
+    assert AuditEntry.objects.get(action=action).actor == admin.user

@@ -77,12 +77,21 @@ def test_an_owner_takes_everything_of_both_modes_along(
         test.public_id,
     ]
     assert len(files["transfers"]) == len(files["receiving_wallets"]) == 2
-    assert files["buyer_reports"][1][3] == report.tx_hash
+    assert files["buyer_reports"][1][2] == report.tx_hash
     assert files["watched_wallets"][1][5] == '["eu"]'
     assert len(files["watched_wallet_movements"]) == 2
     assert files["team"][1][0] == owner.user.email
     entry = AuditEntry.objects.get(action="merchant.data_exported")
     assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_no_file_has_an_id_that_counts_rows(merchant: Merchant, owner: Desk) -> None:
+    transfer = make_transfer(make_checkout(merchant))
+    make_movement(watch(merchant))
+    files = taken(owner)
+    for name, [header, *_] in files.items():
+        assert not {"id", "transfer_id", "item_id"} & set(header), name
+    assert files["transfers"][1][0] == transfer.public_id
 
 
 def test_another_merchants_rows_are_not_in_it(owner: Desk) -> None:

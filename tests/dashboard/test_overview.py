@@ -1,5 +1,6 @@
 """The overview: what it adds up, what it warns of, what it asks a new merchant to do."""
 
+import secrets
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.states import Mode, Role
-from checkouts.models import Checkout, CheckoutCount, DailyTotal, InboxItem
+from checkouts.models import (
+    AmountReservation,
+    Checkout,
+    CheckoutCount,
+    DailyTotal,
+    InboxItem,
+)
 from checkouts.services.totals import rebuild
 from checkouts.states import InboxReason
 from tests.checkouts.factories import (
@@ -21,7 +28,13 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import LOCAL_NODES, make_key, make_live_chain, make_wallet
+from tests.factories import (
+    LOCAL_NODES,
+    make_checkout,
+    make_key,
+    make_live_chain,
+    make_wallet,
+)
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +150,7 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
         notice.heading for notice in owner.get("dashboard_overview").context["notices"]
     ]
     assert headings == [
-        "1 payment is not credited to any checkout.",
+        "1 payment waits in your inbox.",
         "A webhook address does not answer.",
         "Base cannot be read now.",
     ]
@@ -193,3 +206,41 @@ def test_what_strangers_write_is_shown_as_text(owner: Desk) -> None:
     page = owner.get("dashboard_overview").text
     assert "&lt;script&gt;alert" in page
     assert hostile not in page
+
+
+def reserve_many(desk: Desk, many: int) -> None:
+    """Hold so many exact amounts of 25.00 USD."""
+    checkouts = [make_checkout(desk.merchant) for _ in range(many)]
+    AmountReservation.objects.bulk_create(
+        AmountReservation(
+            checkout=checkout,
+            merchant=desk.merchant,
+            mode=checkout.mode,
+            price=Decimal("25.00"),
+            suffix=number,
+            reference=secrets.token_bytes(32),
+            memo=secrets.token_hex(8),
+            reserved_at=checkout.created_at,
+        )
+        for number, checkout in enumerate(checkouts, start=1)
+    )
+
+
+def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = make_desk(role=Role.VIEWER)
+    assert "Exact amounts" not in desk.get("dashboard_overview").text
+    reserve_many(desk, 3)
+    reserve_many(make_desk(), 5)
+    page = desk.get("dashboard_overview")
+    [found] = page.context["capacities"]
+    assert (found.price, found.used, found.left) == ("25.00", 3, 9_996)
+    assert "9,996 of 9,999" in page.text
+    assert "are left" not in page.text
+    monkeypatch.setattr("checkouts.dashboard.capacity.SHORT_FROM", 3)
+    page = desk.get("dashboard_overview")
+    assert "9996 exact amounts of 25.00 USD are left" in page.text
+    assert "Running short" in page.text
+    AmountReservation.objects.update(released_at=timezone.now())
+    assert not desk.get("dashboard_overview").context["capacities"]

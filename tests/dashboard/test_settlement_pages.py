@@ -109,6 +109,8 @@ def test_settling_writes_settlements_and_says_so(admin: Desk) -> None:
     made = Settlement.objects.get()
     assert (made.status, made.sender) == (SettlementStatus.PENDING, Sender.GATEWAY)
     assert "25.00 USDC on Base" in said(admin)
+    entry = AuditEntry.objects.get(action="settlement.asked")
+    assert (entry.actor, entry.object_id) == (admin.user, made.public_id)
     admin.post("dashboard_settle", SETTLE)
     assert "Nothing waits that could be settled" in said(admin)
     assert Settlement.objects.count() == 1
@@ -127,6 +129,9 @@ def test_without_a_gas_key_ones_own_wallet_gets_the_same_call(owner: Desk) -> No
     assert bytes(transfer.deposit.nonce).hex() in page.text
     again = owner.post("dashboard_settle_by_wallet", SETTLE)
     assert again["Location"] == to_batch["Location"]
+    entry = AuditEntry.objects.get(action="settlement.asked")
+    assert entry.after is not None
+    assert (entry.actor, entry.after["sender"]) == (owner.user, "wallet")
     refused = owner.client.post(to_batch["Location"], {"tx_hash": "0x12"})
     assert refused.status_code == 422
     owner.client.post(to_batch["Location"], {"tx_hash": f" {HASH} "})

@@ -54,7 +54,7 @@ def test_a_viewer_reads_the_statement_of_a_month(viewer: Desk) -> None:
         "1 October 2026 to 31 October 2026, UTC",
         "Machine payments",
         "USDC on Polygon",
-        "−0.38",
+        "−0.375056",
         "Taken back, charged in October 2026",
         "Charged again, first in June 2026",
         "19.35 USD",
@@ -123,12 +123,12 @@ def test_the_file_of_a_month_adds_up_to_its_page(viewer: Desk) -> None:
         "token": "USDC",
         "received": "1250.000000",
         "rate": "0.01500",
-        "fee": "18.75",
+        "fee": "18.750000",
         "charged_at": "2026-10-15T12:00:00.000000Z",
     }
     assert (second["entry"], second["id"]) == ("taken_back", september.subject_id)
-    assert (second["received"], second["fee"]) == ("-25.003700", "-0.38")
-    assert (third["entry"], third["fee"]) == ("charged_again", "0.38")
+    assert (second["received"], second["fee"]) == ("-25.003700", "-0.375056")
+    assert (third["entry"], third["fee"]) == ("charged_again", "0.375056")
     assert third["charged_at"] == second["charged_at"] != third["time"]
     assert "18.75 USD" in page_of(viewer, "2026-10")
 

@@ -256,7 +256,7 @@ def test_a_viewer_saves_the_file_too_and_no_cell_of_it_runs(viewer: Desk) -> Non
     header, line = answer.getvalue().decode().splitlines()
     assert header.startswith("id,direction,block_time,chain,token,amount")
     assert line == (
-        f"mov_{movement.pk},in,2026-11-20T12:01:00.000000Z,base,USDC,1.500000,"
+        f"{movement.public_id},in,2026-11-20T12:01:00.000000Z,base,USDC,1.500000,"
         f"{movement.tx_hash},0,'=1+1,confirmed,2026-11-20T12:00:00.000000Z"
     )
 

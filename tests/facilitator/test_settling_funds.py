@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from settlements.models import Settlement
 from tests.contract.client import ApiClient, client_of
@@ -76,20 +76,21 @@ def test_a_test_key_moves_no_money(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "param"),
+    ("body", "param", "code"),
     [
-        ({"chain": "dogecoin"}, "chain"),
-        ({"chain": 7}, "chain"),
-        ({"chain": "base", "token": "USDT"}, "token"),
-        ({"paymentPayload": {}}, "paymentPayload"),
-        ({"payment": {}}, "payment"),
+        ({"chain": "dogecoin"}, "chain", "chain_unsupported"),
+        ({"chain": 7}, "chain", "parameter_invalid"),
+        ({"chain": "base", "token": "USDT"}, "token", "token_unsupported"),
+        ({"token": "DOGE"}, "token", "token_unsupported"),
+        ({"paymentPayload": {}}, "paymentPayload", "parameter_invalid"),
+        ({"payment": {}}, "payment", "parameter_invalid"),
     ],
 )
 def test_what_is_no_chain_no_token_or_a_payment_moves_nothing(
-    client: ApiClient, body: dict[str, Any], param: str
+    client: ApiClient, body: dict[str, Any], param: str, code: str
 ) -> None:
     answer = client.send("POST", PATH, body)
-    assert (answer.status, answer.error["param"]) == (400, param)
+    assert answer.refusal == (400, code, param)
     assert not Settlement.objects.exists()
 
 
@@ -97,3 +98,30 @@ def test_without_a_gas_key_it_is_a_conflict(client: ApiClient, settings: Any) ->
     settings.GAS_KEYS = []
     answer = client.send("POST", PATH, {})
     assert (answer.status, answer.code) == (409, "state_conflict")
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("token=DOGE", "token_unsupported"),
+        ("chain=dogecoin", "chain_unsupported"),
+        ("status=paid", "parameter_invalid"),
+    ],
+)
+def test_payments_are_listed_by_known_values_only(
+    client: ApiClient, query: str, code: str
+) -> None:
+    refused = client.get(f"/x402/payments?{query}")
+    assert refused.refusal == (400, code, query.partition("=")[0])
+    assert client.get("/x402/payments?token=USDC").status == 200
+
+
+def test_who_settled_is_in_the_audit_log_once(client: ApiClient) -> None:
+    [told] = client.send("POST", PATH, {}).body["settlements"]
+    assert client.send("POST", PATH, {}).body["settlements"] == []
+    entry = AuditEntry.objects.get(action="settlement.asked")
+    assert (entry.object_id, entry.actor) == (told["id"], None)
+    assert entry.actor_label.startswith("API key ")
+    assert entry.address == client.address
+    assert entry.after is not None
+    assert (entry.after["amount"], entry.after["to"]) == (told["amount"], told["to"])

@@ -103,6 +103,7 @@ def test_tron(tron_node: TronNode, settings: Any) -> None:
         "assets": {"tron": ["USDT"]},
         "scheme": "exact",
         "settlement": {"tron": "direct"},
+        "missing": [],
     }
     tx_hash = tron_node.pay(TRON_WALLET, UNITS)
     claim = Claim("tron", "USDT", tx_hash, tron_node.payer_address, TRON_WALLET)
@@ -215,7 +216,12 @@ def test_a_chain_without_a_wallet_for_machines_is_not_offered(
     make_live_chain("solana")
     make_wallet(merchant, "solana", SOLANA_WALLET)
     seller = client_of(merchant, Mode.LIVE)
-    assert seller.get("/x402/config").body["payTo"] == {}
+    config = seller.get("/x402/config").body
+    assert config["payTo"] == {}
+    page = f"/dashboard/{merchant.public_id}/live/x402/wallets/solana/"
+    assert config["missing"] == [
+        {"chain": "solana", "page": f"{settings.BASE_URL}{page}"}
+    ]
     payer = str(solana_node.payer.pubkey())
     tx_hash = solana_node.pay(SOLANA_WALLET, UNITS)
     claim = Claim("solana", "USDC", tx_hash, payer, SOLANA_WALLET)

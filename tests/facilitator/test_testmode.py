@@ -72,6 +72,18 @@ def test_what_does_not_meet_its_requirements_is_refused_in_test_mode_too(
     assert not X402Payment.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("chain", "token"),
+    [("base", "DOGE"), ("base", "USDT"), ("solana", "USDT"), ("tron", "USDC")],
+)
+def test_a_token_that_the_chain_does_not_take_is_refused_as_with_real_money(
+    tester: ApiClient, chain: str, token: str
+) -> None:
+    claim = replace(claim_on(tester, chain), token=token)
+    assert verdict(tester, claim) == "wrong_token"
+    assert not X402Payment.objects.exists()
+
+
 def test_keys_work_as_with_real_money_and_merchants_do_not_disturb_each_other(
     tester: ApiClient,
 ) -> None:

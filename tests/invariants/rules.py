@@ -182,10 +182,13 @@ def events_are_numbered_without_gaps() -> None:
     )
 
 
-# What credited transfers that a chain still holds add up to, in token amounts.
+# What credited transfers that a chain still holds add up to, in token amounts. One that a successor took over is in the
+# sum of the expired checkout as well, which stays as it was.
 _STANDING = (
-    "SELECT p.checkout_id, sum(t.units) * 0.000001 AS amount FROM checkouts_payment p"
-    " JOIN wallets_transfer t ON t.id = p.transfer_id WHERE t.state <> 'orphaned' GROUP BY 1"
+    "SELECT o.checkout_id, sum(t.units) * 0.000001 AS amount FROM checkouts_payment p"
+    " CROSS JOIN LATERAL (VALUES (p.checkout_id), (p.handed_by_id)) o (checkout_id)"
+    " JOIN wallets_transfer t ON t.id = p.transfer_id"
+    " WHERE o.checkout_id IS NOT NULL AND t.state <> 'orphaned' GROUP BY 1"
 )
 _SETTLED = (
     "NOT EXISTS (SELECT FROM wallets_transfer q JOIN wallets_depositaddress d ON d.id = q.deposit_id"

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import AuditEntry
 from checkouts.states import CheckoutStatus
 from links.models import PaymentLink
 from tests.contract.client import ApiClient
@@ -102,6 +103,12 @@ def test_metadata_keeps_its_order_and_its_numbers(seller: ApiClient) -> None:
     assert b'"metadata":{"z":1.10,"a":12345678901234567890}' in answer.raw
 
 
+def test_a_subscription_is_monthly_unless_it_says_otherwise(seller: ApiClient) -> None:
+    specified = CUSTOM | {"type": "subscription", "currency": "USD", "metadata": {}}
+    assert created(seller, specified)["interval"] == "month"
+    assert created(seller, specified | {"interval": "week"})["interval"] == "week"
+
+
 def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) -> None:
     link = created(
         seller, CUSTOM | {"metadata": {"user_id": 7, "package_code": "gold"}}
@@ -162,10 +169,6 @@ def test_references_are_found_in_metadata_as_for_checkouts(seller: ApiClient) ->
         (
             DONATION | {"suggested_amounts": [5]},
             (400, "amount_not_string", "suggested_amounts"),
-        ),
-        (
-            CUSTOM | {"type": "subscription"},
-            (400, "parameter_missing", "interval"),
         ),
         (
             SUBSCRIPTION | {"interval": "day"},
@@ -248,6 +251,25 @@ def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(
     make_link_checkout(fresh, CheckoutStatus.EXPIRED)
     path = f"/links/{fresh.public_id}"
     assert seller.send("PATCH", path, {"amount": "26"}).body["amount"] == "26.00"
+
+
+def test_changes_by_key_are_in_the_audit_log(seller: ApiClient) -> None:
+    link = created(seller, CUSTOM)
+    change(seller, link, title="Coffee")
+    change(seller, link, title="Coffee")
+    paused = seller.send("PATCH", f"/links/{link['id']}/status", {"status": "paused"})
+    assert paused.status == 200
+    entries = AuditEntry.objects.filter(action__startswith="payment_link.")
+    changed, switched = entries.order_by("pk")
+    assert (changed.action, switched.action) == (
+        "payment_link.changed",
+        "payment_link.status_set",
+    )
+    assert (changed.before, changed.after) == ({"title": "Tea"}, {"title": "Coffee"})
+    for entry in (changed, switched):
+        assert (entry.object_id, entry.actor) == (link["id"], None)
+        assert entry.actor_label.startswith("API key ")
+        assert entry.address == seller.address
 
 
 @pytest.mark.parametrize("before", ["active", "paused", "archived"])
@@ -351,7 +373,7 @@ def test_a_list_asks_the_database_as_often_for_twenty_links_as_for_one(
 
 
 def test_a_nul_in_an_id_is_not_found(seller: ApiClient) -> None:
-    assert seller.get("/links/%00").code == "resource_missing"
+    assert seller.get("/links/%00").status == 404
 
 
 def test_times_move_with_changes_alone(seller: ApiClient) -> None:

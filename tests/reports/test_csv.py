@@ -56,7 +56,7 @@ def test_it_is_narrowed_as_the_list_is(shop: ApiClient) -> None:
     earn(shop.merchant)
     wanted = receive(shop.merchant, chain="polygon")
     [line] = lines_of(shop, chain="polygon")
-    assert line["id"] == f"trf_{wanted.pk}"
+    assert line["id"] == wanted.public_id
     assert lines_of(shop, direction="out") == []
 
 

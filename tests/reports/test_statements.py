@@ -8,6 +8,7 @@ import pytest
 from accounts.models import FeeEntry, Merchant
 from accounts.services.fees import unvoid
 from accounts.states import FeeKind, FeeTier
+from gateway.core.money import round_to_cent
 from reports import statements
 from reports.statements import (
     Month,
@@ -23,6 +24,8 @@ from tests.factories import make_merchant
 pytestmark = pytest.mark.django_db
 OCTOBER = Month(2026, 10)
 MOMENT = timedelta(microseconds=1)
+# Of 25.003700 at 1.5 %.
+FEE = Decimal("0.375056")
 
 
 def october(day: int = 15) -> datetime:
@@ -60,7 +63,7 @@ def test_a_month_has_its_first_moment_and_not_the_next_ones() -> None:
     assert (line.payments, line.money, line.fees) == (
         2,
         Decimal("50.007400"),
-        Decimal("0.76"),
+        2 * FEE,
     )
 
 
@@ -81,7 +84,7 @@ def test_lines_are_by_kind_network_token_and_rate() -> None:
         ("checkout", "ton", "USDT", Decimal("0.015")),
         ("x402", "base", "USDC", Decimal("0.015")),
     ]
-    assert found.total == Decimal("0.25") + 3 * Decimal("0.38")
+    assert found.total == round_to_cent(Decimal("0.250037") + 3 * FEE)
 
 
 def test_a_fee_is_given_back_in_the_month_that_took_the_payment_back() -> None:
@@ -93,7 +96,7 @@ def test_a_fee_is_given_back_in_the_month_that_took_the_payment_back() -> None:
     assert statement_of(merchant.pk, Month(2026, 9)).total == Decimal("0.38")
     found = statement_of(merchant.pk, OCTOBER)
     assert [(line.charged_in, line.fees) for line in found.taken_back] == [
-        (Month(2026, 9), Decimal("-0.38")),
+        (Month(2026, 9), -FEE),
         (OCTOBER, Decimal("-1.50")),
     ]
     assert found.total == Decimal("4.50") - Decimal("1.88")
@@ -113,8 +116,18 @@ def test_a_month_that_is_over_stays_as_it_was_whatever_a_network_does_later() ->
     found = statement_of(merchant.pk, november)
     [line] = found.charged_again
     assert (line.charged_in, line.payments) == (september, 1)
-    assert found.total == line.fees == Decimal("0.38")
+    assert (found.total, line.fees) == (Decimal("0.38"), FEE)
     assert (found.charged, found.taken_back) == ([], [])
+
+
+def test_many_small_payments_owe_what_they_owe_together() -> None:
+    merchant = make_merchant()
+    for number in range(100):
+        charged(merchant, "0.01", at=october(1 + number % 28))
+    found = statement_of(merchant.pk, OCTOBER)
+    assert [line.fees for line in found.charged] == [Decimal("0.015")]
+    [listed] = month_totals(merchant.pk, [OCTOBER])
+    assert found.total == listed.total == Decimal("0.02")
 
 
 def test_months_in_a_list_have_the_totals_of_their_statements() -> None:
@@ -144,7 +157,8 @@ def test_every_fee_is_walked_once_in_turns_and_adds_up(
     assert [found.subject_id for found in walked] == _all(merchant) + _all(merchant)[7:]
     assert [found.number for found in walked] == 10 * [0] + 3 * [1]
     total = sum(found.amount for found in walked)
-    assert total == statement_of(merchant.pk, OCTOBER).total == 7 * Decimal("0.38")
+    assert total == 7 * FEE
+    assert statement_of(merchant.pk, OCTOBER).total == Decimal("2.63")
 
 
 def _all(merchant: Merchant) -> list[str]:

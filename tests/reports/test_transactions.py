@@ -1,5 +1,6 @@
 """`GET /reports/transactions`: whose, which, in what order, and what is refused."""
 
+import re
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ PATH = "/reports/transactions"
 
 def named(*transfers: Transfer) -> list[str]:
     """The ids that reports have for transfers."""
-    return [f"trf_{transfer.pk}" for transfer in transfers]
+    return [transfer.public_id for transfer in transfers]
 
 
 def listed(shop: ApiClient, **query: Any) -> list[str]:
@@ -33,7 +34,7 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
     transfer = earn(shop.merchant, 24_999_999, order_ref="HR-1")
     [row] = shop.get(PATH).body["data"]
     assert row == {
-        "id": f"trf_{transfer.pk}",
+        "id": transfer.public_id,
         "direction": "in",
         "chain": "base",
         "token": "USDC",
@@ -50,6 +51,12 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
         "order_ref": "HR-1",
         "wallet_id": None,
     }
+
+
+def test_a_transfers_id_tells_nothing_of_how_many_there_are(shop: ApiClient) -> None:
+    receive(shop.merchant)
+    [row_id] = listed(shop)
+    assert re.fullmatch(r"trf_[0-9a-f]{32}", row_id)
 
 
 def test_what_paid_nothing_names_no_checkout(shop: ApiClient) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
@@ -50,7 +51,7 @@ def listed(shop: ApiClient, **query: Any) -> Any:
 
 def ids(*rows: Transfer | WatchedMovement) -> list[str]:
     """The ids that reports have for rows."""
-    return [f"{'trf' if isinstance(row, Transfer) else 'wmv'}_{row.pk}" for row in rows]
+    return [row.public_id for row in rows]
 
 
 def hold(wallet: WatchedWallet, token: str, units: int) -> None:
@@ -214,6 +215,33 @@ def test_a_movement_tells_its_wallet_and_the_other_end(shop: ApiClient) -> None:
     ]
 
 
+def test_a_movement_has_one_id_that_nobody_can_guess_wherever_it_is_listed(
+    shop: ApiClient,
+) -> None:
+    wallet = watch(shop)
+    left, came = make_movement(wallet, **OUT), make_movement(wallet, **days_later(-1))
+    of_wallet = f"/wallets/{wallet.public_id}/transactions"
+    for path in (of_wallet, "/reports/transactions"):
+        rows = shop.get(path).body["data"]
+        assert [row["id"] for row in rows] == ids(left, came)
+        rest = shop.get(path, {"starting_after": left.public_id}).body["data"]
+        assert [row["id"] for row in rest] == ids(came)
+    for row_id in ids(left, came):
+        assert re.fullmatch(r"mov_[0-9a-f]{32}", row_id)
+
+
+def test_a_report_is_narrowed_to_a_watched_wallet_by_its_id(shop: ApiClient) -> None:
+    here, there = watch(shop), watch(shop)
+    left, elsewhere = make_movement(here, **OUT), make_movement(there, **OUT)
+    assert listed(shop, wallet=here.public_id) == ids(left)
+    assert listed(shop, wallet=there.public_id, chain=there.chain) == ids(elsewhere)
+    for query in (
+        {"wallet": here.public_id, "chain": "ton"},
+        {"wallet": make_watched().public_id},
+    ):
+        assert shop.get("/reports/transactions", query).refusal[2] == "wallet"
+
+
 def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_same(
     shop: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,10 +252,12 @@ def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_sam
         make_transfer(checkout, pk=key)
         make_movement(wallet, pk=key)
     make_transfer(checkout, **days_later(-1))
-    everything = [
-        *(f"{kind}_{key}" for key in reversed(keys) for kind in ("wmv", "trf")),
-        *ids(*Transfer.objects.exclude(pk__in=keys)),
+    tied = [
+        kind.objects.get(pk=key)
+        for key in reversed(keys)
+        for kind in (WatchedMovement, Transfer)
     ]
+    everything = ids(*tied, *Transfer.objects.exclude(pk__in=keys))
     for size in (1, 2, 3, 5):
         found: list[str] = []
         query: dict[str, Any] = {"limit": size}

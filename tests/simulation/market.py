@@ -11,8 +11,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from checkouts.evidence import Candidate, Reserved
-from checkouts.exactamounts import best_free
-from checkouts.exactmatching import CENT_UNITS
+from checkouts.exactamounts import CENT_UNITS, best_free
 from checkouts.matching import TransferFacts
 from checkouts.states import CheckoutStatus
 from gateway.core.money import from_units

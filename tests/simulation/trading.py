@@ -42,14 +42,21 @@ _LATELY: Final = SPAN + 2 * MINUTE
 EXACT_OF_ANOTHER = "it is another's exact amount"
 UP_TO_ANOTHER = "rounded up to another's round price"
 ENDED_BEFORE = "its checkout ended more than 30 minutes before, or was paid"
+ROUND_BESIDE_RIVAL = "its checkout had just expired; a notice names both"
 NOT_OFFERED = "its checkout did not offer the chain"
 
 
 def simulate(
-    shop: Shop, *, checkouts: int, seed: int, rival_span: timedelta = SPAN
+    shop: Shop,
+    *,
+    checkouts: int,
+    seed: int,
+    rival_span: timedelta = SPAN,
+    doubts_round_prices: bool = False,
 ) -> dict[Way, Tally]:
     """Return what became of all payments, by the way in which they were made."""
-    trading = _Trading(Market(shop, Random(seed)), rival_span)
+    market = Market(shop, Random(seed))
+    trading = _Trading(market, rival_span, doubts_round_prices=doubts_round_prices)
     trading.run(checkouts)
     return trading.tallies
 
@@ -70,8 +77,11 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 class _Trading:
-    def __init__(self, market: Market, rival_span: timedelta) -> None:
+    def __init__(
+        self, market: Market, rival_span: timedelta, *, doubts_round_prices: bool
+    ) -> None:
         self.market = market
+        self.doubts_round_prices = doubts_round_prices
         self.rival_span = rival_span
         self.tallies: dict[Way, Tally] = defaultdict(Tally)
         self.sales: dict[int, Sale] = {}
@@ -121,7 +131,12 @@ class _Trading:
             candidates=around,
             former=self._former(sent.transfer),
         )
-        verdict = decide_exact(sent.transfer, known, rival_span=self.rival_span)
+        verdict = decide_exact(
+            sent.transfer,
+            known,
+            rival_span=self.rival_span,
+            doubts_round_prices=self.doubts_round_prices,
+        )
         self._score(sent, verdict, around)
         if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
             self._credit(self.sales[verdict.checkout.pk], sent)
@@ -159,6 +174,11 @@ class _Trading:
             again = self.market.top_up(sale, at + MINUTE)
             self._plan(again.transfer.block_time, again)
 
+    @staticmethod
+    def _is_told(meant: Candidate, verdict: Verdict) -> bool:
+        """Whether a notice names the one that was meant."""
+        return meant.pk in {passed.checkout.pk for passed in verdict.passed_over}
+
     def _score(self, sent: Sent, verdict: Verdict, around: list[Candidate]) -> None:
         tally, meant, found = self.tallies[sent.way], sent.meant.facts, verdict.checkout
         tally.payments += 1
@@ -172,6 +192,8 @@ class _Trading:
         elif are_interchangeable(meant, found):
             tally.right += is_credit
             tally.named += not is_credit
+        elif is_credit and self._is_told(meant, verdict):
+            tally.beyond[ROUND_BESIDE_RIVAL] += 1
         elif reason := _nobody_could_tell(sent, meant, found):
             (tally.beyond if is_credit else tally.misnamed)[reason] += 1
         else:

@@ -78,12 +78,12 @@ def test_an_offset_counts_from_where_the_list_begins(
 
 
 def test_a_rare_type_is_found_without_reading_the_others(merchant: Merchant) -> None:
-    publish([new_event(merchant, type="payment.reversed")], now=NOON)
+    publish([new_event(merchant, type="x402.payment.reversed")], now=NOON)
     with connection.cursor() as cursor:
         cursor.execute(_MANY_EVENTS, [merchant.pk])
         cursor.execute("ANALYZE webhooks_event")
     with CaptureQueriesContext(connection) as queries:
-        assert sequences(get(merchant, "?type=payment.reversed")) == [1]
+        assert sequences(get(merchant, "?type=x402.payment.reversed")) == [1]
     asked = [one["sql"] for one in queries if '"webhooks_event"."type"' in one["sql"]]
     assert len(asked) == 2
     with connection.cursor() as cursor:
@@ -112,7 +112,8 @@ def test_events_are_filtered_by_type_and_checkout(merchant: Merchant) -> None:
     assert sequences(expired) == [2]
     assert expired.json()["total"] == 1
     assert sequences(get(merchant, f"?checkout_id={batch[2].subject_id}")) == [3]
-    assert sequences(get(merchant, "?type=unheard.of")) == []
+    refused = get(merchant, "?type=unheard.of")
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "type")
 
 
 def test_starting_after_pages_by_key_in_either_direction(merchant: Merchant) -> None:

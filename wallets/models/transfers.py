@@ -7,7 +7,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
 from wallets.models.deposits import DepositAddress
-from wallets.models.facts import ChainFact
+from wallets.models.facts import ChainFact, fresh_id
 from wallets.models.receiving import ReceivingWallet
 from wallets.states import ClaimKind, DifferenceKind, TransferState
 
@@ -24,6 +24,9 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
 class Transfer(ChainFact):
     """A token movement to one of our addresses. What was decided about it is written here, too."""
 
+    public_id = models.CharField(
+        max_length=40, editable=False, db_default=fresh_id("trf_")
+    )
     token_address = models.CharField(max_length=80)
     sender = models.CharField(max_length=80)
     recipient = models.CharField(max_length=80)
@@ -65,6 +68,7 @@ class Transfer(ChainFact):
                 fields=["chain", "tx_hash", "position", "recipient", "token"],
                 name="transfer_recorded_once",
             ),
+            models.UniqueConstraint(fields=["public_id"], name="transfer_public_id"),
             models.CheckConstraint(
                 condition=Q(units__gt=0), name="transfer_units_positive"
             ),

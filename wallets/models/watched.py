@@ -11,7 +11,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DIGITS
-from wallets.models.facts import ChainFact
+from wallets.models.facts import ChainFact, fresh_id
 from wallets.states import Direction, TransferState, WatchStatus
 
 MOST_TAGS = 20
@@ -89,6 +89,9 @@ class WatchedMovement(ChainFact):
     One that goes from a watched wallet to another is two rows. Keyed as `Transfer` is, per wallet and direction.
     """
 
+    public_id = models.CharField(
+        max_length=40, editable=False, db_default=fresh_id("mov_")
+    )
     wallet = models.ForeignKey(
         WatchedWallet, models.CASCADE, related_name="movements", db_index=False
     )
@@ -109,6 +112,9 @@ class WatchedMovement(ChainFact):
             models.UniqueConstraint(
                 fields=["wallet", "tx_hash", "position", "token", "direction"],
                 name="watched_movement_once",
+            ),
+            models.UniqueConstraint(
+                fields=["public_id"], name="watched_movement_public_id"
             ),
             models.CheckConstraint(
                 condition=Q(units__gt=0), name="watched_movement_units_positive"
