@@ -99,9 +99,9 @@ class X402Settle(ApiView):
     def post(self, request: Request) -> Response:
         """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
 
-        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. Then the first
-        Idempotency-Key has it: the same key gets the same answer again, another one that the payment was used already. Where payers
-        pay the merchant's own wallet there is nothing to send on.
+        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
+        answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
+        the payment was used already, and its transaction. Where payers pay the merchant's own wallet there is nothing to send on.
         """
         if (answer := settle_answer(request)) is not None:
             return answer

@@ -4,6 +4,7 @@ from typing import Any
 
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.inputs import StandardRequest
 
 
@@ -44,6 +45,23 @@ def failed(
     return unsettled(spoken, message, network=request.network, payer=payer) | {
         "transaction": tx_hash
     }
+
+
+def used(request: StandardRequest, *, tx_hash: str = "") -> dict[str, Any]:
+    """Return the answer to an authorisation that paid for something already, in the transaction that did."""
+    return failed(request, used_reason(request), tx_hash=tx_hash)
+
+
+def used_reason(request: StandardRequest) -> str:
+    """Return the standard's reason for an authorisation that was used, by its kind."""
+    return reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
+
+
+def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept answer as the request's own version of the standard has it."""
+    if kept["success"]:
+        return settled(request, kept["transaction"])
+    return kept | {"network": request.network}
 
 
 def unsettled(

@@ -53,7 +53,9 @@ def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
     assert (payment.tx_hash, payment.protocol) == (answer["transaction"], "exact")
     assert FeeEntry.objects.get().subject_id == payment.public_id
     assert verify(seller, body)["invalidReason"] == USED
-    assert settle(seller, body) == answer
+    again = settle(seller, body)
+    assert (again["success"], again["errorReason"]) == (False, USED)
+    assert again["transaction"] == answer["transaction"]
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
 
 

@@ -141,7 +141,8 @@ def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
         pass
     later = paid()
     assert ask(later)["errorReason"] == "unexpected_settle_error"
-    left_lying = {"state": AuthorizationState.SENT, "answer": None, "payment": None}
+    left_lying: dict[str, Any] = {"state": AuthorizationState.SENT}
+    left_lying |= {"answer": None, "payment": None, "served_at": None}
     Authorization.objects.filter(payment__isnull=False).update(**left_lying)
     X402Payment.objects.all().delete()
     assert ask(first) == answer

@@ -59,7 +59,7 @@ class SignatureDesk:
         payer = _text(answer.get("payer")) or payment.payer
         transaction = _text(answer.get("transaction"))
         claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
-        # Facilitators give all who ask about one authorisation the same answer; it pays for one of them.
+        # Other facilitators give all who ask about one authorisation the same answer; it pays for one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
             raise RefusedError("already_used", "This payment was used already.")
         paid = replace(payment, payer=payer, transaction=transaction, settled=True)

@@ -269,8 +269,9 @@ def test_one_message_signed_twice_is_paid_once(shop: Shop, seller: ApiClient) ->
     ]
     with ticking(shop.node):
         answers = [settle(seller, body) for body in bodies]
-    assert answers[0]["success"]
-    assert answers[0] == answers[1]
+    assert [answer["success"] for answer in answers] == [True, False]
+    assert answers[1]["errorReason"] == "duplicate_settlement"
+    assert answers[0]["transaction"] == answers[1]["transaction"]
     assert shop.node.balance(shop.wallet) == 1 + UNITS
 
 
