@@ -57,6 +57,17 @@ def used_reason(request: StandardRequest) -> str:
     return reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
 
 
+def overdrawn(request: StandardRequest) -> dict[str, Any]:
+    """Return the answer to a payment that the payer's balance does not cover beside the others on their way."""
+    balance = reasons.INSUFFICIENT_BALANCE
+    reason = reasons.PERMIT2_BALANCE if is_permit2(request) else balance
+    return failed(
+        request,
+        reason,
+        "Other payments of this payer are on their way, and the balance does not cover this one too.",
+    )
+
+
 def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any]:
     """Return a kept answer as the request's own version of the standard has it."""
     if kept["success"]:
