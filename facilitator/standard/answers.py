@@ -25,13 +25,14 @@ def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
     return invalid(spoken, payer=request.signed.payer)
 
 
-def settled(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
-    """Return the answer that a payment settled."""
+def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str, Any]:
+    """Return the answer that a payment settled, which `GET /x402/payments` lists under its id."""
     answer = {
         "success": True,
         "transaction": tx_hash,
         "network": request.network,
         "payer": request.signed.payer,
+        "extra": {"paymentId": payment_id},
     }
     return answer if request.version == 1 else answer | {"amount": str(request.units)}
 
@@ -71,7 +72,9 @@ def overdrawn(request: StandardRequest) -> dict[str, Any]:
 def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any]:
     """Return a kept answer as the request's own version of the standard has it."""
     if kept["success"]:
-        return settled(request, kept["transaction"])
+        # What was kept by a release that told no id has none.
+        payment_id = kept.get("extra", {}).get("paymentId", "")
+        return settled(request, kept["transaction"], payment_id)
     return kept | {"network": request.network}
 
 

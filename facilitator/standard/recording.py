@@ -85,12 +85,14 @@ def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | 
 
 
 @transaction.atomic
-def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> None:
-    """Write down that a test's authorisation settled. Recorded before, it is the same payment again."""
-    payment = record(payer, executed, now=now)
+def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
+    """Write down that a test's authorisation settled; return the payment's id. Recorded before, it is the same one again."""
+    request, payment = payer.request, record(payer, executed, now=now)
     if payment is None:
-        return
-    request = payer.request
+        known = X402Payment.objects.filter(
+            merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name
+        )
+        return known.get(tx_hash=executed.tx_hash).public_id
     Authorization.objects.create(
         merchant_id=payer.merchant_id,
         mode=payer.mode,
@@ -106,6 +108,7 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> None
         payment=payment,
         created_at=now,
     )
+    return payment.public_id
 
 
 def _lock_reversed(row: Authorization) -> X402Payment | None:
@@ -155,7 +158,8 @@ def _settle(
 ) -> None:
     locked.tx_hash = executed.tx_hash
     locked.state, locked.taken_until = AuthorizationState.SETTLED, None
-    locked.answer = answers.settled(request, executed.tx_hash)
+    payment_id = locked.payment.public_id if locked.payment else ""
+    locked.answer = answers.settled(request, executed.tx_hash, payment_id)
     locked.save(update_fields=["payment", "tx_hash", "state", "taken_until", "answer"])
 
 

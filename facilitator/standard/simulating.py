@@ -34,8 +34,9 @@ def settle_simulated(
     told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"
     tx_hash = _hash(request.spec.family, told)
     executed = Executed(tx_hash, position=0, height=0)
-    record_simulated(Payer(caller.merchant_id, Mode.TEST, request), executed, now=now)
-    return answers.settled(request, tx_hash)
+    payer = Payer(caller.merchant_id, Mode.TEST, request)
+    payment_id = record_simulated(payer, executed, now=now)
+    return answers.settled(request, tx_hash, payment_id)
 
 
 def _hash(family: Family, told: str) -> str:

@@ -51,6 +51,7 @@ def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
     assert balance_of(base_node, usdc, to) == UNITS
     payment = X402Payment.objects.get()
     assert (payment.tx_hash, payment.protocol) == (answer["transaction"], "exact")
+    assert answer["extra"] == {"paymentId": payment.public_id}
     assert FeeEntry.objects.get().subject_id == payment.public_id
     assert verify(seller, body)["invalidReason"] == USED
     again = settle(seller, body)
