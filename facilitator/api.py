@@ -15,6 +15,7 @@ from facilitator.idempotency import idempotency_key
 from facilitator.payloads import config_payload, payment_payload
 from facilitator.selectors import parse_filter, payment_page, payments_of
 from facilitator.services.addresses import expect_machines, pay_to_everywhere
+from facilitator.services.requirements import requires_signature
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
@@ -47,7 +48,8 @@ class X402Config(ApiView):
         found = pay_to_everywhere(principal.merchant_id, principal.mode)
         if principal.mode == Mode.LIVE:
             expect_machines(principal.merchant_id, now=timezone.now())
-        return Response(config_payload(found))
+        is_required = requires_signature(principal.merchant_id)
+        return Response(config_payload(found, requires_signature=is_required))
 
 
 class X402Verify(ApiView):

@@ -41,6 +41,9 @@ class X402Config(s.Serializer[None]):
         child=s.ChoiceField(["batch", "direct"]),
         help_text="`batch`: money is sent on from a forwarder. `direct`: payers pay the merchant's own wallet.",
     )
+    requiresSignature = s.BooleanField(
+        help_text="Whether a proof by hash needs the payer's signature, as we recommend: see the dashboard's x402 page."
+    )
 
 
 class Proof(s.Serializer[None]):

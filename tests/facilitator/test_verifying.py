@@ -313,6 +313,7 @@ def test_payto_is_made_once_and_only_where_it_can_be_emptied(
         "assets": {"base": ["USDC"]},
         "scheme": "exact",
         "settlement": {"base": "batch"},
+        "requiresSignature": False,
     }
     from wallets.models import ChainCursor
 
