@@ -8,6 +8,7 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from facilitator.models import Authorization, X402Payment
+from facilitator.standard import settling
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
 from tests.facilitator.standard.middlewares.shops import MIDDLEWARES, Stand, standing
@@ -65,6 +66,30 @@ def test_copies_of_one_payment_on_base_are_served_once(
 
     with standing(middleware, shop) as stand:
         check_once(stand, stand.signed(sign), copies)
+    assert balance_of(base_node, usdc, shop.pay_to) == PRICE_UNITS
+
+
+def test_without_the_claim_every_copy_would_be_served(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    live_server: LiveServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control: middlewares serve whoever is told that it settled."""
+    monkeypatch.setattr(settling, "claim_success", lambda *_, **__: True)
+    shop = Shop(
+        facilitator=f"{live_server.url}/api/v1/x402",
+        key=seller.key or "",
+        pay_to=pay_to_of(seller),
+        asset=usdc,
+    )
+
+    def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
+
+    with standing("fastapi", shop) as stand:
+        assert stand.buy_in_turn(stand.signed(sign), 2) == [200, 200]
     assert balance_of(base_node, usdc, shop.pay_to) == PRICE_UNITS
 
 
