@@ -40,6 +40,8 @@ def paywall(demo: DemoSettings) -> dict[str, Any]:
         networks=(report_price.CHAIN, report_price.ALSO_ON),
         description="Ships in the harbour",
         mime_type="application/json",
+        # So that the report can name its payment.
+        settle="before",
     )
     return {
         "url": f"{demo.base_url}/api/v1/x402",

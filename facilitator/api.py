@@ -21,6 +21,7 @@ from facilitator.services.addresses import (
     pay_to_everywhere,
     wallet_page,
 )
+from facilitator.services.requirements import requires_signature
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
 from facilitator.standard.schemas import Settled
@@ -60,7 +61,8 @@ class X402Config(ApiView):
             expect_machines(principal.merchant_id, now=timezone.now())
         merchant = Merchant.objects.get(pk=principal.merchant_id)
         pages = {chain: wallet_page(merchant, chain) for chain in missing}
-        return Response(config_payload(found, pages))
+        is_required = requires_signature(principal.merchant_id)
+        return Response(config_payload(found, pages, requires_signature=is_required))
 
 
 class X402Verify(ApiView):
@@ -112,9 +114,9 @@ class X402Settle(ApiView):
     def post(self, request: Request) -> Response:
         """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
 
-        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. Then the first
-        Idempotency-Key has it: the same key gets the same answer again, another one that the payment was used already. Where payers
-        pay the merchant's own wallet there is nothing to send on.
+        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
+        answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
+        the payment was used already, and its transaction. Where payers pay the merchant's own wallet there is nothing to send on.
         """
         if (answer := settle_answer(request)) is not None:
             return answer

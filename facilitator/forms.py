@@ -19,7 +19,7 @@ from wallets.addresses import AddressError
 from wallets.hashes import UnreadableHashError, spellings
 from wallets.networks import address_on, chain_spec, chains
 
-_AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
+_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
 # No hash of any chain is longer, and none has anything around it.
 _HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
 _LONGEST_NAME: Final = 64
@@ -44,7 +44,7 @@ def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
         public_key=_optional(payment, "payment.publicKey", _LONGEST_SIGNATURE),
     )
     wanted = _requirements(requirements)
-    return VerifyRequest(proof, wanted, tx_hash, _digest(proof, wanted))
+    return VerifyRequest(proof, wanted, _digest(proof, wanted))
 
 
 def parse_settle(body: Body) -> tuple[str | None, str | None]:

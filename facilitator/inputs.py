@@ -40,12 +40,11 @@ class Requirements:
 
 @dataclass(frozen=True, slots=True)
 class VerifyRequest:
-    """A body of `POST /x402/verify` in the specification's form. `tx_hash` is as it was written, for the answer.
+    """A body of `POST /x402/verify` in the specification's form.
 
     `digest` is SHA-256 over all that matters of it, so that a repetition is known.
     """
 
     proof: Proof
     requirements: Requirements
-    tx_hash: str
     digest: bytes

@@ -34,8 +34,9 @@ _LONGEST_WAIT: Final = 60
 class Candidate:
     """A movement of the transaction in a listed token. `confirmations` count its own block.
 
-    `is_final` says that its watcher recorded it as final, under `transfer_id`. `is_awaited` says that it may be what a signed
-    authorisation moved that we are settling for the same payer, whose own request it then pays.
+    `is_final` says that its watcher recorded it as final, under `transfer_id`, `is_deep_enough` that whoever told of it calls it
+    final, however few confirmations that takes. `is_awaited` says that it may be what a signed authorisation moved that we are
+    settling for the same payer, whose own request it then pays.
     """
 
     tx_hash: str
@@ -51,6 +52,7 @@ class Candidate:
     is_used: bool
     transfer_id: int | None = None
     is_final: bool = False
+    is_deep_enough: bool = False
     is_awaited: bool = False
 
 
@@ -84,7 +86,7 @@ NOT_FOUND: Final = Verdict(
     retry_after=5,
 )
 
-_AWAITED: Final = Verdict(
+AWAITED: Final = Verdict(
     reason=Reason.NOT_CONFIRMED,
     message="A signed authorisation of this payer is being settled.",
     retry_after=5,
@@ -170,9 +172,9 @@ def _when(
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
     if one.is_awaited:
-        return _AWAITED
+        return AWAITED
     wanted = CONFIRMATIONS[proof.chain]
-    if one.confirmations < wanted:
+    if one.confirmations < wanted and not one.is_deep_enough:
         lacking = wanted - max(one.confirmations, 0)
         wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)
         return Verdict(

@@ -11,7 +11,7 @@ from django.db.models import Q
 from accounts.states import Mode
 from facilitator.errors import ProofUnknownError
 from facilitator.inputs import Proof
-from facilitator.judging import CONFIRMATIONS, IN_HAND, Candidate, Facts
+from facilitator.judging import IN_HAND, Candidate, Facts
 from facilitator.models import Authorization
 from facilitator.states import AuthorizationState
 from wallets.chains.base import FoundTransaction, TokenTransfer
@@ -155,8 +155,6 @@ def _candidate(
     key = (one.tx_hash, one.position, one.recipient)
     transfer_id, is_used = books.get(key, _Known())
     depth = 1 if looked.head is None else looked.head - one.block_height + 1
-    if found.is_final:
-        depth = max(depth, CONFIRMATIONS[one.chain])
     return Candidate(
         tx_hash=one.tx_hash,
         position=one.position,
@@ -170,4 +168,5 @@ def _candidate(
         confirmations=max(depth, 1),
         is_used=is_used,
         transfer_id=transfer_id,
+        is_deep_enough=found.is_final,
     )

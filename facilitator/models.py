@@ -189,7 +189,7 @@ class KeptAnswer(models.Model):
 
 
 class Authorization(models.Model):
-    """A payer's signed authorisation (the standard's scheme `exact`): carried out once, whoever asks how often.
+    """A payer's signed authorisation (the standard's scheme `exact`): carried out once, and served once.
 
     `nonce` is what the token contract or program refuses to see twice: EIP-3009's or Permit2's number, on Solana the
     hash of the transaction's message.
@@ -218,10 +218,13 @@ class Authorization(models.Model):
     # Only on Solana, where payer and gas account sign one transaction: all of it, and the most it costs us, in lamports.
     signed = models.BinaryField(null=True)
     network_fee = models.BigIntegerField(null=True)
-    # How it was asked for: the standard's version, and the request's Idempotency-Key.
+    # How it was asked for: the standard's version.
     pending = models.JSONField(null=True)
-    # The answer that ended it, repeated to whoever asks again.
+    # The answer that ended it.
     answer = models.JSONField(null=True)
+    # When the one settle was answered `success`, and the Idempotency-Key of that request.
+    served_at = models.DateTimeField(null=True)
+    served_key = models.CharField(max_length=255, blank=True)
     payment = models.OneToOneField(
         X402Payment, models.PROTECT, null=True, related_name="authorization"
     )

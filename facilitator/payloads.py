@@ -16,7 +16,7 @@ from wallets.networks import chain_spec
 def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:
     """Return the answer for a payment that was used up by this request, but for `confirmations`, which its keeper knows.
 
-    `tx_hash` is as it was written.
+    `tx_hash` is in its chain's own spelling, however the request spelled it.
     """
     return {
         "valid": True,
@@ -61,10 +61,13 @@ def payment_payload(payment: X402Payment) -> dict[str, Any]:
     }
 
 
-def config_payload(pay_to: dict[str, str], missing: dict[str, str]) -> dict[str, Any]:
+def config_payload(
+    pay_to: dict[str, str], missing: dict[str, str], *, requires_signature: bool
+) -> dict[str, Any]:
     """Return `GET /x402/config`.
 
     `pay_to` is an address for each network that machines can pay on; `missing` the page that adds a wallet, for each other one.
+    `requires_signature` says whether a proof by hash needs the payer's signature.
     """
     assets = {
         name: [token.symbol for token in chain_spec(name).accepted_tokens]
@@ -81,4 +84,5 @@ def config_payload(pay_to: dict[str, str], missing: dict[str, str]) -> dict[str,
         "scheme": SCHEME,
         "settlement": settlement,
         "missing": [{"chain": chain, "page": page} for chain, page in missing.items()],
+        "requiresSignature": requires_signature,
     }

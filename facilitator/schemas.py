@@ -49,6 +49,9 @@ class X402Config(s.Serializer[None]):
         help_text="`batch`: money is sent on from a forwarder. `direct`: payers pay the merchant's own wallet.",
     )
     missing = MissingWallet(many=True)
+    requiresSignature = s.BooleanField(
+        help_text="Whether a proof by hash needs the payer's signature, as we recommend: see the dashboard's x402 page."
+    )
 
 
 class Proof(s.Serializer[None]):

@@ -60,7 +60,7 @@ class Lookup:
 
     `transactions` are those that have this hash, one for each chain that knows it, sorted by the chains' priority.
     `unasked` names the chains it might be on that could not be asked: no node answered in time, or they were asked too
-    often already. `head` is the height of the newest block, where one chain was asked and the transaction is not final.
+    often already. `head` is the height of the newest block, where one chain was asked with it and knows the transaction.
     """
 
     transactions: tuple[FoundTransaction, ...]
@@ -207,7 +207,7 @@ class _Question(threading.Thread):
         adapter = _idle.take(self._spec)
         try:
             self.found = found = adapter.find(self._tx_hash)
-            if self._with_head and found is not None and not found.is_final:
+            if self._with_head and found is not None:
                 told = found.head
                 self.head = adapter.head().block.height if told is None else told
         except BaseException:

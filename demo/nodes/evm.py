@@ -7,7 +7,9 @@ from pathlib import Path
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
 from tests.nodes.anvil import Anvil, FundedAccount
+from tests.nodes.authorizing import lay_usdc
 from tests.nodes.local_chain import payer, prepare_chain
+from tests.nodes.permit2 import PERMIT2, lay_permit2
 from wallets.chains.specs import Family
 
 # The first two of the accounts that every anvil node funds, with keys known to
@@ -69,9 +71,15 @@ class EvmNode:
 
 
 def prepared(anvil: KeptAnvil) -> dict[str, str]:
-    """Wait for a node, make it ready and return its tokens' addresses by symbol. Raises `NodeStartError`."""
+    """Wait for a node, make it ready and return its tokens' addresses by symbol. Raises `NodeStartError`.
+
+    USDC, Permit2 and the x402 proxy are where each chain has them: published x402 clients know these addresses and no others.
+    """
     await_answer(anvil.name, anvil.block_number)
-    return prepare_chain(anvil)
+    tokens = prepare_chain(anvil)
+    if not anvil.code(PERMIT2):
+        lay_permit2(anvil)
+    return tokens | {"USDC": lay_usdc(anvil)}
 
 
 def _accepted(tokens: Mapping[str, str], symbols: tuple[str, ...]) -> dict[str, str]:

@@ -71,7 +71,7 @@ def setup(request: SeatedRequest) -> HttpResponse:
         "tabs": _tabs(seat, "dashboard_x402_setup"),
         "places": places,
         "snippets": snippets(_on_base(places)),
-        "requires_signature": requires_signature(seat.merchant),
+        "requires_signature": requires_signature(seat.merchant.pk),
     }
     return render(request, "dashboard/x402/setup.html", context)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from facilitator.inputs import Proof
-from facilitator.judging import CONFIRMATIONS, IN_HAND, Candidate, Facts
+from facilitator.judging import IN_HAND, Candidate, Facts
 from wallets.networks import is_accepted
 
 
@@ -91,9 +91,10 @@ def _candidate(chain: str, row: Sequence[Any]) -> Candidate:
         recipient=recipient,
         block_height=height,
         block_time=block_time,
-        confirmations=max(depth, CONFIRMATIONS[chain]) if is_final else depth,
+        confirmations=depth,
         is_used=is_used,
         transfer_id=pk,
         is_final=is_final,
+        is_deep_enough=is_final,
         is_awaited=is_awaited,
     )

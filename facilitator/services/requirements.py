@@ -9,9 +9,9 @@ from accounts.services import record
 from facilitator.models import MachineSettings
 
 
-def requires_signature(merchant: Merchant) -> bool:
+def requires_signature(merchant_id: int) -> bool:
     """Whether a proof by hash counts only with the payer's signature over it."""
-    rows = MachineSettings.objects.filter(merchant=merchant)
+    rows = MachineSettings.objects.filter(merchant=merchant_id)
     return bool(rows.values_list("requires_signature", flat=True).first())
 
 

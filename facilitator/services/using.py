@@ -37,7 +37,7 @@ _JUDGED: Final = """
 _RECORDED: Final = f"""
     SELECT t.tx_hash, t.position, t.units, t.block_height, t.block_time, t.state = 'confirmed' AS is_final,
            t.id AS transfer_id,
-           GREATEST(k.head - t.block_height + 1, CASE t.state WHEN 'confirmed' THEN %(enough)s::bigint END) AS confirmations
+           GREATEST(k.head - t.block_height + 1, 1) AS confirmations
     FROM wallets_transfer t LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
     WHERE {IS_RECORDED} AND t.token = %(token)s AND t.sender = %(payer)s
       AND (t.state = 'confirmed' OR t.state = 'detected' AND k.head - t.block_height + 1 >= %(enough)s::bigint)
@@ -134,7 +134,7 @@ def _use(
     now: datetime,
 ) -> dict[str, Any] | None:
     public_id = new_id("x4p")
-    answer = valid_payload(request.tx_hash, public_id, now=now)
+    answer = valid_payload(request.proof.tx_hash, public_id, now=now)
     parameters = paid | _payment(caller, request, now)
     parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
     try:

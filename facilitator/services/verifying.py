@@ -4,7 +4,9 @@ A payment that its watcher has recorded is decided by our own database; for one 
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from accounts.states import Mode
@@ -48,7 +50,7 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
     # Used perhaps by this very request, sent twice at once.
     if verdict.reason is Reason.ALREADY_USED and (kept := kept_answer(caller, request)):
         return kept
-    return invalid_payload(request.tx_hash, verdict)
+    return invalid_payload(request.proof.tx_hash, verdict)
 
 
 def _judge_claims(
@@ -97,15 +99,25 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
     if not facts.is_known:
         # Noted whatever the chain answers: that may fail, and the payment grow older meanwhile.
         facts = _ask_chain(merchant, proof, now, meanwhile=note)
-    verdict = judging.judge(
+    judge = partial(
+        judging.judge,
         proof,
         request.requirements,
-        facts,
         seen_at=books.seen_at or now,
         block_seconds=chain_spec(proof.chain).block_seconds,
     )
-    if verdict.retry_after is not None and books.facts.is_known:
+    verdict = judge(facts)
+    if verdict.retry_after is None or not books.facts.is_known:
+        return verdict
+    if verdict is judging.AWAITED:
         note()
+        return verdict
+    # The chain may have grown since its watcher looked.
+    with suppress(UnavailableError):
+        newer = judge(_ask_chain(merchant, proof, now, meanwhile=note))
+        # A node that is behind is no reason to say less than is known.
+        if newer.paid is not None or newer.reason is verdict.reason:
+            return newer
     return verdict
 
 

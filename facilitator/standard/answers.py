@@ -4,6 +4,7 @@ from typing import Any
 
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.inputs import StandardRequest
 
 
@@ -24,13 +25,14 @@ def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
     return invalid(spoken, payer=request.signed.payer)
 
 
-def settled(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
-    """Return the answer that a payment settled."""
+def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str, Any]:
+    """Return the answer that a payment settled, which `GET /x402/payments` lists under its id."""
     answer = {
         "success": True,
         "transaction": tx_hash,
         "network": request.network,
         "payer": request.signed.payer,
+        "extra": {"paymentId": payment_id},
     }
     return answer if request.version == 1 else answer | {"amount": str(request.units)}
 
@@ -44,6 +46,36 @@ def failed(
     return unsettled(spoken, message, network=request.network, payer=payer) | {
         "transaction": tx_hash
     }
+
+
+def used(request: StandardRequest, *, tx_hash: str = "") -> dict[str, Any]:
+    """Return the answer to an authorisation that paid for something already, in the transaction that did."""
+    return failed(request, used_reason(request), tx_hash=tx_hash)
+
+
+def used_reason(request: StandardRequest) -> str:
+    """Return the standard's reason for an authorisation that was used, by its kind."""
+    return reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
+
+
+def overdrawn(request: StandardRequest) -> dict[str, Any]:
+    """Return the answer to a payment that the payer's balance does not cover beside the others on their way."""
+    balance = reasons.INSUFFICIENT_BALANCE
+    reason = reasons.PERMIT2_BALANCE if is_permit2(request) else balance
+    return failed(
+        request,
+        reason,
+        "Other payments of this payer are on their way, and the balance does not cover this one too.",
+    )
+
+
+def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept answer as the request's own version of the standard has it."""
+    if kept["success"]:
+        # What was kept by a release that told no id has none.
+        payment_id = kept.get("extra", {}).get("paymentId", "")
+        return settled(request, kept["transaction"], payment_id)
+    return kept | {"network": request.network}
 
 
 def unsettled(

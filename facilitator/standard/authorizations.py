@@ -12,6 +12,8 @@ from django.db.models.functions import Cast
 
 from accounts.states import Mode
 from facilitator.models import Authorization
+from facilitator.services.answers import KEPT
+from facilitator.services.using import Caller
 from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import StandardRequest
 from facilitator.states import AuthorizationState
@@ -19,9 +21,6 @@ from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose, TransactionState
 
 LEASE: Final = timedelta(seconds=5)
-REPEATED: Final = timedelta(minutes=5)
-"""How long a settled authorisation's answer is repeated to the merchant that asked for it without a key: past every retry of
-a client, and too short to live on."""
 
 UNSENT_KEPT: Final = timedelta(days=7)
 """For so long it can be seen that an authorisation came to nothing."""
@@ -35,6 +34,11 @@ _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 def find(request: StandardRequest) -> Authorization | None:
     """Return what is known of an authorisation."""
     return _rows(request).select_related("transaction", "payment").first()
+
+
+def find_for(caller: Caller, request: StandardRequest) -> Authorization | None:
+    """Return what is known of an authorisation in a caller's mode."""
+    return _rows_for(caller, request).first()
 
 
 def left_open(*, now: datetime) -> QuerySet[Authorization]:
@@ -66,7 +70,7 @@ def claim(
     """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
     values = _terms(merchant_id, request) | {
         "taken_until": now + LEASE,
-        "pending": {"version": request.version, "key": request.key},
+        "pending": {"version": request.version},
     }
     try:
         with transaction.atomic():
@@ -176,15 +180,22 @@ def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> No
 
 
 def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
-    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place, and key."""
+    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place."""
     terms = _terms(merchant_id, request)
-    is_alike = all(getattr(row, name) == value for name, value in terms.items())
-    return is_alike and key_of(row) == request.key
+    return all(getattr(row, name) == value for name, value in terms.items())
 
 
-def key_of(row: Authorization) -> str:
-    """Return the Idempotency-Key of the request that has an authorisation; "" for none."""
-    return str((row.pending or {}).get("key", ""))
+def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
+    """Claim the one `success` of a settled authorisation; say whether this request may be answered so.
+
+    A request with the Idempotency-Key of the one that has it may too, for seven days.
+    """
+    rows = _rows_for(caller, request)
+    # The database locks the row and looks at it again, so that of several requests one finds it unclaimed.
+    if rows.filter(served_at=None).update(served_at=now, served_key=caller.key):
+        return True
+    repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT)
+    return bool(caller.key) and repeated.exists()
 
 
 def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
@@ -195,16 +206,30 @@ def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
     return is_left or row.state == AuthorizationState.FAILED
 
 
-def is_in_use(row: Authorization, *, now: datetime) -> bool:
-    """Whether an authorisation bought something already, or is just about to."""
-    if row.state == AuthorizationState.SETTLED or row.payment_id is not None:
-        return True
-    return row.state != AuthorizationState.FAILED and _is_held(row, now)
+def has_ended(row: Authorization) -> bool:
+    """Whether an authorisation's answer stands. One that a fork reopened before anybody was served is waited for again."""
+    return row.answer is not None and not (
+        row.state == AuthorizationState.SENT and row.served_at is None
+    )
 
 
-def _rows(request: StandardRequest) -> QuerySet[Authorization]:
+def is_unanswered(row: Authorization) -> bool:
+    """Whether an authorisation was sent or settled, and no settle of it was answered `success` yet."""
+    is_sent = row.state in (AuthorizationState.SENT, AuthorizationState.SETTLED)
+    return is_sent and row.served_at is None
+
+
+def _rows_for(caller: Caller, request: StandardRequest) -> QuerySet[Authorization]:
+    rows = _rows(request, caller.mode)
+    # Simulated ones are each merchant's own.
+    return (
+        rows.filter(merchant=caller.merchant_id) if caller.mode == Mode.TEST else rows
+    )
+
+
+def _rows(request: StandardRequest, mode: Mode = Mode.LIVE) -> QuerySet[Authorization]:
     return Authorization.objects.filter(
-        mode=Mode.LIVE,
+        mode=mode,
         chain=request.spec.name,
         token=request.token,
         payer=request.signed.payer,

@@ -15,6 +15,14 @@ class TakenElsewhereError(Exception):
     """Another request has this authorisation in hand."""
 
 
+class OverdrawnError(Exception):
+    """A payer's balance does not cover an authorisation beside the others that are on their way."""
+
+
+class BalanceUnknownError(Exception):
+    """A payer has other payments on their way, and its balance was not asked for."""
+
+
 class RevertedError(Exception):
     """A contract refuses a call, in its own words."""
 

@@ -13,7 +13,6 @@ from facilitator.judging import IN_HAND
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import (
-    key_of,
     left_open,
     mined_after_all,
     step_back,
@@ -91,5 +90,4 @@ def request_of(row: Authorization) -> StandardRequest:
             nonce=row.nonce,
             payload={},
         ),
-        key=key_of(row),
     )

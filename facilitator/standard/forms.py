@@ -16,6 +16,7 @@ from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.inputs import Body, StandardRequest
 from facilitator.standard.networks import VERSIONS, chain_called
 from facilitator.standard.rails import rail_of
+from gateway.core.errors import InvalidRequestError
 from gateway.core.fields import storable
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.registry import ChainSpec
@@ -58,7 +59,12 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
             reasons.INVALID_NETWORK, "Payments on this network are not settled here."
         )
     if not _AMOUNT.fullmatch(asked.amount):
-        raise _requirements("amount must be a whole number of base units.")
+        name = "amount" if version == 2 else "maxAmountRequired"
+        raise InvalidRequestError(
+            f"{name} must be a whole number of base units.",
+            code="amount_invalid",
+            param=f"paymentRequirements.{name}",
+        )
     rail = rail_of(spec.family)
     asset = _address(asked.asset, "asset", spec)
     pay_to = _address(asked.pay_to, "payTo", spec)

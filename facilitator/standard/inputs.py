@@ -36,7 +36,7 @@ class StandardRequest:
     """A body of `/verify` or `/settle` with `x402Version`.
 
     `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
-    costs, `extra` is the token's EIP-712 domain as the resource server knows it. `key` is the Idempotency-Key that it came with.
+    costs, `extra` is the token's EIP-712 domain as the resource server knows it.
     """
 
     version: int
@@ -49,7 +49,6 @@ class StandardRequest:
     resource: str
     extra: Mapping[str, Any]
     signed: Signed
-    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

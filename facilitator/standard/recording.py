@@ -11,7 +11,7 @@ from accounts.states import FeeKind, Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.addresses import expect_machines
 from facilitator.services.following import bring_back
-from facilitator.standard import answers, reasons
+from facilitator.standard import answers
 from facilitator.standard.authorizations import is_same
 from facilitator.standard.errors import TakenElsewhereError
 from facilitator.standard.inputs import Executed, StandardRequest
@@ -33,7 +33,7 @@ class Payer:
 def settle_row(
     row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime
 ) -> dict[str, Any]:
-    """End an authorisation that moved its money; return the answer that is repeated from now on.
+    """End an authorisation that moved its money; return the answer that it settled, which one request may give.
 
     A payment by it that the network took back stands again, where its money is now.
     """
@@ -52,7 +52,7 @@ def settle_row(
         payment = record(payer, executed, now=now)
         if payment is None:
             # Its money bought something by its transaction's hash before.
-            return _end(locked, answers.failed(request, reasons.ALREADY_USED))
+            return _end(locked, answers.used(request, tx_hash=executed.tx_hash))
         locked.payment = payment
         _settle(locked, request, executed)
         return _answer_to(locked, row, request)
@@ -84,6 +84,33 @@ def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | 
     return payment
 
 
+@transaction.atomic
+def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
+    """Write down that a test's authorisation settled; return the payment's id. Recorded before, it is the same one again."""
+    request, payment = payer.request, record(payer, executed, now=now)
+    if payment is None:
+        known = X402Payment.objects.filter(
+            merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name
+        )
+        return known.get(tx_hash=executed.tx_hash).public_id
+    Authorization.objects.create(
+        merchant_id=payer.merchant_id,
+        mode=payer.mode,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        nonce=request.signed.nonce,
+        pay_to=request.pay_to,
+        units=request.units,
+        resource=request.resource,
+        state=AuthorizationState.SETTLED,
+        tx_hash=executed.tx_hash,
+        payment=payment,
+        created_at=now,
+    )
+    return payment.public_id
+
+
 def _lock_reversed(row: Authorization) -> X402Payment | None:
     """Lock the payment that an authorisation made once, before the authorisation: whoever follows payments does so too."""
     if row.payment_id is None:
@@ -106,7 +133,7 @@ def _return_payment(
         with transaction.atomic():
             _move(payment, executed, now)
     except IntegrityError:
-        _end(locked, answers.failed(request, reasons.ALREADY_USED))
+        _end(locked, answers.used(request, tx_hash=executed.tx_hash))
         return
     _settle(locked, request, executed)
     bring_back(payment, now=now)
@@ -131,21 +158,22 @@ def _settle(
 ) -> None:
     locked.tx_hash = executed.tx_hash
     locked.state, locked.taken_until = AuthorizationState.SETTLED, None
-    locked.answer = answers.settled(request, executed.tx_hash)
+    payment_id = locked.payment.public_id if locked.payment else ""
+    locked.answer = answers.settled(request, executed.tx_hash, payment_id)
     locked.save(update_fields=["payment", "tx_hash", "state", "taken_until", "answer"])
 
 
 def _answer_to(
     ended: Authorization, row: Authorization, request: StandardRequest
 ) -> dict[str, Any]:
-    """Return the kept answer to whoever has the payment; it may have passed to another request that waited shorter.
+    """Return the kept answer to whoever has the payment; it may have passed to another request meanwhile.
 
     `row` is what the request had in hand.
     """
     if not is_same(ended, row.merchant_id, request):
-        return answers.failed(request, reasons.ALREADY_USED)
-    kept: dict[str, Any] = ended.answer or {}
-    return kept
+        is_ours = ended.merchant_id == row.merchant_id
+        return answers.used(request, tx_hash=ended.tx_hash if is_ours else "")
+    return answers.in_words_of(request, ended.answer or {})
 
 
 def _end(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:

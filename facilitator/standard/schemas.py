@@ -47,6 +47,12 @@ class Verified(s.Serializer[None]):
     invalidMessage = s.CharField(required=False)
 
 
+class SettledExtra(s.Serializer[None]):
+    """What Florin tells beside the standard's own fields."""
+
+    paymentId = s.CharField()
+
+
 class Settled(s.Serializer[None]):
     """The standard's answer to a settlement. With `settlement_pending` the transaction may still get into a block."""
 
@@ -55,5 +61,6 @@ class Settled(s.Serializer[None]):
     network = s.CharField(allow_blank=True)
     payer = s.CharField(required=False)
     amount = s.CharField(required=False, help_text="Version 2: base units.")
+    extra = SettledExtra(required=False)
     errorReason = s.CharField(required=False)
     errorMessage = s.CharField(required=False)

@@ -1,22 +1,22 @@
 """Carrying signed authorisations out, each once, whoever asks how often and whatever crashes meanwhile.
 
-The first request to come has the authorisation in hand; the others wait for its answer. A process that dies leaves its
-lease to end and, if it came so far, a transaction that was sent, which whoever comes next goes on with.
+The first request to come has the authorisation in hand; the others wait for its end. A process that dies leaves its
+lease to end and, if it came so far, a transaction that was sent, which whoever comes next goes on with. One of all these
+requests is answered `success`: published middlewares serve whoever is, and send no key that would tell a retry from a copy.
 """
 
 import time
-from dataclasses import replace
 from typing import Any, Final
 
 from accounts.states import Mode
 from facilitator.models import Authorization
-from facilitator.services.answers import KEPT
 from facilitator.services.using import Caller
-from facilitator.standard import answers, reasons
+from facilitator.standard import answers
 from facilitator.standard.authorizations import (
-    REPEATED,
     claim,
+    claim_success,
     find,
+    has_ended,
     is_same,
     may_begin_anew,
     release,
@@ -41,14 +41,21 @@ _LONGEST_PAUSE: Final = 0.25
 def settle_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     """Return the answer to a body of `/settle` in the standard's form."""
     try:
-        request = replace(parse_standard(body, caller.mode), key=caller.key)
+        request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
-        if caller.mode == Mode.TEST:
-            refuse_late(request, now=clock())
-            return settle_simulated(caller, request, now=clock())
-        return _Settling(caller, request, clock).answer()
+        told = _settle(caller, request, clock)
     except RefusedPaymentError as error:
         return answers.refused_settle(error, network_in(body))
+    if not told["success"] or claim_success(caller, request, now=clock()):
+        return told
+    return answers.used(request, tx_hash=told["transaction"])
+
+
+def _settle(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
+    if caller.mode == Mode.LIVE:
+        return _Settling(caller, request, clock).answer()
+    refuse_late(request, now=clock())
+    return settle_simulated(caller, request, now=clock())
 
 
 class _Settling:
@@ -131,9 +138,11 @@ class _Settling:
         pause = _FIRST_PAUSE
         while row is not None:
             if not is_same(row, self._caller.merchant_id, self._request):
-                return answers.failed(self._request, reasons.ALREADY_USED)
-            if row.answer is not None:
-                return self._repeated(row)
+                is_ours = row.merchant_id == self._caller.merchant_id
+                tx_hash = row.tx_hash if is_ours else ""
+                return answers.used(self._request, tx_hash=tx_hash)
+            if has_ended(row):
+                return answers.in_words_of(self._request, row.answer or {})
             if take_over(row, now=self._clock()):
                 if is_same(row, self._caller.merchant_id, self._request):
                     return row
@@ -144,10 +153,3 @@ class _Settling:
             pause = min(1.5 * pause, _LONGEST_PAUSE)
             row = find(self._request)
         return answers.trouble(self._request)
-
-    def _repeated(self, row: Authorization) -> Answer:
-        answer: Answer = row.answer or {}
-        paid, longest = row.payment, KEPT if self._request.key else REPEATED
-        if paid is not None and self._clock() - paid.verified_at > longest:
-            return answers.failed(self._request, reasons.ALREADY_USED)
-        return answer

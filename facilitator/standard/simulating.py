@@ -10,7 +10,7 @@ from accounts.states import Mode
 from facilitator.services.using import Caller
 from facilitator.standard import answers, reasons
 from facilitator.standard.inputs import Executed, StandardRequest
-from facilitator.standard.recording import Payer, record
+from facilitator.standard.recording import Payer, record_simulated
 from facilitator.standard.solana.payloads import transfer_of
 from wallets.chains.specs import Family
 
@@ -34,9 +34,9 @@ def settle_simulated(
     told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"
     tx_hash = _hash(request.spec.family, told)
     executed = Executed(tx_hash, position=0, height=0)
-    # Recorded before, it is the same payment again.
-    record(Payer(caller.merchant_id, Mode.TEST, request), executed, now=now)
-    return answers.settled(request, tx_hash)
+    payer = Payer(caller.merchant_id, Mode.TEST, request)
+    payment_id = record_simulated(payer, executed, now=now)
+    return answers.settled(request, tx_hash, payment_id)
 
 
 def _hash(family: Family, told: str) -> str:

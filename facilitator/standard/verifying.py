@@ -4,8 +4,8 @@ from typing import Any
 
 from accounts.states import Mode
 from facilitator.services.using import Caller
-from facilitator.standard import answers, reasons
-from facilitator.standard.authorizations import find, is_in_use
+from facilitator.standard import answers
+from facilitator.standard.authorizations import find_for, is_same, is_unanswered
 from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.forms import parse_standard
 from facilitator.standard.guarding import refuse_late, refuse_others
@@ -15,26 +15,37 @@ from facilitator.standard.sharing import VERIFYING, may_ask, refuse_failing
 from facilitator.standard.simulating import verify_simulated
 from facilitator.standard.waiting import asking
 
+Answer = dict[str, Any]
 
-def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> dict[str, Any]:
+
+def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     """Return the answer to a body of `/verify` in the standard's form."""
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
+        if (known := _known(caller, request)) is not None:
+            return known
         refuse_late(request, now=clock())
-        if caller.mode == Mode.LIVE:
-            refuse_failing(request, now=clock())
+        if caller.mode == Mode.TEST:
+            return verify_simulated(request)
+        refuse_failing(request, now=clock())
     except RefusedPaymentError as error:
         return answers.refused_verify(error)
-    if caller.mode == Mode.TEST:
-        return verify_simulated(request)
     return _verify(caller, request, clock)
 
 
-def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> dict[str, Any]:
-    row = find(request)
-    if row is not None and is_in_use(row, now=clock()):
-        return answers.unusable(request, reasons.ALREADY_USED)
+def _known(caller: Caller, request: StandardRequest) -> Answer | None:
+    """Return the answer to an authorisation that was sent already; None where the chain must be asked."""
+    row = find_for(caller, request)
+    if row is None or not (row.served_at is not None or is_unanswered(row)):
+        return None
+    # Until somebody was served for it, its payer must not have to pay twice.
+    if is_unanswered(row) and is_same(row, caller.merchant_id, request):
+        return answers.valid(request)
+    return answers.unusable(request, answers.used_reason(request))
+
+
+def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:
             if is_asked:

@@ -1,9 +1,12 @@
 """The gate in all three styles: what is asked for, who comes in, and what the facilitator is asked."""
 
+import base64
+import json
 from decimal import Decimal
 
 import pytest
 
+from florin_x402 import Price
 from florin_x402.wire import encode
 from tests.clients.conftest import OpenShop
 from tests.clients.proofs import by_hash, first_version, payment, second_version
@@ -103,6 +106,38 @@ def test_a_signed_authorisation_pays_in_both_versions(
     again = shop.get(**headers)
     assert (again.status, again.told["reason"]) == (402, "nonce_already_used")
     assert len(shop.served) == 1
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "0x" + "5A" * 32,
+        "5a" * 32,
+        base64.b64encode(bytes.fromhex("5a" * 32)).decode(),
+        base64.urlsafe_b64encode(bytes.fromhex("5a" * 32)).decode().rstrip("="),
+    ],
+)
+def test_the_facilitator_spells_a_hash_as_its_chain_does(
+    open_shop: OpenShop, facilitator: StandIn, spelled: str
+) -> None:
+    shop = open_shop()
+    answer = {"valid": True, "txHash": "0x" + "5a" * 32, "paymentId": "x4p_1"}
+    facilitator.tell("/verify", Told(raw=json.dumps(answer).encode()))
+    assert shop.get(**by_hash(txHash=spelled)).status == 200
+    facilitator.tell("/verify", Told(raw=json.dumps(answer).encode()))
+    assert shop.get(**by_hash(txHash="0x" + "5b" * 32)).status == 503
+
+
+def test_a_payment_that_is_settled_first_has_the_facilitators_id(
+    open_shop: OpenShop, facilitator: StandIn
+) -> None:
+    shop = open_shop(price=Price("0.01", settle="before"))
+    answer = {"success": True, "transaction": "0x1", "extra": {"paymentId": "x4p_1"}}
+    facilitator.tell("/settle", Told(raw=json.dumps(answer).encode()))
+    assert shop.get(**second_version()).status == 200
+    (paid,) = shop.served
+    assert paid is not None
+    assert (paid.payment_id, paid.transaction) == ("x4p_1", "0x1")
 
 
 def test_a_proof_on_another_chain_that_is_offered_is_asked_about_there(

@@ -1,14 +1,17 @@
-"""Signed authorisations settled by many at once: each is sent once, and everybody gets the same answer."""
+"""Signed authorisations settled by many at once: each is sent once, and one request is told that it settled."""
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import authorizations
+from facilitator.services.using import Caller
+from facilitator.standard import authorizations, settling
 from facilitator.standard.evm import rail, signer
+from facilitator.standard.inputs import StandardRequest
 from settlements.models import GasTransaction
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
@@ -22,6 +25,7 @@ from tests.nodes.tokens import balance_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 UNITS = 10_000
+USED = "invalid_exact_evm_nonce_already_used"
 MANY = 8
 
 
@@ -45,16 +49,41 @@ def settled_at_once(client: ApiClient, bodies: list[dict[str, Any]]) -> list[Any
         )
 
 
-def test_eight_settlements_of_one_authorisation_broadcast_once_and_answer_alike(
+def check_one(answers: list[Any]) -> None:
+    """Check that one request was told of success, and the others of the same transaction."""
+    (served,) = [answer for answer in answers if answer["success"]]
+    refused = [answer for answer in answers if not answer["success"]]
+    assert {answer["errorReason"] for answer in refused} == {USED}, answers
+    assert {answer["transaction"] for answer in refused} == {served["transaction"]}
+
+
+def test_eight_settlements_of_one_authorisation_broadcast_once_and_serve_one(
     base_node: Anvil, seller: ApiClient, usdc: str
 ) -> None:
     to = pay_to_of(seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     answers = settled_at_once(seller, [body] * MANY)
-    assert answers[0]["success"] is True, answers[0]
-    assert answers == [answers[0]] * MANY
+    check_one(answers)
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
     assert balance_of(base_node, usdc, to) == UNITS
+
+
+def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
+    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the test before this one: it takes one statement to claim."""
+    gathered = Barrier(MANY)
+
+    def claim(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
+        row = Authorization.objects.get(served_at=None)
+        gathered.wait(30)
+        Authorization.objects.filter(pk=row.pk).update(served_at=now)
+        return True
+
+    monkeypatch.setattr(settling, "claim_success", claim)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    answers = settled_at_once(seller, [body] * MANY)
+    assert [answer["success"] for answer in answers] == [True] * MANY
 
 
 def test_different_authorisations_do_not_wait_for_each_other(
@@ -73,8 +102,7 @@ def test_without_a_lease_the_ledger_still_sends_once(
 ) -> None:
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    answers = settled_at_once(seller, [body] * MANY)
-    assert answers == [answers[0]] * MANY
+    check_one(settled_at_once(seller, [body] * MANY))
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
 
 

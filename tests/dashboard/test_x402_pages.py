@@ -214,11 +214,14 @@ def test_only_an_owner_who_proved_it_lately_sets_a_wallet(
 def test_owners_and_admins_say_whether_payers_must_sign(
     admin: Desk, viewer: Desk
 ) -> None:
-    url = "dashboard_x402_signature"
+    url, recommended = "dashboard_x402_signature", "We recommend that you require it."
+    assert recommended in admin.get("dashboard_x402_setup").text
     assert viewer.post(url, {"required": "yes"}).status_code == 403
     admin.post(url, {"required": "yes"})
     assert MachineSettings.objects.get().requires_signature
-    assert "Accept hashes without a signature" in admin.get("dashboard_x402_setup").text
+    page = admin.get("dashboard_x402_setup").text
+    assert "Accept hashes without a signature" in page
+    assert recommended not in page
     entry = AuditEntry.objects.get(action="x402.requirements_set")
     assert (entry.actor, entry.after) == (admin.user, {"requires_signature": True})
     admin.post(url, {"required": "no"})

@@ -145,7 +145,7 @@ def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None
     assert url in ask(settings["shop_url"], "GET", "/")[1]
     base, _, path = url.rpartition("/x402/")
     assert ask(base, "GET", f"/x402/{path}")[0] == 402
-    done = manage(demo, "demo_x402")
+    done = manage(demo, "demo_x402", "--chain", "base")
     assert done.returncode == 0, done.stderr
     receipt = json.loads(done.stdout.rpartition("Receipt")[2])
     key = settings["live_key"]
@@ -155,19 +155,27 @@ def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None
     assert (payment["resource"], payment["signed"]) == ("/x402/report", True)
 
 
-def test_a_published_client_pays_for_the_report_on_solana(demo: Running) -> None:
+@pytest.mark.parametrize(
+    ("chain", "package"),
+    [("base", "@x402/fetch"), ("base", "x402-fetch"), ("solana", "@x402/fetch")],
+)
+def test_a_published_client_pays_for_the_report(
+    demo: Running, chain: str, package: str
+) -> None:
     settings = settings_of(demo)
-    solana = settings["chains"]["solana"]
+    entry = settings["chains"][chain]
     page = bought_by_npm(
         settings["report_url"].removesuffix("/report"),
-        solana["funded_private_key"],
-        "@x402/fetch",
-        solana_node=solana["node_url"],
+        entry["funded_private_key"],
+        package,
+        solana_node=entry["node_url"] if chain == "solana" else "",
     )
-    assert page["by"] == solana["funded_address"]
-    url = "/api/v1/x402/payments?chain=solana"
+    assert page["by"] == entry["funded_address"]
+    url = f"/api/v1/x402/payments?chain={chain}"
     listed = ask(settings["base_url"], "GET", url, key=settings["live_key"])[1]
-    assert [one["payerAddress"] for one in listed["data"]] == [solana["funded_address"]]
+    [payment] = [one for one in listed["data"] if one["id"] == page["payment"]]
+    assert payment["payerAddress"] == entry["funded_address"]
+    assert payment["protocol"] == "exact"
 
 
 def test_an_order_the_shop_does_not_know_is_not_paid(demo: Running) -> None:

@@ -83,7 +83,7 @@ def request_for(
     wanted = Requirements(transfer.chain, transfer.token, price, resource)
     told = f"{transfer.tx_hash} {price} {resource}"
     digest = hashlib.sha256(told.encode()).digest()
-    return VerifyRequest(proof, wanted, transfer.tx_hash, digest)
+    return VerifyRequest(proof, wanted, digest)
 
 
 def verify_it(

@@ -48,11 +48,13 @@ def test_a_merchant_that_wants_signatures_gets_no_payment_without(
     claim = paid(base, seller)
     merchant, owner = seller.merchant, make_user()
     assert merchant is not None
+    assert seller.get("/x402/config").body["requiresSignature"] is False
     for wanted in (True, True):
         set_requirements(
             merchant, requires_signature=wanted, actor=owner, now=NOON, client="::1"
         )
-    assert requires_signature(merchant)
+    assert requires_signature(merchant.pk)
+    assert seller.get("/x402/config").body["requiresSignature"] is True
     [entry] = AuditEntry.objects.filter(action="x402.requirements_set")
     assert (entry.actor, entry.after) == (owner, {"requires_signature": True})
     assert verdict(seller, claim) == "wrong_payer"

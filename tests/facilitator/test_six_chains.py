@@ -104,6 +104,7 @@ def test_tron(tron_node: TronNode, settings: Any) -> None:
         "scheme": "exact",
         "settlement": {"tron": "direct"},
         "missing": [],
+        "requiresSignature": False,
     }
     tx_hash = tron_node.pay(TRON_WALLET, UNITS)
     claim = Claim("tron", "USDT", tx_hash, tron_node.payer_address, TRON_WALLET)

@@ -314,6 +314,7 @@ def test_payto_is_made_once_and_only_where_it_can_be_emptied(
         "scheme": "exact",
         "settlement": {"base": "batch"},
         "missing": [],
+        "requiresSignature": False,
     }
     from wallets.models import ChainCursor
 

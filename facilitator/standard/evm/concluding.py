@@ -8,7 +8,6 @@ from facilitator.models import Authorization, X402Payment
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import release
 from facilitator.standard.evm.evidence import Evidence, find_used, transfer_in
-from facilitator.standard.evm.permit2 import is_permit2
 from facilitator.standard.inputs import Clock, Executed, StandardRequest
 from facilitator.standard.recording import fail_row, settle_row
 from settlements.gas.node import Receipt
@@ -74,7 +73,7 @@ def conclude_elsewhere(
         return _settled(row, request, evidence.executed, clock)
     if not evidence.is_used:
         return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
-    used = reasons.PERMIT2_NONCE if is_permit2(request) else reasons.ALREADY_USED
+    used = answers.used_reason(request)
     return fail_row(row, answers.failed(request, used, _USED, tx_hash=row.tx_hash))
 
 

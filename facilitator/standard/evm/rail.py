@@ -6,7 +6,11 @@ from typing import Any, Final
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
 from facilitator.standard.authorizations import adopt, release
-from facilitator.standard.errors import ReceiptMissingError, TakenElsewhereError
+from facilitator.standard.errors import (
+    OverdrawnError,
+    ReceiptMissingError,
+    TakenElsewhereError,
+)
 from facilitator.standard.evm.concluding import (
     conclude,
     conclude_elsewhere,
@@ -19,6 +23,7 @@ from facilitator.standard.evm.schemes import ask_settle, ask_verify
 from facilitator.standard.evm.signer import LedgerSigner, push, reference_of, wait
 from facilitator.standard.guarding import refuse_late
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
+from facilitator.standard.recording import fail_row
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import find_receipt
 from settlements.states import Purpose, TransactionState
@@ -82,6 +87,8 @@ class EvmRail:
             return _unjudged(request, signer, told)
         if row.transaction is not None:
             return conclude(row, request, signer.receipt, pool=pool, clock=clock)
+        if isinstance(signer.trouble, OverdrawnError):
+            return fail_row(row, answers.overdrawn(request))
         if signer.trouble is not None:
             release(row)
             return answers.trouble(request)

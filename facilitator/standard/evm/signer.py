@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django.db import transaction
 
@@ -16,6 +16,8 @@ from facilitator.models import Authorization
 from facilitator.standard import reasons
 from facilitator.standard.authorizations import adopt, renew
 from facilitator.standard.errors import (
+    BalanceUnknownError,
+    OverdrawnError,
     ReceiptMissingError,
     RevertedError,
     TakenElsewhereError,
@@ -23,12 +25,17 @@ from facilitator.standard.errors import (
 from facilitator.standard.evm import contracts, permit2
 from facilitator.standard.evm.nodes import gas_node_of
 from facilitator.standard.inputs import Clock, StandardRequest
+from facilitator.standard.promises import (
+    Balance,
+    must_ask_balance,
+    refuse_overdrawn,
+)
 from facilitator.standard.sharing import refuse_greedy
 from facilitator.standard.waiting import longest_pause, waiting_place
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode, Receipt
-from settlements.models import GasTransaction
+from settlements.models import GasAttempt, GasTransaction
 from settlements.services.broadcasting import (
     RECEIPT_SECONDS,
     broadcast,
@@ -53,6 +60,9 @@ _SPARE_GAS: Final = 1.25
 _MOST_GAS: Final = 500_000
 
 
+Trouble: TypeAlias = ChainError | NoGasError | OverdrawnError | TakenElsewhereError
+
+
 class LedgerSigner:
     """The library's FacilitatorEvmSigner over a chain's nodes and the ledger of gas accounts.
 
@@ -74,7 +84,7 @@ class LedgerSigner:
         self._clock = clock
         self.row: Authorization | None = None
         self.receipt: Receipt | None = None
-        self.trouble: ChainError | NoGasError | TakenElsewhereError | None = None
+        self.trouble: Trouble | None = None
 
     def get_addresses(self) -> list[str]:
         """Return our gas accounts."""
@@ -141,7 +151,12 @@ class LedgerSigner:
             self._expect_contract(address)
             self.row = self._claim()
             return self._send(self.row, address, data, self._gas_for(address, data))
-        except (ChainError, NoGasError, TakenElsewhereError) as error:
+        except (
+            ChainError,
+            NoGasError,
+            OverdrawnError,
+            TakenElsewhereError,
+        ) as error:
             self.trouble = error
             raise
 
@@ -203,24 +218,51 @@ class LedgerSigner:
         return min(int(gas * _SPARE_GAS), _MOST_GAS)
 
     def _send(self, row: Authorization, to: str, data: bytes, gas: int) -> str:
-        node, now = gas_node_of(self._spec), self._clock()
+        node, now, call = gas_node_of(self._spec), self._clock(), GasCall(to, data, gas)
         refuse_greedy(row.merchant_id, self._spec.name, now=now)
         # Asked for here, so that the ledger's transaction below waits for no node.
         node.prices()
-        with transaction.atomic():
-            made = intend(
-                self._spec.name,
-                GasCall(to, data, gas),
-                purpose=Purpose.X402,
-                reference=reference_of(row),
-                node=node,
-                now=now,
-            )
-            attempt = adopt(row, made, now=now)
+        balance = self._balance_of(row) if must_ask_balance(row, now=now) else None
+        try:
+            attempt = self._write(row, call, balance, now)
+        except BalanceUnknownError:
+            # Another payment of this payer was sent meanwhile.
+            attempt = self._write(row, call, self._balance_of(row), now)
         # Whether it was taken is written down once it is in a block, or waits for longer than most.
         with suppress(ChainError):
             node.send(bytes(attempt.raw))
         return attempt.tx_hash
+
+    def _write(
+        self,
+        row: Authorization,
+        call: GasCall,
+        balance: Balance | None,
+        now: datetime,
+    ) -> GasAttempt:
+        """Write down what is sent, in one transaction with what the payer has open."""
+        with transaction.atomic():
+            refuse_overdrawn(row, balance, now=now)
+            made = intend(
+                self._spec.name,
+                call,
+                purpose=Purpose.X402,
+                reference=reference_of(row),
+                node=gas_node_of(self._spec),
+                now=now,
+            )
+            return adopt(row, made, now=now)
+
+    def _balance_of(self, row: Authorization) -> Balance:
+        """Ask what a payer has at one block. Raises ChainError."""
+        from x402.mechanisms.evm.constants import BALANCE_OF_ABI as ABI
+
+        height = gas_node_of(self._spec).height()
+        token, name = self._spec.tokens[row.token].address, "balanceOf"
+        units = contracts.read(
+            self._pool, token, ABI, name, row.payer, block=hex(height)
+        )
+        return Balance(int(units), height)
 
 
 def reference_of(row: Authorization) -> str:

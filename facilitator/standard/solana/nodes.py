@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from facilitator.standard.keeping import KeptPerThread
+from facilitator.standard.promises import Balance
+from facilitator.standard.solana.transfers import Transfer
 from wallets.chains import solana_decode as decode
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.solana_balances import held
 from wallets.chains.solana_questions import ask_finalized, ask_head, whole
 
 # Of our own account: it has too little, or was never paid anything.
@@ -79,6 +82,20 @@ class SolanaNodes:
             return found
         is_for_good = found.block_height <= self.pool.run(whole(ask_finalized))
         return found if is_for_good else replace(found, block_height=None)
+
+    def balance(self, transfer: Transfer) -> Balance:
+        """Return what the account that a transfer takes from holds, and at which slot."""
+        options = {"encoding": "base64", "commitment": "confirmed"}
+        asked = [[transfer.source], options]
+        answer = self.pool.run(
+            whole(lambda node: node.call("getMultipleAccounts", asked))
+        )
+        slot, accounts = decode.in_context(answer)
+        if len(decode.items(accounts)) != 1:
+            raise MalformedAnswerError("as many accounts came as were not asked for")
+        owner, program = decode.from_base58(transfer.payer), transfer.program
+        units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
+        return Balance(units, slot)
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
         """Whether every node says that a transaction is in no block and none takes it any more, in a state that is final.

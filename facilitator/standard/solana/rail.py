@@ -7,21 +7,29 @@ So it is written down before it is sent, and sent as often as one likes.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import structlog
+from django.db import transaction
 
 from facilitator.models import Authorization
 from facilitator.standard import answers
 from facilitator.standard.authorizations import release, renew
+from facilitator.standard.errors import BalanceUnknownError, OverdrawnError
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
+from facilitator.standard.promises import (
+    Balance,
+    must_ask_balance,
+    refuse_overdrawn,
+)
+from facilitator.standard.recording import fail_row
 from facilitator.standard.solana import payloads, reasons
 from facilitator.standard.solana.concluding import conclude, conclude_expired
 from facilitator.standard.solana.nodes import SolanaNodes, nodes_of
 from facilitator.standard.solana.signing import sign, was_signed
 from facilitator.standard.solana.spending import refuse_spending
-from facilitator.standard.solana.transfers import read_transfer
+from facilitator.standard.solana.transfers import Transfer, read_transfer
 from facilitator.standard.waiting import longest_pause, waiting_place
 from settlements.errors import NoGasError
 from settlements.gas.solana_keys import solana_gas_keys
@@ -117,11 +125,13 @@ class SolanaRail:
         transfer = payloads.transfer_of(request.signed)
         try:
             refuse_spending(row, transfer.network_fee, now=clock())
-        except NoGasError as error:
+            _sign(row, transfer, request, now=clock())
+        except OverdrawnError:
+            return fail_row(row, answers.overdrawn(request))
+        except (NoGasError, ChainError) as error:
             log.warning("not sent", chain=row.chain, error=str(error))
             release(row)
             return answers.trouble(request)
-        sign(row, transfer, now=clock())
         return self._pursue(row, request, clock)
 
     def _pursue(
@@ -136,6 +146,28 @@ class SolanaRail:
             release(row)
             return answers.pending(request, row.tx_hash)
         return conclude(row, request, found, now=clock())
+
+
+def _sign(
+    row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime
+) -> None:
+    """Sign a transfer that the payer's balance covers beside all that is on its way. Raises OverdrawnError, ChainError."""
+    nodes, balance = nodes_of(request.spec), None
+    if must_ask_balance(row, now=now):
+        balance = nodes.balance(transfer)
+    try:
+        _sign_within(row, transfer, balance, now)
+    except BalanceUnknownError:
+        # Another payment of this payer was signed meanwhile.
+        _sign_within(row, transfer, nodes.balance(transfer), now)
+
+
+def _sign_within(
+    row: Authorization, transfer: Transfer, balance: Balance | None, now: datetime
+) -> None:
+    with transaction.atomic():
+        refuse_overdrawn(row, balance, now=now)
+        sign(row, transfer, now=now)
 
 
 def _refusal(request: StandardRequest) -> Answer | None:

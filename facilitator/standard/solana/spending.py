@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db.models import Q, Sum
 
 from facilitator.models import Authorization
+from facilitator.standard.sharing import WINDOW, refuse_failed
+from facilitator.states import AuthorizationState
 from settlements.errors import NoGasError
 
 LAMPORTS: Final = 10**9
@@ -23,13 +25,21 @@ def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
     rows = Authorization.objects.filter(
         chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
     )
+    own = Q(merchant=row.merchant_id)
     spent = rows.aggregate(
         all=Sum("network_fee", default=0),
-        own=Sum("network_fee", default=0, filter=Q(merchant=row.merchant_id)),
+        own=Sum("network_fee", default=0, filter=own),
+        failed=Sum("network_fee", default=0, filter=own & _failed_since(now - WINDOW)),
     )
     if spent["all"] + cost > daily:
         raise NoGasError(f"the day's gas on {row.chain} is spent (GAS_DAILY_COINS)")
-    if spent["own"] + cost > daily * Decimal(settings.GAS_MERCHANT_SHARE):
+    share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
+    if spent["own"] + cost > share:
         raise NoGasError(
             f"the merchant's share of the day's gas on {row.chain} is spent"
         )
+    refuse_failed(spent["failed"], share, row.chain)
+
+
+def _failed_since(moment: datetime) -> Q:
+    return Q(state=AuthorizationState.FAILED, created_at__gt=moment)

@@ -1,6 +1,7 @@
 """`manage.py demo_x402`: pay for the demo's report as a machine does, with play money."""
 
 import json
+from argparse import ArgumentParser
 from decimal import Decimal
 from typing import Any
 
@@ -21,11 +22,17 @@ class Command(BaseCommand):
     )
     requires_system_checks: list[str] = []
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        chains = [report_price.CHAIN]
+        parser.add_argument(
+            "--chain", default=report_price.CHAIN, metavar="NAME", choices=chains
+        )
+
+    def handle(self, *args: Any, chain: str, **options: Any) -> None:
         """Pay, or say why not."""
-        demo = local_demo(report_price.CHAIN)
+        demo = local_demo(chain)
         try:
-            entry = chain_entry(demo, report_price.CHAIN)
+            entry = chain_entry(demo, chain)
             refuse_real_money(entry)
             bought = machine.buy(
                 demo.report_url, entry, most=Decimal("0.05"), say=self.stdout.write

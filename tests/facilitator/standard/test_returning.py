@@ -14,6 +14,7 @@ from facilitator.models import Authorization, X402Payment
 from facilitator.services.following import follow_transfers
 from facilitator.standard import finishing
 from facilitator.standard.authorizations import LEASE
+from facilitator.standard.evm import signer
 from facilitator.states import AuthorizationState, PaymentStatus
 from settlements.services.broadcasting import gas_node
 from settlements.services.tending import tend
@@ -97,7 +98,7 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     happens: Callable[[Anvil, Signed, str], None],
 ) -> None:
     body = body_of(told, usdc)
-    before = settle(seller, body)
+    before = settle(seller, body, key="one")
     assert before["success"], before
     payment = reorganise(base_node, watcher)
     assert payment.status == PaymentStatus.REVERSED
@@ -106,7 +107,7 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     payment.refresh_from_db()
     assert payment.status == PaymentStatus.VERIFIED
     assert payment.tx_hash != before["transaction"]
-    after = settle(seller, body)
+    after = settle(seller, body, key="one")
     assert after == before | {"transaction": payment.tx_hash}
     assert fees_of(payment) > 0
     kinds = Event.objects.order_by("sequence").values_list("type", flat=True)
@@ -117,6 +118,30 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     assert claim.transfer.tx_hash == payment.tx_hash
     shown = claim_of(base_node, payment.tx_hash, told.to, amount="10", price="10")
     assert verdict(seller, shown) == "already_used"
+
+
+def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    watcher: Watcher,
+    told: Signed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signer, "_ROUNDS", 1)
+    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    body = body_of(told, usdc)
+    settle(seller, body)
+    # As where the process died before it could answer.
+    Authorization.objects.update(served_at=None)
+    reorganise(base_node, watcher)
+    base_node.set_automine(False)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    assert verify(seller, body)["isValid"]
+    base_node.set_automine(True)
+    base_node.mine()
+    assert settle(seller, body)["success"]
+    assert settle(seller, body)["errorReason"] == USED
 
 
 def fees_of(payment: X402Payment) -> Decimal:

@@ -51,9 +51,12 @@ def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
     assert balance_of(base_node, usdc, to) == UNITS
     payment = X402Payment.objects.get()
     assert (payment.tx_hash, payment.protocol) == (answer["transaction"], "exact")
+    assert answer["extra"] == {"paymentId": payment.public_id}
     assert FeeEntry.objects.get().subject_id == payment.public_id
     assert verify(seller, body)["invalidReason"] == USED
-    assert settle(seller, body) == answer
+    again = settle(seller, body)
+    assert (again["success"], again["errorReason"]) == (False, USED)
+    assert again["transaction"] == answer["transaction"]
     assert GasTransaction.objects.count() == Authorization.objects.count() == 1
 
 

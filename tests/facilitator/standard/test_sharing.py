@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,8 @@ from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.using import Caller
 from facilitator.standard import sharing
+from facilitator.standard.errors import RefusedPaymentError
+from facilitator.standard.forms import parse_standard
 from facilitator.standard.settling import settle_standard
 from facilitator.standard.verifying import verify_standard
 from facilitator.standard.waiting import longest_pause
@@ -62,21 +65,64 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
         ({"purpose": Purpose.CANCEL}, False),
     ],
 )
-def test_a_payer_whose_authorisations_failed_on_our_gas_is_refused_for_a_day(
+def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
     base_node: Anvil,
     seller: ApiClient,
     usdc: str,
     whose: dict[str, Any],
     is_refused: bool,
 ) -> None:
-    for _ in range(sharing.MOST_FAILURES):
+    for _ in range(3):
         assert pay(base_node, seller, usdc)["success"]
     GasTransaction.objects.update(**whose)
     Authorization.objects.update(state=AuthorizationState.FAILED)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     assert verify(seller, body)["isValid"] is not is_refused
     assert settle(seller, body)["success"] is not is_refused
-    Authorization.objects.update(created_at=timezone.now() - sharing._DAY)
+    Authorization.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+    assert pay(base_node, seller, usdc)["success"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "minutes"), [(1, 0), (2, 1), (3, 2), (5, 8), (9, 15)]
+)
+def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
+    base_node: Anvil, seller: ApiClient, usdc: str, failures: int, minutes: int
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    row = Authorization.objects.get()
+    row.state, row.payment = AuthorizationState.FAILED, None
+    row.save()
+    for number in range(1, failures):
+        row.pk, row.nonce = None, f"0x{number:064x}"
+        row.save()
+    now = timezone.now()
+    Authorization.objects.update(created_at=now)
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    request = parse_standard(body_of(told, usdc), Mode.LIVE)
+    a_little = timedelta(seconds=1)
+    if minutes:
+        with pytest.raises(RefusedPaymentError):
+            sharing.refuse_failing(
+                request, now=now + timedelta(minutes=minutes) - a_little
+            )
+    sharing.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
+
+
+def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    # One payer's failure may be anybody's: the merchant's others are not to pay for many.
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    cost = GasTransaction.objects.get().most_wei
+    share = cost * sharing.FAILED_PART / 10**18
+    settings.GAS_MERCHANT_SHARE = "1"
+    settings.GAS_DAILY_COINS = {"base": f"{share * Decimal('0.9'):f}"}
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert GasTransaction.objects.count() == 1
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
+    GasTransaction.objects.update(created_at=timezone.now() - sharing.WINDOW)
     assert pay(base_node, seller, usdc)["success"]
 
 
@@ -141,10 +187,12 @@ def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
         pass
     later = paid()
     assert ask(later)["errorReason"] == "unexpected_settle_error"
-    left_lying = {"state": AuthorizationState.SENT, "answer": None, "payment": None}
+    left_lying: dict[str, Any] = {"state": AuthorizationState.SENT}
+    left_lying |= {"answer": None, "payment": None, "served_at": None}
     Authorization.objects.filter(payment__isnull=False).update(**left_lying)
     X402Payment.objects.all().delete()
-    assert ask(first) == answer
+    again = ask(first)
+    assert (again["success"], again["transaction"]) == (True, answer["transaction"])
     minute += timedelta(minutes=1)
     assert ask(later)["success"]
 

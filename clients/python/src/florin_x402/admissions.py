@@ -22,7 +22,7 @@ class Payment:
     """What was paid for a request. `amount` is the price in tokens; `payer` and `pay_to` are addresses.
 
     `protocol` is "hash", or "exact" for the public standard. While an authorisation was only checked, `settled` is false and
-    `transaction` empty. `payment_id` is the facilitator's, where it gives one.
+    `transaction` and `payment_id`, which is the facilitator's, are empty.
     """
 
     protocol: str

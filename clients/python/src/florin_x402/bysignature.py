@@ -59,10 +59,16 @@ class SignatureDesk:
         payer = _text(answer.get("payer")) or payment.payer
         transaction = _text(answer.get("transaction"))
         claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
-        # Facilitators give all who ask about one authorisation the same answer; it pays for one of them.
+        # Other facilitators give all who ask about one authorisation the same answer; it pays for one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
             raise RefusedError("already_used", "This payment was used already.")
-        paid = replace(payment, payer=payer, transaction=transaction, settled=True)
+        paid = replace(
+            payment,
+            payer=payer,
+            transaction=transaction,
+            settled=True,
+            payment_id=_payment_id(answer),
+        )
         return replace(
             admission,
             payment=paid,
@@ -146,6 +152,11 @@ def _receipt(charge: Charge, answer: Mapping[str, Any]) -> Headers:
     names = ("success", "transaction", "network", "payer", "amount")
     told = {name: answer[name] for name in names if answer.get(name) is not None}
     return receipt(_RECEIPTS[charge.version], told)
+
+
+def _payment_id(answer: Mapping[str, Any]) -> str:
+    extra = answer.get("extra")
+    return _text(extra.get("paymentId")) if isinstance(extra, dict) else ""
 
 
 def _text(value: object) -> str:

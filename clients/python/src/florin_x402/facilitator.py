@@ -1,7 +1,9 @@
 """The facilitator, asked as its API is written. Whatever it does not say clearly counts as not said."""
 
+import base64
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -12,6 +14,10 @@ from florin_x402.transport import Reply, Transport, TransportError
 
 logger = logging.getLogger("florin_x402")
 
+_HEX: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
+# Only TON writes hashes so.
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{43}=?", re.ASCII)
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 _TRIES: Final = 2
 _LONGEST_MESSAGE: Final = 300
 _LONGEST_WAIT: Final = 3_600
@@ -66,7 +72,9 @@ class Facilitator:
         if reply.status in {400, 413}:
             raise RefusedError("invalid_payload", _message(reply))
         answer = _body(self._ok(reply, path))
-        if answer.get("valid") is True and answer.get("txHash") == payment["txHash"]:
+        # It is in its chain's own spelling, which need not be the payer's.
+        told = _digits(_short(answer.get("txHash")))
+        if answer.get("valid") is True and told == _digits(payment["txHash"]):
             return answer
         if answer.get("valid") is not False:
             raise FacilitatorError("The facilitator's answer has another form.")
@@ -164,6 +172,15 @@ def _message(reply: Reply) -> str:
     except FacilitatorError:
         error = None
     return _short(error.get("message")) if isinstance(error, dict) else ""
+
+
+def _digits(tx_hash: str) -> str:
+    """Return a hash as hexadecimal digits, however it is spelled; what is in base58 stays as it is."""
+    if found := _HEX.fullmatch(tx_hash):
+        return found[1].lower()
+    if _BASE64.fullmatch(tx_hash):
+        return base64.urlsafe_b64decode(f"{tx_hash[:43]}=".translate(_URL_SAFE)).hex()
+    return tx_hash
 
 
 def _short(value: object) -> str:

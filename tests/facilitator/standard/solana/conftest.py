@@ -37,6 +37,11 @@ def shop(solana_node: SolanaNode, settings: Any) -> Shop:
 @pytest.fixture
 def seller(shop: Shop) -> ApiClient:
     """A live key of the merchant."""
+    return open_seller(shop)
+
+
+def open_seller(shop: Shop) -> ApiClient:
+    """Make a merchant whose machines pay at a shop's wallet; return a live key."""
     merchant = make_merchant()
     set_machine_wallet(
         merchant,

@@ -26,4 +26,6 @@ def test_an_honest_payer_s_transfer_is_verified_and_settled(
     assert answer["transaction"] == payment.tx_hash == row.tx_hash
     assert (payment.units, payment.payer, payment.pay_to) == (UNITS, payer, shop.wallet)
     assert row.state == AuthorizationState.SETTLED
-    assert settle(seller, body) == answer
+    again = settle(seller, body)
+    assert (again["success"], again["errorReason"]) == (False, "duplicate_settlement")
+    assert again["transaction"] == answer["transaction"]

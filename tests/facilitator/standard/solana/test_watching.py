@@ -57,7 +57,9 @@ def test_a_watcher_that_was_faster_is_met_as_well(
     watch(shop)
     transfer = Transfer.objects.get(tx_hash=payment.tx_hash)
     TransferClaim.objects.all().delete()
-    Authorization.objects.update(state="sent", payment=None, answer=None)
+    Authorization.objects.update(
+        state="sent", payment=None, answer=None, served_at=None
+    )
     X402Payment.objects.all().delete()
     finish_open(clock=lambda: timezone.now() + 2 * LEASE)
     assert X402Payment.objects.get().transfer == transfer

@@ -1,0 +1,45 @@
+// Sells a page with an npm middleware for Express (the first argument: @x402/express or x402-express), until its input ends.
+//
+// FACILITATOR_URL, FACILITATOR_KEY, PAY_TO and NETWORK (CAIP-2, or version 1's name) are the merchant's. Prints its port.
+// `GET /begun` tells how many began to be served, `POST /release` lets them go on.
+
+import express from "express";
+
+const { FACILITATOR_URL, FACILITATOR_KEY, PAY_TO, NETWORK } = process.env;
+const key = { Authorization: `Bearer ${FACILITATOR_KEY}` };
+const createAuthHeaders = async () => ({ verify: key, settle: key, supported: key });
+const facilitator = { url: FACILITATOR_URL, createAuthHeaders };
+
+async function first() {
+  const { paymentMiddleware } = await import("x402-express");
+  return paymentMiddleware(PAY_TO, { "GET /report": { price: "$0.01", network: NETWORK } }, facilitator);
+}
+
+async function second() {
+  const { paymentMiddleware, x402ResourceServer } = await import("@x402/express");
+  const { HTTPFacilitatorClient } = await import("@x402/core/server");
+  const { ExactEvmScheme } = await import("@x402/evm/exact/server");
+  const { ExactSvmScheme } = await import("@x402/svm/exact/server");
+  const scheme = NETWORK.startsWith("solana") ? new ExactSvmScheme() : new ExactEvmScheme();
+  const server = new x402ResourceServer(new HTTPFacilitatorClient(facilitator)).register(NETWORK, scheme);
+  const accepts = { scheme: "exact", price: "$0.01", network: NETWORK, payTo: PAY_TO };
+  return paymentMiddleware({ "GET /report": { accepts, description: "A report" } }, server);
+}
+
+let begun = 0;
+let release;
+const released = new Promise((resolve) => { release = resolve; });
+
+const app = express();
+app.get("/begun", (_, answer) => answer.json(begun));
+app.post("/release", (_, answer) => { release(); answer.json(null); });
+app.use(await (process.argv[2] === "x402-express" ? first() : second()));
+app.get("/report", async (_, answer) => {
+  begun += 1;
+  await released;
+  answer.json({ report: "seven" });
+});
+
+const server = app.listen(0, "127.0.0.1", () => process.stdout.write(`${server.address().port}\n`));
+process.stdin.resume();
+process.stdin.on("end", () => process.exit(0));
