@@ -90,11 +90,11 @@ class Bodies:
         if length > most:
             raise RefusedBodyError(_too_large(most))
         if is_chunked:
-            return await self._hold(environ, _collect(incoming, most), most)
-        return await self._hold(environ, incoming(), length)
+            return await self._hold(environ, lambda: _collect(incoming, most), most)
+        return await self._hold(environ, incoming, length)
 
     async def _hold(
-        self, environ: Environ, body: Awaitable[bytes], length: int
+        self, environ: Environ, read: Callable[[], Awaitable[bytes]], length: int
     ) -> bytes:
         """Wait for a body, until the sweeper gives it up."""
         if self._held + length > _MOST_HELD:
@@ -106,7 +106,7 @@ class Bodies:
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._sweep())
         try:
-            return await body
+            return await read()
         except asyncio.CancelledError:
             if reading.refusal is None:
                 raise

@@ -12,7 +12,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from gateway.core.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
 from gateway.core.visits import REFUSAL, VISIT
 from gateway.serving import bodies
-from gateway.serving.environ import Environ, environ_of
+from gateway.serving.environ import Environ, Headers, environ_of
 from gateway.serving.front import Front
 
 
@@ -28,7 +28,7 @@ class Lines:
 class Asked:
     """A request as granian tells it."""
 
-    headers: Lines = field(default_factory=lambda: Lines([]))
+    headers: Headers = field(default_factory=lambda: Lines([]))
     method: str = "POST"
     path: str = "/é"
     query_string: str = "a=%20"
@@ -171,10 +171,13 @@ def test_a_view_that_waits_is_called_again_with_what_it_kept() -> None:
 def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
     closed: list[bool] = []
 
+    class Told(StreamingHttpResponse):
+        def close(self) -> None:
+            super().close()
+            closed.append(True)
+
     def answering(_: Environ) -> StreamingHttpResponse:
-        response = StreamingHttpResponse(iter([b"a", b"b"]))
-        response._resource_closers.append(lambda: closed.append(True))
-        return response
+        return Told(iter([b"a", b"b"]))
 
     assert served(Asked(), Exchange(), answering).body == b"ab"
     assert closed == [True]
