@@ -37,11 +37,11 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         merchant, key = stack.seed_merchant()
         ports = {
             "product": servers.enter_context(
-                stack.server("benchmarks.product_wsgi:application")
+                stack.server("benchmarks.product:application")
             ),
             "idiomatic DRF": servers.enter_context(
                 stack.server(
-                    "gateway.wsgi:application",
+                    "gateway.rsgi:application",
                     settings="benchmarks.controls.idiomatic_settings",
                 )
             ),

@@ -34,7 +34,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         usdc = lay_usdc(node)
         merchant, key = stack.seed_merchant()
         to = _pay_to(merchant)
-        with stack.server("benchmarks.product_wsgi:application") as port:
+        with stack.server("benchmarks.product:application") as port:
             shop = _Shop(node, port, key, to, usdc)
             shop.measure(_WARM)
             measured = shop.measure(_SAMPLES)

@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines, EngineUrls
-from gateway.management.stack import WEB_THREADS, stream_arguments
+from gateway.management.stack import stream_arguments, web_arguments
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "var" / "bench"
@@ -81,40 +81,20 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str,
-    *,
-    interface: str = "wsgi",
-    settings: str = "gateway.settings",
-    port: int | None = None,
+    target: str, *, settings: str = "gateway.settings", port: int | None = None
 ) -> Iterator[int]:
-    """Run `target` under granian as production does; yield its port."""
-    command = [
-        str(Path(sys.executable).with_name("granian")),
-        *(
-            "--interface",
-            interface,
-            "--workers",
-            str(WORKERS),
-            "--no-ws",
-            "--log-level",
-            "warning",
-        ),
-        *(
-            ("--blocking-threads", WEB_THREADS)
-            if interface == "wsgi"
-            else ("--loop", "uvloop")
-        ),
-    ]
+    """Run a web application as production does; yield its port."""
+    port = port or free_port()
+    command = [sys.executable, *web_arguments(port, application=target)]
     extra = {"DJANGO_SETTINGS_MODULE": settings}
-    with _serving(command, target, extra, port) as serving:
-        yield serving
+    with _running([*command, "--log-level", "warning"], extra) as process:
+        _wait_for(port, process)
+        yield port
 
 
 @contextmanager
-def _serving(
-    command: list[str], target: str, extra: dict[str, str], port: int | None = None
-) -> Iterator[int]:
-    port = port or free_port()
+def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator[int]:
+    port = free_port()
     where = ["--host", "127.0.0.1", "--port", str(port)]
     with _running([*command, *where, target], extra) as process:
         _wait_for(port, process)

@@ -76,7 +76,7 @@ def _florin() -> Iterator[_Florin]:
     }
     with stack.engines(**named):
         _, key = stack.seed_merchant()
-        product = "benchmarks.product_wsgi:application"
+        product = "benchmarks.product:application"
         with (
             stack.server(product, port=web),
             stack.stream_server(streams) as pid,

@@ -51,7 +51,7 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
         prepare_chain(node)
         merchant, key = stack.seed_merchant()
         to = _record(merchant)
-        with stack.server("benchmarks.product_wsgi:application") as port:
+        with stack.server("benchmarks.product:application") as port:
             numbers = count(1)
             reports = [
                 _rates(port, key, to, numbers, clients, rounds, seconds)

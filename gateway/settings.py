@@ -84,7 +84,6 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "gateway.urls"
-WSGI_APPLICATION = "gateway.wsgi.application"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 FILE_UPLOAD_HANDLERS = ["gateway.core.uploads.CappedUploadHandler"]

@@ -105,6 +105,11 @@ def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
     return failed(request, reasons.PENDING, message, tx_hash=tx_hash)
 
 
+def is_pending(answer: dict[str, Any]) -> bool:
+    """Whether an answer to `/settle` says that the payment is on its way."""
+    return answer.get("errorReason") == reasons.PENDING
+
+
 def trouble(request: StandardRequest) -> dict[str, Any]:
     """Return the answer where a node or our gas account is not ready, which says nothing about the payment."""
     message = "The chain or our gas account is not ready. Settle again."

@@ -1,6 +1,5 @@
 """The API's answers in the standard's form, and which bodies are in it."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from django.utils import timezone
@@ -15,12 +14,17 @@ from facilitator.standard import schemas
 from facilitator.standard.settling import settle_standard
 from facilitator.standard.supporting import supported_payload
 from facilitator.standard.verifying import verify_standard
+from facilitator.standard.waiting import CalledAgainError, Waiting
 from gateway.core.api import ApiView
 from gateway.core.errors import InvalidRequestError
 from gateway.core.ratelimit import Limit
+from gateway.core.visits import call_again, visit_of
 from gateway.core.wire import json_body
 
 SUPPORTED: Final = Limit("x402", 60)
+
+# What a settlement keeps of its visit.
+_WAITING: Final = "x402.waiting"
 
 
 class X402Supported(ApiView):
@@ -43,17 +47,32 @@ class X402Supported(ApiView):
 
 def verify_answer(request: Request) -> Response | None:
     """Answer a verification in the standard's form; None where the body is in the specification's."""
-    return _answer(request, verify_standard)
+    if (asked := _asked(request)) is None:
+        return None
+    return Response(verify_standard(*asked, clock=timezone.now))
 
 
 def settle_answer(request: Request) -> Response | None:
-    """Answer a settlement of one payment in the standard's form; None where a merchant's own funds are meant."""
-    return _answer(request, settle_standard)
+    """Answer a settlement of one payment in the standard's form; None where a merchant's own funds are meant.
+
+    While the payment is on its way the answer is to be asked for again.
+    """
+    if (asked := _asked(request)) is None:
+        return None
+    asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+    visit = visit_of(asker)
+    waiting = Waiting()
+    if visit is not None:
+        waiting = visit.setdefault(_WAITING, Waiting(in_thread=False))
+    try:
+        return Response(settle_standard(*asked, clock=timezone.now, waiting=waiting))
+    except CalledAgainError as error:
+        response = Response()
+        call_again(asker, response, error.after)
+        return response
 
 
-def _answer(
-    request: Request, service: Callable[..., dict[str, Any]]
-) -> Response | None:
+def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
     body = json_body(request)
     if "x402Version" not in body:
         return None
@@ -63,5 +82,4 @@ def _answer(
         )
     principal = principal_of_request(request)
     key = idempotency_key(request)
-    caller = Caller(principal.merchant_id, principal.mode, key)
-    return Response(service(caller, body, clock=timezone.now))
+    return Caller(principal.merchant_id, principal.mode, key), body

@@ -117,11 +117,6 @@ def take_over(row: Authorization, *, now: datetime) -> bool:
     return bool(taken)
 
 
-def renew(row: Authorization, *, now: datetime) -> None:
-    """Stay the one who has it in hand."""
-    Authorization.objects.filter(pk=row.pk).update(taken_until=now + LEASE)
-
-
 def release(row: Authorization) -> None:
     """Let others go on with it."""
     Authorization.objects.filter(pk=row.pk).update(taken_until=None)

@@ -14,7 +14,12 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class Rail(Protocol):
-    """What a family does in its own way; whose turn it is with an authorisation is the same for all."""
+    """What a family does in its own way; whose turn it is with an authorisation is the same for all.
+
+    Whoever waits for a transaction asks nodes so many `questions` at each look.
+    """
+
+    questions: int
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return what counts of the requirements' `extra`, checked. Raises RefusedPaymentError."""
@@ -37,13 +42,16 @@ class Rail(Protocol):
         *,
         clock: Clock,
     ) -> Answer:
-        """Judge an authorisation, take it in hand, send it, and return what became of it. Raises TakenElsewhereError."""
+        """Judge an authorisation, take it in hand and send it; return what became of it, or that it is on its way.
+
+        Raises TakenElsewhereError.
+        """
         ...
 
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Finish what a process left that died, or gave up waiting; the caller has the row in hand."""
+        """Look what became of what was sent, and send it again where that may help; the caller has the row in hand."""
         ...
 
     def finish(

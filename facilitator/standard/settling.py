@@ -5,8 +5,8 @@ lease to end and, if it came so far, a transaction that was sent, which whoever 
 requests is answered `success`: published middlewares serve whoever is, and send no key that would tell a retry from a copy.
 """
 
-import time
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any
 
 from accounts.states import Mode
 from facilitator.models import Authorization
@@ -29,21 +29,35 @@ from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
 from facilitator.standard.sharing import SETTLING, may_ask, refuse_failing
 from facilitator.standard.simulating import settle_simulated
-from facilitator.standard.waiting import asking, waiting_place
-from settlements.services.broadcasting import RECEIPT_SECONDS
+from facilitator.standard.waiting import CalledAgainError, Waiting, asking
 
 Answer = dict[str, Any]
 
-_FIRST_PAUSE: Final = 0.01
-_LONGEST_PAUSE: Final = 0.25
+
+def settle_standard(
+    caller: Caller, body: Body, *, clock: Clock, waiting: Waiting | None = None
+) -> Answer:
+    """Return the answer to a body of `/settle` in the standard's form.
+
+    Raises CalledAgainError where `waiting` waits in no thread.
+    """
+    waiting = waiting or Waiting()
+    try:
+        told = _settle(caller, body, clock, waiting)
+    except CalledAgainError:
+        raise
+    except BaseException:
+        waiting.leave()
+        raise
+    waiting.leave()
+    return told
 
 
-def settle_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
-    """Return the answer to a body of `/settle` in the standard's form."""
+def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting) -> Answer:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
-        told = _settle(caller, request, clock)
+        told = _carried_out(caller, request, clock, waiting)
     except RefusedPaymentError as error:
         return answers.refused_settle(error, network_in(body))
     if not told["success"] or claim_success(caller, request, now=clock()):
@@ -51,9 +65,11 @@ def settle_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     return answers.used(request, tx_hash=told["transaction"])
 
 
-def _settle(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
+def _carried_out(
+    caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting
+) -> Answer:
     if caller.mode == Mode.LIVE:
-        return _Settling(caller, request, clock).answer()
+        return _Settling(caller, request, clock, waiting).answer()
     refuse_late(request, now=clock())
     return settle_simulated(caller, request, now=clock())
 
@@ -61,24 +77,31 @@ def _settle(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
 class _Settling:
     """One request's part in carrying an authorisation out."""
 
-    def __init__(self, caller: Caller, request: StandardRequest, clock: Clock) -> None:
+    def __init__(
+        self, caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting
+    ) -> None:
         self._caller = caller
         self._request = request
         self._clock = clock
+        self._waiting = waiting
+        self._is_in_hand = False
         self._rail = rail_of(request.spec.family)
         self._has_claimed = False
 
     def answer(self) -> Answer:
-        """Return what the authorisation came to, or that it is on its way. Raises RefusedPaymentError."""
-        row = find(self._request)
+        """Return what the authorisation came to, or that it is on its way. Raises RefusedPaymentError, CalledAgainError."""
+        row, told = find(self._request), None
         if row is None or may_begin_anew(row, now=self._clock()):
             refuse_late(self._request, now=self._clock())
             refuse_failing(self._request, now=self._clock())
+            if not self._waiting.enter(self._request.spec.name):
+                # What is sent must be waited for: published middlewares take a pending payment for a failed one.
+                return answers.trouble(self._request)
             told = self._begin()
             row = self._begun_elsewhere(told)
-            if told is not None and row is None:
+            if told is not None and row is None and not answers.is_pending(told):
                 return told
-        return self._follow(row)
+        return self._follow(row, told)
 
     def _begun_elsewhere(self, told: Answer | None) -> Authorization | None:
         """Return what another request has of it, where ours was refused for what that one did meanwhile."""
@@ -111,18 +134,20 @@ class _Settling:
         self._has_claimed = True
         return row
 
-    def _follow(self, row: Authorization | None) -> Answer:
-        """Wait for whoever has it in hand, and go on where that one stopped."""
-        with waiting_place(self._request.spec.name) as has_place:
-            seconds = RECEIPT_SECONDS if has_place else 0.0
-            found = self._await_turn(row, until=time.monotonic() + seconds)
-        if not isinstance(found, Authorization):
-            return found
-        try:
-            return self._go_on(found)
-        except TakenElsewhereError:
-            # We were held up for longer than we had it, and another request did something with it.
-            return self._follow(find(self._request))
+    def _follow(self, row: Authorization | None, told: Answer | None) -> Answer:
+        """Wait until it ends, and go on where whoever had it in hand stopped."""
+        may_wait = self._waiting.enter(self._request.spec.name)
+        if told is None or row is not None:
+            told = self._look(row)
+        while answers.is_pending(told) and may_wait and not self._waiting.is_over:
+            if self._is_in_hand:
+                self._waiting.for_turn(self._request.spec)
+            else:
+                self._waiting.for_block(
+                    self._request.spec, questions=self._rail.questions
+                )
+            told = self._look(find(self._request))
+        return told
 
     def _go_on(self, row: Authorization) -> Answer:
         with asking(self._request.spec.name) as is_asked:
@@ -131,25 +156,23 @@ class _Settling:
         release(row)
         return answers.pending(self._request, row.tx_hash)
 
-    def _await_turn(
-        self, row: Authorization | None, *, until: float
-    ) -> Authorization | Answer:
-        """Return what it came to, or, once it is in nobody's hand, the row that is now in ours."""
-        pause = _FIRST_PAUSE
-        while row is not None:
-            if not is_same(row, self._caller.merchant_id, self._request):
-                is_ours = row.merchant_id == self._caller.merchant_id
-                tx_hash = row.tx_hash if is_ours else ""
-                return answers.used(self._request, tx_hash=tx_hash)
-            if has_ended(row):
-                return answers.in_words_of(self._request, row.answer or {})
-            if take_over(row, now=self._clock()):
-                if is_same(row, self._caller.merchant_id, self._request):
-                    return row
+    def _look(self, row: Authorization | None) -> Answer:
+        """Return what it came to by now; while it is in nobody's hand, that is found out here."""
+        self._is_in_hand = False
+        if row is None:
+            return answers.trouble(self._request)
+        if not is_same(row, self._caller.merchant_id, self._request):
+            is_ours = row.merchant_id == self._caller.merchant_id
+            tx_hash = row.tx_hash if is_ours else ""
+            return answers.used(self._request, tx_hash=tx_hash)
+        if has_ended(row):
+            return answers.in_words_of(self._request, row.answer or {})
+        if take_over(row, now=self._clock()):
+            if is_same(row, self._caller.merchant_id, self._request):
+                # Held up for longer than we have it, we find that another request did something with it.
+                with suppress(TakenElsewhereError):
+                    return self._go_on(row)
+            else:
                 release(row)
-            if time.monotonic() > until:
-                return answers.pending(self._request, row.tx_hash)
-            time.sleep(pause)
-            pause = min(1.5 * pause, _LONGEST_PAUSE)
-            row = find(self._request)
-        return answers.trouble(self._request)
+        self._is_in_hand = True
+        return answers.pending(self._request, row.tx_hash)

@@ -13,7 +13,7 @@ from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
 from facilitator.standard.sharing import VERIFYING, may_ask, refuse_failing
 from facilitator.standard.simulating import verify_simulated
-from facilitator.standard.waiting import asking
+from facilitator.standard.waiting import asking, has_place
 
 Answer = dict[str, Any]
 
@@ -46,6 +46,9 @@ def _known(caller: Caller, request: StandardRequest) -> Answer | None:
 
 
 def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
+    if not has_place(request.spec.name):
+        # Nothing may be sent for whom nobody can wait: its payer is told so before the resource's work is done.
+        return answers.unverified(request.signed.payer)
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:
             if is_asked:

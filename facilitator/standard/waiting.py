@@ -1,52 +1,138 @@
-"""Places for requests that wait for a chain. A process has few threads, and checkouts are answered by the same ones.
+"""Requests that wait for a chain: how many may, and when they look again.
 
-Whoever finds no place to wait has its payment sent all the same; it learns of the end by asking again. Nodes that take
-connections and answer nothing are asked by few at once, until they answer.
+A request takes a place before anything is sent for it, so that what is sent is waited for. It holds no thread meanwhile: the
+web front calls it again when its chain has a new block. Nodes that take connections and answer nothing are asked by few
+threads at once, until they answer.
 """
 
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Lock, get_ident
 from typing import Final
 
 from django.conf import settings
 
+from facilitator.standard.blocks import next_block
+from settlements.services.broadcasting import RECEIPT_SECONDS
 from wallets.chains.registry import ChainSpec
+
+MOST_WAITING: Final = 400
+"""Requests of one process that may wait, and three quarters of them for one chain."""
 
 _LOOKS_IN_A_BLOCK: Final = 40
 # One of so many questions that a chain's nodes allow is for waiting settlements.
 _SHARE: Final = 4
-# A node that answers does so within a fraction of that.
-_SLOW_SECONDS: Final = 2.0
+# A node that answers does so within a fraction of that, and many payers at once take a few seconds of processor time.
+_SLOW_SECONDS: Final = 6.0
+_FIRST_TURN: Final = 0.01
+_LONGEST_TURN: Final = 0.25
+# A request that nobody called again has lost its client, and no longer needs its place.
+_LOST_SECONDS: Final = 3 * RECEIPT_SECONDS
+
+
+class CalledAgainError(Exception):
+    """The request is to be made once more when `after` is done; nothing is lost by that."""
+
+    def __init__(self, after: "Future[None]") -> None:
+        super().__init__("to be called again")
+        self.after = after
+
+
+class Waiting:
+    """One request's wait, over all its calls. `in_thread` where nobody would call it again."""
+
+    def __init__(self, *, in_thread: bool = True) -> None:
+        self._in_thread = in_thread
+        self._until: float | None = None
+        self._looks = 0
+        self._turn = _FIRST_TURN
+
+    def enter(self, chain: str) -> bool:
+        """Take a place, where there is one or this request has it already."""
+        return _places.take(self, chain)
+
+    def leave(self) -> None:
+        """Leave the place to others."""
+        _places.give_back(self)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it waited for as long as a request may, from when it first did."""
+        return self._until is not None and time.monotonic() > self._until
+
+    def for_block(self, spec: ChainSpec, *, questions: int = 1) -> None:
+        """Wait for a chain's next block, in which the transaction may be. A look asks so many questions.
+
+        Raises CalledAgainError.
+        """
+        at_least = longest_pause(spec, questions=questions) if self._looks else 0.0
+        self._looks += 1
+        self._wait(spec, at_least, max(at_least, spec.block_seconds / 2))
+
+    def for_turn(self, spec: ChainSpec) -> None:
+        """Wait a moment for another request to do its part. Raises CalledAgainError."""
+        seconds, self._turn = self._turn, min(1.5 * self._turn, _LONGEST_TURN)
+        self._wait(spec, seconds, seconds)
+
+    def _wait(self, spec: ChainSpec, at_least: float, at_most: float) -> None:
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + RECEIPT_SECONDS
+        left = max(self._until - now, 0.0)
+        every = longest_pause(spec, questions=1, waiting=1)
+        after = next_block(
+            spec, at_least=min(at_least, left), at_most=min(at_most, left), every=every
+        )
+        if not self._in_thread:
+            raise CalledAgainError(after)
+        after.result()
 
 
 class _Places:
-    """How many threads of this process wait, by chain."""
+    """Which requests of this process wait, for which chain, and since when on the monotonic clock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._taken: Counter[str] = Counter()
+        self._taken: dict[Waiting, tuple[str, float]] = {}
 
-    def take(self, chain: str) -> bool:
-        """Take a place, where there is one: half of all threads may wait, and for one chain three quarters of these."""
-        most = max(settings.WEB_THREADS // 2, 1)
-        most_for_one = max(3 * most // 4, 1)
+    def take(self, waiting: Waiting, chain: str) -> bool:
         with self._lock:
-            if self._taken.total() >= most or self._taken[chain] >= most_for_one:
-                return False
-            self._taken[chain] += 1
+            if waiting in self._taken:
+                return True
+            now = time.monotonic()
+            if not self._is_free(chain):
+                self._taken = {
+                    one: (name, since)
+                    for one, (name, since) in self._taken.items()
+                    if now - since < _LOST_SECONDS
+                }
+                if not self._is_free(chain):
+                    return False
+            self._taken[waiting] = (chain, now)
             return True
 
-    def count(self, chain: str) -> int:
-        """Return how many are taken."""
-        return self._taken[chain]
-
-    def give_back(self, chain: str) -> None:
-        """Leave a place to others."""
+    def is_free(self, chain: str) -> bool:
         with self._lock:
-            self._taken[chain] -= 1
+            return self._is_free(chain)
+
+    def count(self, chain: str) -> int:
+        with self._lock:
+            return self._counted()[chain]
+
+    def give_back(self, waiting: Waiting) -> None:
+        with self._lock:
+            self._taken.pop(waiting, None)
+
+    def _is_free(self, chain: str) -> bool:
+        if len(self._taken) >= MOST_WAITING:
+            return False
+        return self._counted()[chain] < 3 * MOST_WAITING // 4
+
+    def _counted(self) -> Counter[str]:
+        return Counter(chain for chain, _ in self._taken.values())
 
 
 class _Askers:
@@ -67,42 +153,24 @@ class _Askers:
             asking[get_ident()] = now
             return True
 
-    def leave(self, chain: str) -> bool:
-        """Stop asking; say whether this thread was."""
+    def leave(self, chain: str) -> None:
+        """Stop asking."""
         with self._lock:
-            return self._since[chain].pop(get_ident(), None) is not None
-
-    def go_on(self, chain: str) -> None:
-        """Ask again after a pause."""
-        with self._lock:
-            self._since[chain][get_ident()] = time.monotonic()
+            self._since[chain].pop(get_ident(), None)
 
 
 _places: Final = _Places()
 _askers: Final = _Askers()
 
 
-@contextmanager
-def waiting_place(chain: str) -> Iterator[bool]:
-    """Take a place to wait for a chain for as long as the block lasts; yield whether there was one."""
-    if not _places.take(chain):
-        yield False
-        return
-    was_asking = _askers.leave(chain)
-    try:
-        yield True
-    finally:
-        _places.give_back(chain)
-        if was_asking:
-            _askers.go_on(chain)
+def has_place(chain: str) -> bool:
+    """Whether one more request may wait for a chain."""
+    return _places.is_free(chain)
 
 
-def waiting_for(chain: str) -> int:
-    """Return how many of this process wait for a chain just now."""
-    return _places.count(chain)
-
-
-def longest_pause(spec: ChainSpec, *, questions: int = 1) -> float:
+def longest_pause(
+    spec: ChainSpec, *, questions: int = 1, waiting: int | None = None
+) -> float:
     """Return the seconds between two looks of one who waits, which ask so many questions.
 
     All who wait for a chain in this process take a quarter together of what a public node allows.
@@ -110,7 +178,8 @@ def longest_pause(spec: ChainSpec, *, questions: int = 1) -> float:
     often = spec.block_seconds / _LOOKS_IN_A_BLOCK
     if spec.is_local:
         return often
-    waiting = max(waiting_for(spec.name), 1)
+    if waiting is None:
+        waiting = max(_places.count(spec.name), 1)
     return max(often, questions * waiting * _SHARE * 60 / spec.requests_per_minute)
 
 

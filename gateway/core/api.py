@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from gateway.core import errors, ratelimit
 from gateway.core.clientaddr import client_address
 from gateway.core.ratelimit import Limit
+from gateway.core.visits import counted_before
 from gateway.core.wire import JsonRenderer
 
 log = structlog.get_logger(__name__)
@@ -76,6 +77,9 @@ def count_address(request: HttpRequest) -> None:
 
 
 def _count(request: HttpRequest, limit: Limit, identity: str) -> None:
+    if (counted := counted_before(request)) is not None:
+        request.rate_state = counted  # type: ignore[attr-defined]
+        return
     now = time.time()
     state = ratelimit.hit(limit, identity, now=now)
     request.rate_state = state  # type: ignore[attr-defined]

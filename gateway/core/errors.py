@@ -79,6 +79,17 @@ class MethodNotAllowedError(GatewayError):
     code = "method_not_allowed"
 
 
+class BodyLateError(GatewayError):
+    """The body did not arrive in time."""
+
+    status = 408
+    type = "invalid_request"
+    code = "body_late"
+
+    def __init__(self) -> None:
+        super().__init__("The request body did not arrive in time.")
+
+
 class ConflictError(GatewayError):
     """The request is well formed and the state of things refuses it."""
 

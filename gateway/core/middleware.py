@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from gateway.core import errors, json
 from gateway.core.api import count_address
 from gateway.core.ids import new_code
+from gateway.core.visits import REFUSAL
 
 API_PREFIX = "/api/"
 
@@ -26,7 +27,8 @@ class ApiMiddleware:
         request_id = f"req_{new_code()}"
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        response = self.get_response(request)
+        refusal: errors.GatewayError | None = request.META.get(REFUSAL)
+        response = _refuse(request, refusal) if refusal else self.get_response(request)
         if request.path_info.startswith(API_PREFIX):
             response = self._complete(request, response)
         response["X-Request-Id"] = request_id
@@ -83,6 +85,16 @@ def _count_late(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     except errors.RateLimitError as error:
         return _render(error)
     return response
+
+
+def _refuse(request: HttpRequest, error: errors.GatewayError) -> HttpResponse:
+    """Return the answer to a request whose body the web front refused."""
+    if request.path_info.startswith(API_PREFIX):
+        return _render(error)
+    headers = error.headers()
+    return HttpResponse(
+        error.message, status=error.status, content_type="text/plain", headers=headers
+    )
 
 
 def _envelope(response: HttpResponse) -> HttpResponse:

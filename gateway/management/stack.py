@@ -19,13 +19,14 @@ from typing import Self
 from gateway.core.embedded import Engines
 from gateway.core.embedded.layout import write_private
 from gateway.core.embedded.processes import Command, Keeper
+from gateway.core.openfiles import allow_most_files
 
 HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parents[2]
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
 CHAIN_SECONDS = 30.0
-WEB_THREADS = "24"
+MOST_CONNECTIONS = 10_000
 # Counted from the port of the web service; a shop of the demo's takes the one between.
 STREAM_PORT = 2
 STEP_SECONDS = 0.05
@@ -171,14 +172,7 @@ class Stack:
         ]
 
     def _web(self) -> Command:
-        granian = (sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws")
-        where = ("--host", HOST, "--port", str(self.port))
-        threads = self.environment.setdefault("WEB_THREADS", WEB_THREADS)
-        size = ("--workers", "2", "--blocking-threads", threads)
-        # A worker that is told to stop while it starts does not hear it.
-        end = ("--workers-kill-timeout", "10")
-        application = "gateway.wsgi:application"
-        return self.command("web", *granian, *where, *size, *end, application)
+        return self.command("web", sys.executable, *web_arguments(self.port))
 
     def _streams(self) -> Command:
         arguments = stream_arguments(self.stream_port)
@@ -228,6 +222,27 @@ class Stack:
             return None
         finally:
             connection.close()
+
+
+def web_arguments(
+    port: int, *, workers: int = 2, application: str = "gateway.rsgi:application"
+) -> list[str]:
+    """What to give Python to serve the API and pages at a loopback port."""
+    # While the server waits to learn which version of HTTP a connection speaks, it knows no deadline.
+    granian = ("-m", "granian", "--interface", "rsgi", "--http", "1", "--no-ws")
+    where = ("--host", HOST, "--port", str(port))
+    # Idle connections count. The server's own limit lets a few hundred of them keep everybody out.
+    size = ("--workers", str(workers), "--backpressure", str(_most_connections()))
+    late = ("--http1-header-read-timeout", "10000", "--loop", "uvloop")
+    # A worker that is told to stop while it starts does not hear it.
+    end = ("--workers-kill-timeout", "10")
+    return [*granian, *where, *size, *late, *end, application]
+
+
+def _most_connections() -> int:
+    """Return how many connections a process may hold; each is an open file."""
+    most = allow_most_files()
+    return MOST_CONNECTIONS if most is None else min(MOST_CONNECTIONS, most - 200)
 
 
 def stream_arguments(port: int) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.using import Caller
-from facilitator.standard import authorizations, settling
+from facilitator.standard import authorizations, settling, waiting
 from facilitator.standard.evm import rail, signer
 from facilitator.standard.inputs import StandardRequest
 from settlements.models import GasTransaction
@@ -118,7 +118,7 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
     monkeypatch.setattr(signer, "reference_of", reference_of)
     monkeypatch.setattr(rail, "reference_of", reference_of)
     base_node.set_automine(False)
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 2.0)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     settled_at_once(seller, [body] * 3)
     assert GasTransaction.objects.count() > 1

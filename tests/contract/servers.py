@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpResponse
 
+from gateway.management.stack import web_arguments
 from tests.contract.client import Answer, check
 from tests.tree import ROOT
 from tests.waiting import wait_until
@@ -84,22 +85,12 @@ def running_servers(
 
 @contextmanager
 def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]:
-    server = Server(_free_port())
+    server = Server(free_port())
     with log_file.open("wb") as log:
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "granian", "--interface", "wsgi", "--no-ws"),
-                *("--host", HOST, "--port", str(server.port)),
-                *(
-                    "--workers",
-                    "1",
-                    "--blocking-threads",
-                    str(THREADS),
-                    "gateway.wsgi:application",
-                ),
-            ],
+            [sys.executable, *web_arguments(server.port, workers=1)],
             cwd=ROOT,
-            env=os.environ | _environment() | dict(environment),
+            env=os.environ | own_environment() | dict(environment),
             stdout=log,
             stderr=log,
         )
@@ -110,11 +101,12 @@ def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]
         process.wait(timeout=30)
 
 
-def _environment() -> dict[str, str]:
+def own_environment() -> dict[str, str]:
     """This test's database and counters."""
     name = connection.settings_dict["NAME"]
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
     return {
+        "WEB_THREADS": str(THREADS),
         "DATABASE_URL": url,
         "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,
         "FLORIN_ENV": "development",
@@ -122,7 +114,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

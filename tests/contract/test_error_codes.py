@@ -44,6 +44,7 @@ TABLE: dict[int, tuple[str, set[str]]] = {
     403: ("permission", {"role_insufficient"}),
     404: ("not_found", {"resource_missing", "route_missing"}),
     405: ("invalid_request", {"method_not_allowed"}),
+    408: ("invalid_request", {"body_late"}),
     409: (
         "conflict",
         {
@@ -56,10 +57,12 @@ TABLE: dict[int, tuple[str, set[str]]] = {
     413: ("invalid_request", {"body_too_large"}),
     415: ("invalid_request", {"media_type_unsupported"}),
     500: ("api_error", {"internal"}),
-    503: ("api_error", {"chain_unavailable"}),
+    503: ("api_error", {"chain_unavailable", "overloaded"}),
 }
 NOT_YET = {
     "role_insufficient": "roles belong to people, and people have no routes yet",
+    "body_late": "only a real server waits for bodies: tests/faults/test_unfinished_requests.py",
+    "overloaded": "256 MB of bodies at once: tests/core/test_serving.py",
 }
 
 # Codes that never leave by the API, and who reads them.

@@ -252,7 +252,7 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
     with running(var, "up") as up:
         up.await_line("Florin answers")
         base = f"http://127.0.0.1:{up.port}"
-        web = [p for p, c in descendants(up.process.pid).items() if "gateway.wsgi" in c]
+        web = [p for p, c in descendants(up.process.pid).items() if "gateway.rsgi" in c]
         os.kill(min(web), signal.SIGKILL)
         up.await_line("web ended (signal 9)")
         # Its workers, too: they would go on serving an old start, beside the new one.

@@ -20,7 +20,7 @@ from facilitator.standard.evm.concluding import (
 from facilitator.standard.evm.nodes import gas_node_of, pool_of
 from facilitator.standard.evm.payloads import read_domain, read_signed
 from facilitator.standard.evm.schemes import ask_settle, ask_verify
-from facilitator.standard.evm.signer import LedgerSigner, push, reference_of, wait
+from facilitator.standard.evm.signer import LedgerSigner, look, push, reference_of
 from facilitator.standard.guarding import refuse_late
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
 from facilitator.standard.recording import fail_row
@@ -40,6 +40,8 @@ _PERHAPS_USED: Final = frozenset(
 
 class EvmRail:
     """A Rail."""
+
+    questions = 1
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return the token's EIP-712 domain and the way of transfer."""
@@ -99,7 +101,7 @@ class EvmRail:
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Send again what the ledger has of it, and wait."""
+        """Look for what the ledger has of it, and send it again where no node took it yet."""
         made = _transaction_of(row)
         if made is None:
             refuse_late(request, now=clock())
@@ -107,9 +109,10 @@ class EvmRail:
         if row.transaction_id != made.pk:
             adopt(row, made, now=clock())
         pool, node = pool_of(request.spec), gas_node_of(request.spec)
-        push(made, node=node, now=clock())
+        if made.state == TransactionState.INTENDED:
+            push(made, node=node, now=clock())
         try:
-            receipt = wait(row, made, node=node, clock=clock)
+            receipt = look(row, made, node=node)
         except ReceiptMissingError:
             return conclude(row, request, None, pool=pool, clock=clock)
         return conclude(row, request, receipt, pool=pool, clock=clock)

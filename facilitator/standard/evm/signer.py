@@ -14,7 +14,7 @@ from django.db import transaction
 
 from facilitator.models import Authorization
 from facilitator.standard import reasons
-from facilitator.standard.authorizations import adopt, renew
+from facilitator.standard.authorizations import adopt
 from facilitator.standard.errors import (
     BalanceUnknownError,
     OverdrawnError,
@@ -31,29 +31,24 @@ from facilitator.standard.promises import (
     refuse_overdrawn,
 )
 from facilitator.standard.sharing import refuse_greedy
-from facilitator.standard.waiting import longest_pause, waiting_place
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasAttempt, GasTransaction
 from settlements.services.broadcasting import (
-    RECEIPT_SECONDS,
     broadcast,
     find_receipt,
 )
 from settlements.services.ledger import GasCall, intend
-from settlements.states import Purpose, TransactionState
+from settlements.states import Purpose
 from wallets.chains.base import ChainError
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.networks import chain_spec
 
 if TYPE_CHECKING:
     from x402.mechanisms.evm.types import TransactionReceipt
 
-_ROUND_SECONDS: Final = 2.0
-_FIRST_PAUSE: Final = 0.003
-_ROUNDS: Final = 10
+_FIRST_PAUSES: Final = (0.003, 0.005, 0.01)
 # Storage of the token may have changed before the transaction's turn comes.
 _SPARE_GAS: Final = 1.25
 # A payer's smart wallet runs code of its own on our gas.
@@ -176,15 +171,13 @@ class LedgerSigner:
         raise NotImplementedError
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> "TransactionReceipt":
-        """Wait until one of the transaction's attempts is in a block. Raises ReceiptMissingError."""
+        """Return the receipt of what was just sent. Raises ReceiptMissingError: it is waited for elsewhere."""
         from x402.mechanisms.evm.types import TransactionReceipt
 
         row = self.row
         if row is None or row.transaction is None:
             raise ReceiptMissingError(tx_hash)
-        receipt = self.receipt = wait(
-            row, row.transaction, node=gas_node_of(self._spec), clock=self._clock
-        )
+        receipt = self.receipt = look_at_once(row, node=gas_node_of(self._spec))
         return TransactionReceipt(
             status=int(receipt.succeeded),
             block_number=receipt.height,
@@ -276,58 +269,23 @@ def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
         broadcast(made, node=node, now=now)
 
 
-def wait(
-    row: Authorization, made: GasTransaction, *, node: GasNode, clock: Clock
-) -> Receipt:
-    """Wait for a transaction's receipt, staying the one who does. Raises ReceiptMissingError.
-
-    That is after twenty seconds, or after one look where too many of this process wait already.
-    """
-    looks, until = _Looks(row, made, node), time.monotonic() + RECEIPT_SECONDS
-    with waiting_place(row.chain) as has_place:
-        for _ in range(_ROUNDS if has_place else 1):
-            if receipt := looks.look(seconds=_ROUND_SECONDS if has_place else 0.0):
-                return receipt
-            # Nodes that answer nothing make a round longer than it should be.
-            if time.monotonic() > until:
-                break
-            renew(row, now=clock())
-            made.refresh_from_db(fields=["state"])
-            if made.state == TransactionState.INTENDED:
-                push(made, node=node, now=clock())
+def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:
+    """Return a transaction's receipt. Raises ReceiptMissingError where it is in no block yet."""
+    with suppress(ChainError):
+        # By now it may have been sent again for more.
+        if (receipt := find_receipt(made, node=node)) is not None:
+            return receipt
     raise ReceiptMissingError(row.tx_hash)
 
 
-class _Looks:
-    """Looks for a transaction's receipt: often at first, then as seldom as its chain's nodes want it."""
+def look_at_once(row: Authorization, *, node: GasNode) -> Receipt:
+    """Look for a transaction that was sent just now: some chains, local ones among them, have it in a block at once.
 
-    def __init__(self, row: Authorization, made: GasTransaction, node: GasNode) -> None:
-        self._spec = chain_spec(row.chain)
-        self._first = row.tx_hash
-        self._made = made
-        self._node = node
-        self._pause = _FIRST_PAUSE
-        self._next_at = 0.0
-
-    def look(self, *, seconds: float) -> Receipt | None:
-        """Look for so long, once at least if it is time to."""
-        until = time.monotonic() + seconds
-        while True:
-            if self._next_at <= time.monotonic() and (receipt := self._ask()):
-                return receipt
-            now = time.monotonic()
-            if now >= until:
-                return None
-            time.sleep(max(min(self._next_at, until) - now, 0.0))
-
-    def _ask(self) -> Receipt | None:
-        longest = longest_pause(self._spec)
-        is_late = self._pause >= longest
-        self._next_at = time.monotonic() + min(self._pause, longest)
-        self._pause *= 1.5
+    Raises ReceiptMissingError after some milliseconds.
+    """
+    for pause in _FIRST_PAUSES:
+        time.sleep(pause)
         with suppress(ChainError):
-            if not is_late:
-                return self._node.receipt(self._first)
-            # By now it may have been sent again for more.
-            return find_receipt(self._made, node=self._node)
-        return None
+            if (receipt := node.receipt(row.tx_hash)) is not None:
+                return receipt
+    raise ReceiptMissingError(row.tx_hash)

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from facilitator.models import Authorization
 from facilitator.standard import answers
-from facilitator.standard.authorizations import release, renew
+from facilitator.standard.authorizations import release
 from facilitator.standard.errors import BalanceUnknownError, OverdrawnError
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
 from facilitator.standard.promises import (
@@ -30,20 +30,16 @@ from facilitator.standard.solana.nodes import SolanaNodes, nodes_of
 from facilitator.standard.solana.signing import sign, was_signed
 from facilitator.standard.solana.spending import refuse_spending
 from facilitator.standard.solana.transfers import Transfer, read_transfer
-from facilitator.standard.waiting import longest_pause, waiting_place
 from settlements.errors import NoGasError
 from settlements.gas.solana_keys import solana_gas_keys
-from settlements.services.broadcasting import RECEIPT_SECONDS
 from wallets.chains.base import ChainError, FoundTransaction
 
 log = structlog.get_logger(__name__)
 
 Answer = dict[str, Any]
 
-_FIRST_PAUSE: Final = 0.05
-_RESEND_SECONDS: Final = 2.0
-# For the transaction, and where that is in no block yet for its status.
-_QUESTIONS: Final = 2
+# Local networks have it in a block at once.
+_FIRST_PAUSE: Final = 0.02
 # A block's hash is good for 150 blocks, about a minute.
 _EXPIRES: Final = timedelta(minutes=2)
 # Nodes forget old transactions: what none knows of after that may have been paid long ago.
@@ -52,6 +48,9 @@ _REMEMBERED: Final = timedelta(hours=12)
 
 class SolanaRail:
     """A Rail."""
+
+    # For the transaction and its status, before and after it is sent again.
+    questions = 5
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return who pays for the network, and the memo."""
@@ -137,15 +136,19 @@ class SolanaRail:
     def _pursue(
         self, row: Authorization, request: StandardRequest, clock: Clock
     ) -> Answer:
-        """Send it until it is in a block, for twenty seconds, or once where too many wait already."""
+        """Look for it, and send it once more where it is in no block yet."""
         nodes = nodes_of(request.spec)
-        with waiting_place(row.chain) as has_place:
-            until = time.monotonic() + (RECEIPT_SECONDS if has_place else 0.0)
-            found = _await(row, request, nodes, until=until, clock=clock)
-        if found is None:
-            release(row)
-            return answers.pending(request, row.tx_hash)
-        return conclude(row, request, found, now=clock())
+        found = None
+        with suppress(ChainError):
+            found = nodes.find(row.tx_hash)
+            if not _is_in_block(found):
+                nodes.send(bytes(row.signed or b""))
+                time.sleep(_FIRST_PAUSE)
+                found = nodes.find(row.tx_hash)
+        if _is_in_block(found):
+            return conclude(row, request, found, now=clock())
+        release(row)
+        return answers.pending(request, row.tx_hash)
 
 
 def _sign(
@@ -185,31 +188,6 @@ def _refusal(request: StandardRequest) -> Answer | None:
     if not simulated.error:
         return None
     return answers.failed(request, reasons.SIMULATION, simulated.error)
-
-
-def _await(
-    row: Authorization,
-    request: StandardRequest,
-    nodes: SolanaNodes,
-    *,
-    until: float,
-    clock: Clock,
-) -> FoundTransaction | None:
-    """Send a transaction now and then, and look for it; None where it is in no block by then."""
-    pause, send_at = _FIRST_PAUSE, 0.0
-    while True:
-        found = None
-        with suppress(ChainError):
-            if time.monotonic() >= send_at:
-                send_at = time.monotonic() + _RESEND_SECONDS
-                renew(row, now=clock())
-                nodes.send(bytes(row.signed or b""))
-            found = nodes.find(row.tx_hash)
-        if _is_in_block(found) or time.monotonic() + pause > until:
-            return found if _is_in_block(found) else None
-        time.sleep(pause)
-        longest = longest_pause(request.spec, questions=_QUESTIONS)
-        pause = max(min(1.5 * pause, longest), _FIRST_PAUSE)
 
 
 def _is_in_block(found: FoundTransaction | None) -> bool:

@@ -6,9 +6,8 @@ import pytest
 from django.utils import timezone
 
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import finishing
+from facilitator.standard import finishing, waiting
 from facilitator.standard.authorizations import LEASE
-from facilitator.standard.evm import signer
 from facilitator.standard.evm.signer import reference_of
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
@@ -25,8 +24,7 @@ UNITS = 10_000
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
 
 
 def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:

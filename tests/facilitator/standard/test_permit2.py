@@ -11,6 +11,7 @@ from accounts.models import FeeEntry
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.following import follow_transfers
+from facilitator.standard import waiting
 from facilitator.standard.errors import RevertedError
 from facilitator.standard.evm import permit2, signer
 from facilitator.standard.evm.evidence import find_used
@@ -133,8 +134,7 @@ def test_two_permits_in_one_transaction_are_two_payments(stall: Stall) -> None:
 def test_who_is_overtaken_by_a_stranger_finds_the_strangers_transaction(
     stall: Stall, monkeypatch: pytest.MonkeyPatch, asks_again: bool
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     body = permit_body(told, 1)
     stall.node.set_automine(False)

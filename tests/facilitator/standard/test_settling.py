@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.models import FeeEntry
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard.evm import signer
+from facilitator.standard import waiting
 from facilitator.tasks import finish_authorizations_task
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
@@ -207,8 +207,7 @@ def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
     monkeypatch: pytest.MonkeyPatch,
     asks_again: bool,
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     base_node.set_automine(False)
     first = settle(seller, body)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from facilitator.models import Authorization, X402Payment
+from facilitator.standard import waiting
 from facilitator.standard.evm import signer
 from facilitator.tasks import finish_authorizations_task
 from settlements.models import GasTransaction
@@ -131,8 +132,7 @@ def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     monkeypatch: pytest.MonkeyPatch,
     turn: str,
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == "settlement_pending"

@@ -16,9 +16,8 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import authorizations, finishing
+from facilitator.standard import authorizations, finishing, waiting
 from facilitator.standard.errors import TakenElsewhereError
-from facilitator.standard.evm import signer
 from facilitator.standard.evm.concluding import conclude_elsewhere
 from facilitator.standard.evm.nodes import pool_of
 from facilitator.standard.finishing import request_of
@@ -173,8 +172,7 @@ def test_what_was_forgotten_meanwhile_is_not_sent(
 def test_who_was_held_up_does_not_end_what_another_request_sent(
     base_node: Anvil, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
@@ -196,8 +194,7 @@ def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     row = Authorization.objects.get()

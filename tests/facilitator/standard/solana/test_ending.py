@@ -11,6 +11,7 @@ from solders.keypair import Keypair
 
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
+from facilitator.standard import waiting
 from facilitator.standard.authorizations import LEASE
 from facilitator.standard.finishing import finish_open
 from facilitator.standard.forms import parse_standard
@@ -43,7 +44,7 @@ OVER = 151 + 33
 @pytest.fixture
 def proxy(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Stands between the gateway and the node; nobody waits long for a block."""
-    monkeypatch.setattr(rail, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
     with RpcProxy(shop.node.url) as between:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
         yield between

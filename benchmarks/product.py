@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from gateway.core.ratelimit import Limit
-from gateway.wsgi import application
+from gateway.rsgi import application
 
 _HIGH = 10**9
 

@@ -1,0 +1,92 @@
+"""Requests of the server (RSGI) in the form that Django reads (WSGI)."""
+
+import io
+import sys
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+
+class Headers(Protocol):
+    """A request's headers, names in lower case."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Return each line as name and value."""
+        ...
+
+
+class Scope(Protocol):
+    """What granian tells of a request."""
+
+    http_version: str
+    server: str
+    client: str
+    scheme: str
+    method: str
+    path: str
+    query_string: str
+    headers: Headers
+
+
+Environ = dict[str, Any]
+
+_CONSTANT: Final[Environ] = {
+    "SCRIPT_NAME": "",
+    "wsgi.errors": sys.stderr,
+    "wsgi.version": (1, 0),
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+_PLAIN: Final = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+_MOST_NAMES: Final = 1_000
+_names: dict[str, str] = dict(_PLAIN)
+
+
+def environ_of(scope: Scope) -> Environ:
+    """Return a request's WSGI environment, without its body.
+
+    Header names with underscores are dropped: WSGI cannot tell them from those with hyphens, so that `X_Forwarded_For`
+    would speak for the client past a proxy that only replaces `X-Forwarded-For`.
+    """
+    environ = _CONSTANT.copy()
+    environ["REQUEST_METHOD"] = scope.method
+    environ["PATH_INFO"] = scope.path.encode().decode("latin-1")
+    environ["QUERY_STRING"] = scope.query_string
+    environ["SERVER_PROTOCOL"] = f"HTTP/{scope.http_version}"
+    environ["REMOTE_ADDR"] = _host(scope.client)
+    server = scope.server
+    environ["SERVER_NAME"] = _host(server)
+    environ["SERVER_PORT"] = server.rpartition(":")[2]
+    environ["wsgi.url_scheme"] = scope.scheme
+    for header, value in scope.headers.items():
+        name = _names.get(header) or _name_of(header)
+        if name in environ:
+            separator = "; " if name == "HTTP_COOKIE" else ","
+            environ[name] += f"{separator}{value}"
+        else:
+            environ[name] = value
+    environ.pop("", None)
+    environ.setdefault("HTTP_HOST", "")
+    return environ
+
+
+def add_body(environ: Environ, body: bytes) -> None:
+    """Give a request its body. A length that was announced stays: Django refuses what is too long by it."""
+    environ["wsgi.input"] = io.BytesIO(body)
+    if "HTTP_TRANSFER_ENCODING" in environ:
+        environ["CONTENT_LENGTH"] = str(len(body))
+
+
+def _host(address: str) -> str:
+    """Return an address without its port, and an IPv6 one without brackets."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def _name_of(header: str) -> str:
+    if "_" in header:
+        return ""
+    name = f"HTTP_{header.upper().replace('-', '_')}"
+    # Strangers make up names.
+    if len(_names) < _MOST_NAMES:
+        _names[header] = name
+    return name

@@ -1,0 +1,183 @@
+"""The front: how requests are put into WSGI's form, and what becomes of bodies and of views that wait."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.http import HttpResponse, StreamingHttpResponse
+
+from gateway.core.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
+from gateway.core.visits import REFUSAL, VISIT
+from gateway.serving import bodies
+from gateway.serving.environ import Environ, Headers, environ_of
+from gateway.serving.front import Front
+
+
+@dataclass
+class Lines:
+    lines: list[tuple[str, str]]
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        return self.lines
+
+
+@dataclass
+class Asked:
+    """A request as granian tells it."""
+
+    headers: Headers = field(default_factory=lambda: Lines([]))
+    method: str = "POST"
+    path: str = "/é"
+    query_string: str = "a=%20"
+    http_version: str = "1.1"
+    server: str = "[::1]:8000"
+    client: str = "[2001:db8::7]:4000"
+    scheme: str = "http"
+
+
+@dataclass
+class Exchange:
+    """Yields a body, and keeps the answer."""
+
+    pieces: list[bytes] = field(default_factory=list)
+    status: int = 0
+    body: bytes = b""
+
+    async def __call__(self) -> bytes:
+        return b"".join(self.pieces)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            yield piece
+
+    def response_bytes(self, status: int, headers: Any, body: bytes) -> None:
+        self.status, self.body = status, body
+
+    def response_stream(self, status: int, headers: Any) -> "Exchange":
+        self.status = status
+        return self
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.body += data
+
+
+Answering = Callable[[Environ], HttpResponse | StreamingHttpResponse]
+
+
+def served(asked: Asked, exchange: Exchange, answering: Answering) -> Exchange:
+    """Let a front serve a request by a function of its environment."""
+
+    def django(environ: Environ, start_response: Any) -> Any:
+        response = answering(environ)
+        start_response(f"{response.status_code} Told", list(response.items()))
+        return response
+
+    async def serve() -> None:
+        front = Front(django, threads=2)
+        front.__rsgi_init__(asyncio.get_running_loop())
+        await front.__rsgi__(asked, exchange)
+
+    asyncio.run(serve())
+    return exchange
+
+
+def echo(environ: Environ) -> HttpResponse:
+    if refusal := environ.get(REFUSAL):
+        return HttpResponse(type(refusal).__name__, status=refusal.status)
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    return HttpResponse(environ["wsgi.input"].read(length))
+
+
+def test_a_request_has_the_form_that_django_reads() -> None:
+    lines = [("host", "x:1"), ("x-a", "1"), ("x-a", "2"), ("cookie", "a=1")]
+    lines += [("cookie", "b=2"), ("content-type", "text/plain"), ("x_a", "3")]
+    lines += [("x_forwarded_for", "192.0.2.1"), ("x_forwarded-for", "192.0.2.2")]
+    environ = environ_of(Asked(Lines(lines)))
+    assert environ["PATH_INFO"] == "/é".encode().decode("latin-1")
+    assert (environ["REMOTE_ADDR"], environ["SERVER_NAME"]) == ("2001:db8::7", "::1")
+    assert (environ["SERVER_PORT"], environ["QUERY_STRING"]) == ("8000", "a=%20")
+    assert (environ["HTTP_HOST"], environ["HTTP_X_A"]) == ("x:1", "1,2")
+    assert environ["HTTP_COOKIE"] == "a=1; b=2"
+    assert environ["CONTENT_TYPE"] == "text/plain"
+    assert "HTTP_X_FORWARDED_FOR" not in environ
+
+
+@pytest.mark.parametrize(
+    "header", [("content-length", "4"), ("transfer-encoding", "chunked")]
+)
+def test_a_body_is_there_as_a_whole(header: tuple[str, str]) -> None:
+    exchange = served(Asked(Lines([header])), Exchange([b"ab", b"cd"]), echo)
+    assert (exchange.status, exchange.body) == (200, b"abcd")
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "pieces", "error"),
+    [
+        ("GET", [("content-length", "1")], [], InvalidRequestError),
+        ("HEAD", [("transfer-encoding", "chunked")], [], InvalidRequestError),
+        ("POST", [("content-length", "262145")], [], BodyTooLargeError),
+        (
+            "POST",
+            [("transfer-encoding", "chunked")],
+            [b" " * 65_536] * 5,
+            BodyTooLargeError,
+        ),
+        (
+            "POST",
+            [("content-type", "multipart/form-data"), ("content-length", "5000000")],
+            [],
+            BodyTooLargeError,
+        ),
+    ],
+)
+def test_a_body_that_is_refused(
+    method: str, headers: Any, pieces: list[bytes], error: type[Exception]
+) -> None:
+    asked = Asked(Lines(headers), method=method)
+    assert served(asked, Exchange(pieces), echo).body == error.__name__.encode()
+
+
+def test_a_process_holds_so_many_bytes_of_bodies_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bodies, "_MOST_HELD", 3)
+    asked = Asked(Lines([("content-length", "4")]))
+    told = served(asked, Exchange([b"abcd"]), echo).body
+    assert told == UnavailableError.__name__.encode()
+
+
+def test_a_view_that_waits_is_called_again_with_what_it_kept() -> None:
+    calls: list[bytes] = []
+
+    def answering(environ: Environ) -> HttpResponse:
+        visit = environ[VISIT]
+        calls.append(environ["wsgi.input"].read())
+        response = HttpResponse(b"in the end")
+        if "came" not in visit:
+            visit["came"] = True
+            later: Future[None] = Future()
+            later.set_result(None)
+            response.later = later  # type: ignore[attr-defined]
+        return response
+
+    asked = Asked(Lines([("content-length", "2")]))
+    exchange = served(asked, Exchange([b"ab"]), answering)
+    assert (exchange.body, calls) == (b"in the end", [b"ab", b"ab"])
+
+
+def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
+    closed: list[bool] = []
+
+    class Told(StreamingHttpResponse):
+        def close(self) -> None:
+            super().close()
+            closed.append(True)
+
+    def answering(_: Environ) -> StreamingHttpResponse:
+        return Told(iter([b"a", b"b"]))
+
+    assert served(Asked(), Exchange(), answering).body == b"ab"
+    assert closed == [True]

@@ -1,0 +1,173 @@
+"""Clients that begin requests and do not finish them hold no thread, whatever stands or does not stand in front of the server."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from accounts.states import Mode
+from tests.contract.client import some_address
+from tests.contract.servers import (
+    HOST,
+    Server,
+    free_port,
+    own_environment,
+    running_servers,
+)
+from tests.factories import make_key, make_merchant
+from tests.tree import ROOT
+from tests.waiting import comes_true, wait_until
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]
+SOCKETS = 500
+HEALTH_SECONDS = 0.2
+ORDER = b'{"amount":"25","currency":"USD"}'
+UNFINISHED = (
+    b"POST /c/abc/choose HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n",
+    b"POST /c/abc/choose HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nchain=",
+    b"POST /api/v1/checkouts HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+    b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    b"",
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A web process with four threads, started as `manage.py up` starts it."""
+    with running_servers(1, tmp_path) as (server,):
+        yield server
+
+
+@contextmanager
+def unfinished(server: Server, requests: list[bytes]) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        peers = []
+        for request in requests:
+            peer = stack.enter_context(socket.create_connection((HOST, server.port)))
+            peer.sendall(request)
+            peers.append(peer)
+        yield peers
+
+
+def health_seconds(server: Server) -> float:
+    began = time.perf_counter()
+    assert server.answers()
+    return time.perf_counter() - began
+
+
+def test_five_hundred_unfinished_requests_keep_nobody_waiting(server: Server) -> None:
+    _, secret = make_key(make_merchant(), Mode.TEST)
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    requests = [UNFINISHED[number % len(UNFINISHED)] for number in range(SOCKETS)]
+    with unfinished(server, requests):
+        times = [health_seconds(server) for _ in range(100)]
+        created = [
+            server.send("POST", "/checkouts", ORDER, headers).status for _ in range(20)
+        ]
+        assert created == [201] * 20
+        times += [health_seconds(server) for _ in range(100)]
+    assert statistics.quantiles(times, n=20)[-1] < HEALTH_SECONDS
+
+
+def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_threads(
+    tmp_path: Path,
+) -> None:
+    """The control: bodies read by the threads that answer."""
+    server = Server(free_port())
+    granian = (sys.executable, "-m", "granian", "--interface", "wsgi")
+    where = ("--host", HOST, "--port", str(server.port), "--blocking-threads", "4")
+    # Its threads are held, so that it does not end by itself.
+    end = ("--workers-kill-timeout", "1")
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*granian, *where, *end, "tests.faults.reading_wsgi:application"],
+            cwd=ROOT,
+            env=os.environ
+            | own_environment()
+            | {"DJANGO_SETTINGS_MODULE": "gateway.settings"},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            wait_until(server.answers, seconds=90)
+            with unfinished(server, [UNFINISHED[0]] * 8):
+                assert not comes_true(server.answers, seconds=3)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(
+    server: Server,
+) -> None:
+    request = (
+        b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
+        b"X-Forwarded-For: %s\r\n\r\n{"
+    )
+    with unfinished(server, [request % some_address().encode()]) as (peer,):
+        peer.settimeout(30)
+        began = time.monotonic()
+        told = read_all(peer)
+        assert 9 < time.monotonic() - began < 20
+    assert told.startswith(b"HTTP/1.1 408 ")
+    assert json.loads(told.partition(b"\r\n\r\n")[2])["error"]["code"] == "body_late"
+    assert b"x-ratelimit-remaining" in told.lower()
+
+
+def test_one_client_is_waited_for_only_so_often(server: Server) -> None:
+    slow = some_address()
+    request = (
+        b"POST /c/abc/choose HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
+        b"X-Forwarded-For: %s\r\n\r\n"
+    )
+    with unfinished(server, [request % slow.encode()] * 40) as peers:
+        for peer in peers:
+            peer.settimeout(30)
+        statuses = [read_all(peer).split(b" ", 2)[1] for peer in peers]
+    assert sorted(statuses) == [b"408"] * 30 + [b"429"] * 10
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"]
+)
+def test_a_body_where_none_belongs_is_refused_at_once(
+    server: Server, method: bytes, body: bytes
+) -> None:
+    with unfinished(server, [method + b" /healthz HTTP/1.1\r\nHost: x\r\n" + body]) as (
+        peer,
+    ):
+        peer.settimeout(5)
+        assert peer.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_header_with_an_underscore_does_not_speak_for_the_client(
+    server: Server,
+) -> None:
+    """The server is believed to stand behind a proxy, which replaces X-Forwarded-For and knows nothing of the other."""
+    first = limits_left(server, "X-Forwarded-For", some_address())
+    assert limits_left(server, "X-Forwarded-For", some_address()) == first
+    unspoken = limits_left(server, "X_Forwarded_For", some_address())
+    assert limits_left(server, "X_Forwarded_For", some_address()) == unspoken - 1
+
+
+def limits_left(server: Server, header: str, address: str) -> int:
+    answer = server.send("GET", "/chains", headers={header: address})
+    return int(answer.headers["X-RateLimit-Remaining"])
+
+
+def read_all(peer: socket.socket) -> bytes:
+    return b"".join(iter(lambda: peer.recv(65536), b""))
