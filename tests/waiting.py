@@ -2,6 +2,10 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
+
+PATIENCE_SECONDS: Final = 60.0
+"""When a test that waits counts as hanging. It measures nothing: a process may take half of it to start on a busy machine."""
 
 
 def comes_true(condition: Callable[[], object], *, seconds: float) -> bool:
@@ -15,7 +19,10 @@ def comes_true(condition: Callable[[], object], *, seconds: float) -> bool:
 
 
 def wait_until(
-    condition: Callable[[], object], *, seconds: float = 10.0, pause: float = 0.01
+    condition: Callable[[], object],
+    *,
+    seconds: float = PATIENCE_SECONDS,
+    pause: float = 0.01,
 ) -> None:
     """Return once `condition()` is true, asking every `pause` seconds; fail the test after `seconds`."""
     deadline = time.monotonic() + seconds

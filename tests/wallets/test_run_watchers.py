@@ -33,7 +33,8 @@ from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults]
 USDC = token_address("USDC")
-START_SECONDS = 30.0
+# A busy machine takes most of a minute to start a process.
+START_SECONDS = 120.0
 NINE = timedelta(seconds=9)
 
 
@@ -140,7 +141,7 @@ def test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back(
     transfer(polygon_node, payer(polygon_node), USDC, to, 26)
     wait_until(lambda: units_seen() == [25, 26])
     watchers.process.send_signal(signal.SIGTERM)
-    assert watchers.process.wait(20) == 0
+    assert watchers.process.wait(START_SECONDS) == 0
     assert watchers.said("Watching: base, polygon.")
     assert list(ChainCursor.objects.values_list("owner", flat=True)) == ["", ""]
 
@@ -175,7 +176,7 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(
     base_node.reorg(1)
     transfer(base_node, payer(base_node), USDC, to, 25)
     # If it was frozen inside a transaction, the database ends that after ten seconds.
-    wait_until(lambda: units_seen() == [25], seconds=30)
+    wait_until(lambda: units_seen() == [25], seconds=START_SECONDS)
     first.process.send_signal(signal.SIGCONT)
     transfer(base_node, payer(base_node), USDC, to, 26)
     wait_until(lambda: units_seen() == [25, 26])
@@ -199,7 +200,7 @@ def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(
             )
         transfer(base_node, payer(base_node), USDC, to, 25)
         proxy.fault = faults.honest
-        wait_until(lambda: units_seen() == [25], seconds=20)
+        wait_until(lambda: units_seen() == [25], seconds=START_SECONDS)
         assert ChainCursor.objects.get().last_error == ""
 
 
@@ -207,7 +208,7 @@ def test_a_node_of_another_chain_is_refused_loudly(
     start: Start, base_node: Anvil
 ) -> None:
     watchers = start(POLYGON=base_node.url)
-    assert watchers.process.wait(20) == 1
+    assert watchers.process.wait(START_SECONDS) == 1
     assert watchers.said("polygon is not watched")
     assert watchers.said("chain id 8453, not 137")
 
@@ -231,7 +232,7 @@ def test_a_resting_chain_is_read_within_a_poll_of_a_new_checkout(
     assert ChainCursor.objects.get().requests == requests
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 25)
-    wait_until(lambda: units_seen() == [25], seconds=5)
+    wait_until(lambda: units_seen() == [25], seconds=30)
 
 
 def test_account_chains_are_read_beside_the_others(
@@ -254,5 +255,5 @@ def test_account_chains_are_read_beside_the_others(
     wait_until(lambda: set(Transfer.objects.values_list("tx_hash", flat=True)) == paid)
     assert watchers.said("Watching: base, solana, ton.")
     watchers.process.send_signal(signal.SIGTERM)
-    assert watchers.process.wait(20) == 0
+    assert watchers.process.wait(START_SECONDS) == 0
     assert set(ChainCursor.objects.values_list("owner", flat=True)) == {""}
