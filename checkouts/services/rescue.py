@@ -228,7 +228,8 @@ def _file(
     elif report.verdict != finding.verdict:
         report.closed_at = None
     found = finding.transaction
-    report.tx_hash = found.tx_hash if found else min(hashes)
+    # Where no chain has it, as most chains write it: with 0x, which makes it the longest.
+    report.tx_hash = found.tx_hash if found else max(hashes, key=len)
     report.chain = found.chain if found else ""
     report.verdict = finding.verdict
     report.details = details

@@ -223,6 +223,11 @@ def test_a_stranger_s_payment_looks_like_one_that_nobody_knows(client: Client) -
     assert "We could not look everywhere" in said[0]
 
 
+@pytest.mark.parametrize("digits", ["0" * 64, "5a" * 32, "f" * 64])
+def test_an_unknown_hash_is_shown_with_its_prefix(client: Client, digits: str) -> None:
+    assert f"0x{digits}" in answer(client, make_page_checkout(), f"0x{digits}")
+
+
 def test_another_checkout_s_report_is_not_shown(client: Client) -> None:
     mine, other = make_page_checkout(), make_page_checkout()
     ask(client, other, UNKNOWN)
