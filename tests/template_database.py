@@ -6,7 +6,6 @@ server for later runs. A changed migration or lock file makes a new one.
 
 import hashlib
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +54,17 @@ def django_db_setup(
 
 
 def fingerprint() -> str:
-    """A hash of everything that a migrated database follows from: all migrations, and the locked packages."""
-    folders = [
-        Path(str(import_module(f"{app.name}.migrations").__file__)).parent
-        for app in apps.get_app_configs()
-        if (Path(app.path) / "migrations" / "__init__.py").exists()
-    ]
-    files = [path for folder in sorted(folders) for path in sorted(folder.glob("*.py"))]
+    """Return a hash of all that a migrated database depends on: every migration, and the locked packages."""
     digest = hashlib.sha256()
-    for path in [*files, ROOT / "requirements" / "dev.txt"]:
+    for path in [*migration_files(), ROOT / "requirements" / "dev.txt"]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def migration_files() -> list[Path]:
+    """Return the migrations of all installed apps, in order."""
+    folders = [Path(app.path) / "migrations" for app in apps.get_app_configs()]
+    return sorted(path for folder in folders for path in folder.glob("*.py"))
 
 
 def _ensure_template(server: CursorWrapper) -> None:

@@ -1,7 +1,6 @@
 """Pytest plugin: progress in time and per cent, the ten slowest tests, and where a run's time goes.
 
-script/test loads it. With `FLORIN_TIMINGS=1`, which `script/test --timings` sets, the run also writes
-`tests/timing.md`.
+script/test loads it. With `--timings` it names tests/timing.md in `FLORIN_TIMINGS_FILE`, which the run then writes.
 """
 
 import os
@@ -16,8 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import pytest
 from _pytest.terminal import TerminalReporter
 
-REPORT: Final = Path(__file__).with_name("timing.md")
-LINE_SECONDS: Final = 15.0
+LINE_SECONDS = 15.0
 """A line of progress comes this often, as long as tests end."""
 
 SLOWEST: Final = 10
@@ -77,6 +75,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the process that shows the run what this worker spent."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["spent"] = _spent
+    elif stopwatch := session.config.pluginmanager.get_plugin("stopwatch"):
+        stopwatch.add(_spent)
 
 
 @pytest.hookimpl(trylast=True)
@@ -121,8 +121,12 @@ class Stopwatch:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Keep what a worker says it spent."""
-        for kind, spent in getattr(node, "workeroutput", {}).get("spent", {}).items():
-            self._spent[kind].append(spent)
+        self.add(getattr(node, "workeroutput", {}).get("spent", {}))
+
+    def add(self, spent: Spent) -> None:
+        """Keep what a process spent."""
+        for kind, times_and_seconds in spent.items():
+            self._spent[kind].append(times_and_seconds)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a phase of a test; print a line when the last one is old enough."""
@@ -150,8 +154,8 @@ class Stopwatch:
         self._terminal.section(f"the {SLOWEST} slowest tests")
         for name in sorted(totals, key=totals.__getitem__, reverse=True)[:SLOWEST]:
             self._terminal.write_line(f"{totals[name]:6.1f} s  {name}")
-        if os.environ.get("FLORIN_TIMINGS") == "1":
-            REPORT.write_text(self._report(totals))
+        if report := os.environ.get("FLORIN_TIMINGS_FILE"):
+            Path(report).write_text(self._report(totals))
 
     def _report(self, totals: dict[str, float]) -> str:
         folders: dict[str, float] = defaultdict(float)
