@@ -74,12 +74,12 @@ INSTALLED_APPS = [
 # Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
 MIDDLEWARE = [
     "gateway.core.middleware.ApiMiddleware",
-    "gateway.core.middleware.NoNulMiddleware",
     "gateway.core.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gateway.core.middleware.PagePolicyMiddleware",
     "gateway.core.languages.LanguageMiddleware",
+    "gateway.core.middleware.NoNulMiddleware",
     "gateway.core.signedin.SignedInPagesMiddleware",
 ]
 

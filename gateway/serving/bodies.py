@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from django.conf import settings
+from granian.rsgi import ProtocolClosed, ProtocolError
 
 from gateway.core import ratelimit
 from gateway.core.clientaddr import client_of
@@ -107,6 +108,9 @@ class Bodies:
             self._sweeping = asyncio.create_task(self._sweep())
         try:
             return await read()
+        except (ProtocolClosed, ProtocolError) as error:
+            ended = InvalidRequestError("The request ended before its body did.")
+            raise RefusedBodyError(ended) from error
         except asyncio.CancelledError:
             if reading.refusal is None:
                 raise

@@ -137,7 +137,7 @@ def test_the_tolerance_is_one_per_cent_of_larger_prices(
 
 
 @pytest.mark.parametrize(
-    "checkout_id", ["chk_test_", "chk_live_nobody", "x", "%00", "é", "%ff"]
+    "checkout_id", ["chk_test_", "chk_live_nobody", "x", "é", "%ff"]
 )
 def test_an_unknown_id_is_404(tester: ApiClient, checkout_id: str) -> None:
     answer = tester.get(f"/checkouts/{checkout_id}")

@@ -104,5 +104,5 @@ def test_odd_requests_get_an_answer_and_leave_the_worker_serving(
         b"POST /api/v1/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"GET /api/v1/chains HTTP/1.1\r\nHost: x\r\nAuthorization: \xff\xfe\r\n\r\n",
     ):
-        assert b" 500 " not in server.say(garbage).partition(b"\r\n")[0]
+        assert b" 500 " not in server.say(garbage).partition(b"\r\n")[0], garbage
     assert server.send("GET", "/chains").status == 200

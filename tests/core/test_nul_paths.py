@@ -5,6 +5,7 @@ import json
 import pytest
 from django.test import Client
 
+from tests.contract.client import some_address
 from tests.dashboard.people import make_desk
 
 PATHS = [
@@ -29,7 +30,8 @@ PATHS = [
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_with_a_nul_is_not_found(path: str) -> None:
-    answer = Client(raise_request_exception=False).get(path)
+    client = Client(raise_request_exception=False, REMOTE_ADDR=some_address())
+    answer = client.get(path)
     assert answer.status_code == 404
     assert answer["X-Request-Id"]
     if path.startswith("/api"):

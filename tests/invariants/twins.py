@@ -276,11 +276,15 @@ def _same(_: Any) -> dict[str, Any]:
 REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "transfer_units_positive": (
         lambda: make_transfer(make_checkout()),
-        lambda _: {"units": 0, "tx_hash": "0x2"},
+        lambda _: {"units": 0, "tx_hash": "0x2", "public_id": "trf"},
     ),
     "transfer_has_one_place": (
         lambda: make_transfer(make_checkout()),
-        lambda row: {"wallet": make_wallet(row.merchant), "tx_hash": "0x2"},
+        lambda row: {
+            "wallet": make_wallet(row.merchant),
+            "tx_hash": "0x2",
+            "public_id": "trf",
+        },
     ),
     "checkout_amount_positive": (
         make_checkout,
@@ -316,10 +320,13 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         lambda _: {"units": 0, "tx_hash": "0x2"},
     ),
     "watched_wallet_once": (make_watched, lambda _: {"public_id": "wal"}),
-    "watched_movement_once": (lambda: make_movement(make_watched(), 5), _same),
+    "watched_movement_once": (
+        lambda: make_movement(make_watched(), 5),
+        lambda _: {"public_id": "mov"},
+    ),
     "watched_movement_units_positive": (
         lambda: make_movement(make_watched(), 5),
-        lambda _: {"units": 0, "tx_hash": "0x2"},
+        lambda _: {"units": 0, "tx_hash": "0x2", "public_id": "mov"},
     ),
     "one_receiving_wallet_per_chain": (lambda: make_wallet(make_merchant()), _same),
     "receiving_wallet_of_one_merchant": (

@@ -121,7 +121,7 @@ def test_it_is_recorded_exactly_as_the_watcher_would_have(books: Books) -> None:
     assert name(books, tx_hash)
     with reader(local_spec(books.first.url)) as again:
         again.tick(now=timezone.now())
-    own = {"id", "detected_at", "queued_at", "state", "confirmed_at"}
+    own = {"id", "public_id", "detected_at", "queued_at", "state", "confirmed_at"}
     same = Transfer.objects.values().get()
     assert {k: v for k, v in same.items() if k not in own} == {
         k: v for k, v in row.items() if k not in own
@@ -316,7 +316,7 @@ def test_where_accounts_are_read_it_is_the_same(chain: AccountChain) -> None:
     assert ask_again(find(spec, tx_hash), now=timezone.now())
     with reader(spec) as again:
         assert again.tick(now=timezone.now()) == 1
-    own = {"id", "detected_at", "queued_at", "state", "confirmed_at"}
+    own = {"id", "public_id", "detected_at", "queued_at", "state", "confirmed_at"}
     same = Transfer.objects.values().get()
     assert {k: v for k, v in same.items() if k not in own} == {
         k: v for k, v in row.items() if k not in own

@@ -128,6 +128,7 @@ def _checkout(public_id: str, merchant: Merchant, now: datetime) -> bytes:
             "exception": None,
             "paid_at": iso(now),
             "replaces": None,
+            "replaced_by": None,
             "transfers": [],
             "escrow": False,
             "escrow_status": None,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from facilitator.models import Authorization, X402Payment
-from facilitator.standard import promises
+from facilitator.standard import promises, waiting
 from facilitator.standard.evm import signer
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
@@ -33,8 +33,7 @@ Body = dict[str, Any]
 def _waiting_briefly(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait long for a block, and nobody be sent away because others ask slowly."""
     settings.WEB_THREADS = 6 * MANY
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_forty_payments_of_one_payer_with_money_for_one_send_one_transaction(
     assert {answer["transaction"] for answer in refused} == {""}
 
 
-def test_without_counting_what_is_open_all_of_them_would_be_sent(
+def test_without_counting_what_is_open_several_would_be_sent(
     base_node: Anvil,
     seller: ApiClient,
     usdc: str,
@@ -88,7 +87,8 @@ def test_without_counting_what_is_open_all_of_them_would_be_sent(
     settle_at_once(seller, bodies)
     base_node.set_automine(True)
     base_node.mine()
-    assert GasTransaction.objects.count() == 4
+    # Not all: once one is in a node's pool, the token's own simulation may refuse the next.
+    assert GasTransaction.objects.count() > 1
 
 
 def test_what_a_payer_has_the_money_for_is_sent_however_much_is_open(

@@ -12,9 +12,8 @@ from django.utils import timezone
 from accounts.models import FeeEntry
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.following import follow_transfers
-from facilitator.standard import finishing
+from facilitator.standard import finishing, waiting
 from facilitator.standard.authorizations import LEASE
-from facilitator.standard.evm import signer
 from facilitator.states import AuthorizationState, PaymentStatus
 from settlements.services.broadcasting import gas_node
 from settlements.services.tending import tend
@@ -128,8 +127,7 @@ def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
     told: Signed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(signer, "_ROUNDS", 1)
-    monkeypatch.setattr(signer, "_ROUND_SECONDS", 0.05)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
     body = body_of(told, usdc)
     settle(seller, body)
     # As where the process died before it could answer.

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from facilitator.models import Authorization
+from facilitator.standard import waiting
 from facilitator.standard.solana import rail
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
@@ -26,7 +27,7 @@ def losing(
     shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RpcProxy]:
     """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
-    monkeypatch.setattr(rail, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
     settings.WEB_THREADS = 6 * MANY
     with RpcProxy(shop.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": proxy.url}
