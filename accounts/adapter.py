@@ -8,6 +8,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import HASH_SESSION_KEY
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
@@ -86,6 +87,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         user: User | None = super().authenticate(request, **credentials)
         if user is not None:
             guard.forgive(credentials["email"], Secret.PASSWORD)
+            if request.user == user:
+                # Django may have replaced an older hash just now; this session goes on.
+                request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         return user
 
     def logout(self, request: HttpRequest) -> None:

@@ -13,7 +13,7 @@ PER_ADDRESS: Final = Limit("account", 30)
 
 
 class AccountThrottleMiddleware:
-    """Refuses what a client address posts to /account/ beyond 30 forms a minute."""
+    """Refuses what a client address posts to /account/ beyond 30 forms a minute, and answers refusals of password hashes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -26,3 +26,11 @@ class AccountThrottleMiddleware:
             except RateLimitError as error:
                 return too_many(request, error)
         return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        """Answer 429 where no turn came to hash a password (`accounts.hashers`)."""
+        if isinstance(exception, RateLimitError):
+            return too_many(request, exception)
+        return None

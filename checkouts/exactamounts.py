@@ -26,6 +26,11 @@ _FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOU
 _VANISHING: Final = range(1, _BLOCK // 2)
 # Wallets that show 2, 3 or 4 decimals drop, or round away, what is below these.
 _SHOWN: Final = (10_000, 1_000, 100)
+KEPT_FROM_LINKS: Final = tuple(
+    suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2
+)
+"""Half of all suffixes, and half of those of each tier. A payment link's checkout gets none of them."""
+
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
 

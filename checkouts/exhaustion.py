@@ -44,24 +44,41 @@ _remembered = _Remembered()
 
 
 def note_exhausted(
-    merchant_id: int, mode: str, price: Decimal, *, now: datetime
+    merchant_id: int,
+    mode: str,
+    price: Decimal,
+    *,
+    now: datetime,
+    for_links: bool = False,
 ) -> None:
-    """Say that a price has no amount left; new checkouts do without exact-amount chains for a minute."""
-    entry = {_entry(merchant_id, mode, price): now.timestamp() + FOR_SECONDS}
+    """Note that a price has no amount left, or `for_links` none that a payment link may take.
+
+    New checkouts do without exact-amount chains for a minute: all of them, or those of links.
+    """
+    entry = {_entry(merchant_id, mode, price, for_links): now.timestamp() + FOR_SECONDS}
     valkey.attempt(lambda client: _write(client, entry, now))
     _remembered.forget()
 
 
 def is_exhausted(
-    merchant_id: int, mode: Mode, price: Decimal, *, now: datetime
+    merchant_id: int,
+    mode: Mode,
+    price: Decimal,
+    *,
+    now: datetime,
+    for_links: bool = False,
 ) -> bool:
-    """Whether a price was found to have no amount left within the last minute."""
+    """Return whether a price had no amount left within the last minute, or `for_links` none for a payment link."""
     known = _remembered.get(now)
-    return bool(known) and _entry(merchant_id, mode, price) in known
+    if not known:
+        return False
+    kinds = {False, for_links}
+    return any(_entry(merchant_id, mode, price, kind) in known for kind in kinds)
 
 
-def _entry(merchant_id: int, mode: str, price: Decimal) -> str:
-    return f"{merchant_id}:{mode}:{format_usd(price)}"
+def _entry(merchant_id: int, mode: str, price: Decimal, for_links: bool) -> str:
+    entry = f"{merchant_id}:{mode}:{format_usd(price)}"
+    return f"{entry}:links" if for_links else entry
 
 
 def _key() -> str:

@@ -36,6 +36,11 @@ class NewCheckout:
     escrow: bool = False
 
     @property
+    def is_from_link(self) -> bool:
+        """Whether a payment link asks for it: only a link's page is where buyers begin again."""
+        return bool(self.again_url)
+
+    @property
     def creation_ref(self) -> str | None:
         """What makes creation idempotent, beside amount and currency; None where every call makes a checkout."""
         if self.again_for:

@@ -59,7 +59,11 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
     is_full = reserved is None and is_exhausted(
-        checkout.merchant_id, Mode(checkout.mode), price, now=now
+        checkout.merchant_id,
+        Mode(checkout.mode),
+        price,
+        now=now,
+        for_links=checkout.is_from_link,
     )
     return Conditions(reserved=reserved, is_full=is_full, statuses=statuses)
 

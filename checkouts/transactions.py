@@ -17,7 +17,12 @@ from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.payuris import PaymentRequest
 from checkouts.selectors import reserved_amount
-from gateway.core.errors import ConflictError, InvalidRequestError, UnavailableError
+from gateway.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    RateLimitError,
+    UnavailableError,
+)
 from gateway.core.fields import storable
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.base import ChainError
@@ -29,6 +34,7 @@ from wallets.chains.paying import (
 from wallets.chains.registry import ChainSpec
 from wallets.chains.solana_build import is_wallet
 from wallets.chains.specs import Family
+from wallets.lookup import draw_look_up
 from wallets.networks import chains
 from wallets.paying import (
     prepare_on_solana,
@@ -68,7 +74,8 @@ def prepare_transaction(
     """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
 
     The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
-    funds_insufficient), and UnavailableError where no node of ours helps.
+    funds_insufficient), RateLimitError where all buyers together asked the chain's nodes often enough, and UnavailableError
+    where no node of ours helps.
     """
     spec = _spec(checkout, _text(body, "chain"))
     request = _due(checkout, spec, now)
@@ -79,6 +86,9 @@ def prepare_transaction(
         units=request.units,
         reference=request.reference,
     )
+    drawn = draw_look_up(spec)
+    if drawn.exceeded:
+        raise RateLimitError(max(1, drawn.reset - int(now.timestamp())))
     try:
         return _prepared(checkout, spec, order, now)
     except NotEnoughError:

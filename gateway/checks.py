@@ -1,10 +1,15 @@
 """System checks of the installation as a whole, with ids that operators can look up."""
 
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.core.checks.security import base as security
 
+DEPLOYMENT = "deployment"
 MOST_KEY_CACHE_SECONDS = 5
 LEAST_HOLD_HOURS = 24
 
@@ -37,5 +42,76 @@ def late_money_meets_no_stranger(**_: Any) -> list[CheckMessage]:
             "Exact amounts are given to other checkouts too soon.",
             hint="EXACT_AMOUNT_SHORT_HOLD_HOURS must be at least 24, and EXACT_AMOUNT_HOLD_HOURS no less than that.",
             id="gateway.E002",
+        )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def hosts_are_named(**_: Any) -> list[CheckMessage]:
+    """Links and redirects carry the request's host, so not every host may be allowed."""
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    return [
+        Error(
+            "ALLOWED_HOSTS allows every host.",
+            hint="Name the hosts of your pages, such as pay.example.",
+            id="gateway.E003",
+        )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def proxies_are_named(**_: Any) -> list[CheckMessage]:
+    """A trusted proxy names the client, so trusting everybody ends every limit per address."""
+    try:
+        is_everybody = any(not network.prefixlen for network in _proxy_networks())
+    except ValueError as error:
+        problem = f"TRUSTED_PROXIES cannot be read: {error}."
+    else:
+        if not is_everybody:
+            return []
+        problem = "TRUSTED_PROXIES trusts every address."
+    return [
+        Error(
+            problem,
+            hint="Name the addresses or networks of your own proxies, such as 10.0.0.0/8.",
+            id="gateway.E004",
+        )
+    ]
+
+
+def _proxy_networks() -> Iterator[IPv4Network | IPv6Network]:
+    """Return the trusted networks, joined where they are neighbours. Raises ValueError."""
+    networks = [ip_network(network) for network in settings.TRUSTED_PROXIES]
+    return chain(
+        collapse_addresses(one for one in networks if isinstance(one, IPv4Network)),
+        collapse_addresses(one for one in networks if isinstance(one, IPv6Network)),
+    )
+
+
+@register(DEPLOYMENT, deploy=True)
+def mail_is_sent(**_: Any) -> list[CheckMessage]:
+    """Without a mail server nobody can confirm an address or reset a password."""
+    if settings.EMAIL_HOST:
+        return []
+    return [
+        Error(
+            "EMAIL_HOST is empty, so no mail is sent.",
+            hint="Name a mail server: logins, receipts and warnings to owners need it.",
+            id="gateway.E005",
+        )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
+    """Whoever guesses the key can sign sessions. Django only warns of a weak one."""
+    if not security.check_secret_key(None) + security.check_secret_key_fallbacks(None):
+        return []
+    return [
+        Error(
+            "SECRET_KEY, or one of SECRET_KEY_FALLBACKS, is missing, short or made for development.",
+            hint="Set at least 50 random characters.",
+            id="gateway.E006",
         )
     ]

@@ -142,7 +142,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+PASSWORD_HASHERS = ["accounts.hashers.LimitedArgon2Hasher"]
 # Whether strangers may make accounts. Closed, people come by invitation, or by `manage.py create_merchant`.
 SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=not PRODUCTION)
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION

@@ -1,9 +1,9 @@
 """Every route of the product."""
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularJSONAPIView
 
 from gateway import health
+from gateway.api_document import OpenApiDocumentView
 from gateway.core.api import RouteMissing
 from gateway.home import home
 from gateway.operator.registry import site as operator
@@ -16,7 +16,7 @@ urlpatterns = [
     path("api/v1/", include("waitlist.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
-    path("api/v1/openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),
     # Last, so that every other path of the API gets its envelope and its headers.
     re_path(r"^api/", RouteMissing.as_view()),
     path("", home),

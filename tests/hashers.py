@@ -1,9 +1,9 @@
 """A password hasher for tests that are not about how long hashing takes."""
 
-from django.contrib.auth.hashers import Argon2PasswordHasher
+from accounts.hashers import LimitedArgon2Hasher
 
 
-class QuickHasher(Argon2PasswordHasher):
+class QuickHasher(LimitedArgon2Hasher):
     """The product's hasher with as little work as it takes."""
 
     time_cost = 1

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
-from gateway.core.ratelimit import Limit, hit
+from gateway.core.ratelimit import Limit, RateState, hit
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
 from wallets.chains.registry import ChainSpec
@@ -28,6 +28,7 @@ __all__ = [
     "UnreadableHashError",
     "ask_again",
     "ask_on",
+    "draw_look_up",
     "look_up",
     "look_up_on",
     "recorded",
@@ -43,6 +44,7 @@ MOST_AT_ONCE: Final = 4
 
 # Of what a chain's nodes allow, the watchers need most. A look-up asks each of them two to five things.
 _BUYERS_SHARE: Final = 5
+_BUYERS_SCOPE: Final = "lookup"
 _MACHINES_SHARE: Final = 4
 _LEAST_A_MINUTE: Final = 6
 
@@ -76,7 +78,7 @@ def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     until = time.monotonic() + deadline_seconds
     named = spellings(text)
     asked = [
-        (spec.name, _ask(spec, named[spec.name], "lookup", share=_BUYERS_SHARE))
+        (spec.name, _ask(spec, named[spec.name], _BUYERS_SCOPE, share=_BUYERS_SHARE))
         for spec in watched_chains()
         if spec.name in named
     ]
@@ -160,13 +162,22 @@ def recorded(found: FoundTransaction) -> list[Transfer]:
     return list(rows.order_by("pk"))
 
 
+def draw_look_up(spec: ChainSpec) -> RateState:
+    """Count a question that a buyer's page makes us ask a chain's nodes, as `look_up` counts its own; return the state."""
+    return _draw(spec, _BUYERS_SCOPE, share=_BUYERS_SHARE)
+
+
+def _draw(spec: ChainSpec, scope: str, *, share: int) -> RateState:
+    # Counted for all buyers or machines of the installation together: what one of them may do is for others to limit.
+    allowed = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
+    return hit(Limit(scope, allowed), spec.name, now=time.time())
+
+
 def _ask(
     spec: ChainSpec, tx_hash: str, scope: str, *, share: int, with_head: bool = False
 ) -> "_Question | None":
     """Begin to ask a chain; None where it was asked too often, or too many wait for its answer."""
-    allowed = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
-    # Counted for all buyers or machines of the installation together: what one of them may do is for others to limit.
-    if hit(Limit(scope, allowed), spec.name, now=time.time()).exceeded:
+    if _draw(spec, scope, share=share).exceeded:
         return None
     if not _free_places[spec.name].acquire(blocking=False):
         return None

@@ -170,6 +170,11 @@ class Checkout(models.Model):
         return self.status in FINAL
 
     @property
+    def is_from_link(self) -> bool:
+        """Whether a payment link made it. Anybody who has a link's address makes as many as they like."""
+        return bool(self.again_url)
+
+    @property
     def hold_subject(self) -> str:
         """Whose hold is on the money in escrow: a successor's is where the checkout before it was paid."""
         return (self.replaces or self).public_id

@@ -50,7 +50,7 @@ def create_checkout(
     if wanted.escrow:
         chains = offerable = holdable(offerable)
     else:
-        chains = _with_room(offerable, merchant_id, mode, wanted.amount, now)
+        chains = _with_room(offerable, merchant_id, mode, wanted, now)
     if not chains:
         return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
@@ -72,11 +72,13 @@ def _with_room(
     chains: list[Offerable],
     merchant_id: int,
     mode: Mode,
-    price: Decimal,
+    wanted: NewCheckout,
     now: datetime,
 ) -> list[Offerable]:
     """Leave exact-amount chains out while the price has no amount left."""
-    if not is_exhausted(merchant_id, mode, price, now=now):
+    if not is_exhausted(
+        merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link
+    ):
         return chains
     return holdable(chains)
 

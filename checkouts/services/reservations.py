@@ -4,10 +4,14 @@ The checkout's row is locked throughout, as by everybody who moves it. So a choi
 between, a top-up changes the price before or after it, and two choices at once give the same answer. Whose an amount is, the
 unique constraint alone decides: no lock covers a price, and buyers of different checkouts wait only for whoever is inserting
 the very amount they drew.
+
+Strangers open payment links' pages, so checkouts of links draw from one half of a price's amounts. No flood of them takes
+the other half from checkouts that a key made, and no count is needed to say so.
 """
 
 import secrets
 import struct
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +23,7 @@ from accounts.states import Mode
 from checkouts.bells import ring_pages
 from checkouts.exactamounts import (
     CAPACITY,
+    KEPT_FROM_LINKS,
     REFERENCE_BYTES,
     best_free,
     memo_of,
@@ -78,25 +83,30 @@ def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
 
 def _take_free_amount(wanted: AmountReservation) -> None:
     """Fill in suffix, reference and memo, and write the row. Raises ConflictError (capacity_exhausted)."""
+    kept = KEPT_FROM_LINKS if wanted.checkout.is_from_link else ()
     for _ in range(_TRIES):
         taken = _taken(wanted)
-        free = best_free(taken)
-        if not free and not _release_early(wanted):
+        free = best_free([*taken, *kept])
+        if not free and not _release_early(wanted, kept):
             break
         if free and _insert(wanted, secrets.choice(free)):
             if len(taken) + 1 == CAPACITY:
                 _note_exhausted(wanted)
             return
-    _note_exhausted(wanted)
+    _note_exhausted(wanted, for_links=wanted.checkout.is_from_link)
     raise ConflictError(
         f"All exact amounts for {wanted.price} USD are in use; choose another chain, or try again later.",
         code="capacity_exhausted",
     )
 
 
-def _note_exhausted(wanted: AmountReservation) -> None:
+def _note_exhausted(wanted: AmountReservation, *, for_links: bool = False) -> None:
     note_exhausted(
-        wanted.merchant_id, wanted.mode, wanted.price, now=wanted.reserved_at
+        wanted.merchant_id,
+        wanted.mode,
+        wanted.price,
+        now=wanted.reserved_at,
+        for_links=for_links,
     )
 
 
@@ -175,7 +185,8 @@ _RELEASE = """
 """
 _RELEASE_DUE = _RELEASE.format(narrowed="", order="r.reserved_at")
 _RELEASE_EARLY = _RELEASE.format(
-    narrowed="AND r.merchant_id = %(merchant)s AND r.mode = %(mode)s AND r.price = %(price)s::numeric",
+    narrowed="AND r.merchant_id = %(merchant)s AND r.mode = %(mode)s AND r.price = %(price)s::numeric"
+    " AND r.suffix <> ALL (%(kept)s::int[])",
     order="COALESCE(c.paid_at, c.expires_at), r.id",
 )
 
@@ -190,8 +201,11 @@ def release_amounts(*, now: datetime, batch: int = BATCH) -> int:
     return total
 
 
-def _release_early(wanted: AmountReservation) -> int:
-    """Free the amounts of a price that runs short whose checkouts ended first, if that is a while ago."""
+def _release_early(wanted: AmountReservation, kept: Sequence[int]) -> int:
+    """Free the amounts of a price that runs short whose checkouts ended first, if that is a while ago.
+
+    Suffixes that are `kept` from the checkout that wants one stay as they are.
+    """
     held_for = timedelta(hours=settings.EXACT_AMOUNT_SHORT_HOLD_HOURS)
     return _release(
         _RELEASE_EARLY,
@@ -202,6 +216,7 @@ def _release_early(wanted: AmountReservation) -> int:
             "merchant": wanted.merchant_id,
             "mode": wanted.mode,
             "price": wanted.price,
+            "kept": list(kept),
         },
     )
 

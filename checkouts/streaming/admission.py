@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gateway.core.clientaddr import limited_as
 from gateway.core.errors import GatewayError, RateLimitError
 
 # A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
@@ -34,7 +35,10 @@ class Admission:
     @contextmanager
     def admit(self, checkout_id: int, address: str) -> Iterator[None]:
         """Count a stream for as long as the block runs. Raises StreamsFullError and RateLimitError."""
-        limits: dict[str | int, int] = {checkout_id: PER_PAGE, address: PER_ADDRESS}
+        limits: dict[str | int, int] = {
+            checkout_id: PER_PAGE,
+            limited_as(address): PER_ADDRESS,
+        }
         if self._open >= self._most:
             raise StreamsFullError("Too many pages are open.")
         if any(self._counts[key] >= most for key, most in limits.items()):

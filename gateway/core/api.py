@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gateway.core import errors, ratelimit
-from gateway.core.clientaddr import client_address
+from gateway.core.clientaddr import client_address, limited_as
 from gateway.core.ratelimit import Limit
 from gateway.core.visits import counted_before
 from gateway.core.wire import JsonRenderer
@@ -73,7 +73,7 @@ class ApiView(APIView):
 
 def count_address(request: HttpRequest) -> None:
     """Count a request that no valid key vouches for. Raises RateLimitError."""
-    _count(request, ratelimit.PER_ADDRESS, client_address(request))
+    _count(request, ratelimit.PER_ADDRESS, limited_as(client_address(request)))
 
 
 def _count(request: HttpRequest, limit: Limit, identity: str) -> None:

@@ -1,10 +1,27 @@
 """Who is asking, as far as the network tells."""
 
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest
+
+# What a provider gives one customer (RFC 6177, RFC 7934). Each customer has 2^64 addresses in it.
+_CUSTOMER_BITS: Final = 64
+
+
+def limited_as(address: str) -> str:
+    """Return what a limit counts an address as: an IPv6 address as its /64, an IPv4 address and other text as itself."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Network((int(parsed), _CUSTOMER_BITS), strict=False))
 
 
 @lru_cache(maxsize=4096)

@@ -139,7 +139,7 @@ def test_a_wrong_password_and_an_unknown_address_are_told_alike(person: User) ->
 def test_a_wrong_password_and_an_unknown_address_take_alike_long(
     settings: Any,
 ) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    settings.PASSWORD_HASHERS = ["accounts.hashers.LimitedArgon2Hasher"]
     person = make_user("ada@example.test")
 
     def seconds(email: str) -> float:

@@ -37,6 +37,7 @@ def production(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
         "BASE_URL": "https://pay.example",
         "ALLOWED_HOSTS": "pay.example",
+        "EMAIL_HOST": "mail.example",
         "DATABASE_URL": os.environ["DATABASE_URL"],
         "REDIS_URL": os.environ["REDIS_URL"],
     }

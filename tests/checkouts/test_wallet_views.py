@@ -19,7 +19,9 @@ from tests.checkouts.factories import make_test_checkout, move
 from tests.checkouts.shop import Shop, count_anew
 from tests.nodes.solana.node import USDC, SolanaNode
 from tests.nodes.solana.programs import token_account
+from wallets.lookup import draw_look_up
 from wallets.models import ChainCursor
+from wallets.networks import chains
 from wallets.selectors import forget
 
 pytestmark = pytest.mark.django_db
@@ -253,6 +255,23 @@ def test_one_client_may_ask_thirty_times_a_minute_in_all(
         for _ in range(8)
     ]
     assert statuses == [400] * 30 + [429] * 2
+
+
+@pytest.mark.usefixtures("still_window")
+def test_all_buyers_together_draw_from_the_chains_look_ups(
+    shop: Shop, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "SOLANA_REQUESTS_PER_MINUTE": "30"
+    }
+    checkout = chosen(shop)
+    answers = [
+        ask(Client(REMOTE_ADDR=f"192.0.2.{number}"), checkout) for number in range(7)
+    ]
+    assert [answer.status_code for answer in answers] == [200] * 6 + [429]
+    assert int(answers[-1]["Retry-After"]) <= 60
+    solana = chains()["solana"]
+    assert draw_look_up(solana).exceeded
 
 
 def test_a_chain_that_is_down_answers_503(client: Client, shop: Shop) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.test import RequestFactory
 
 from gateway.core import clientaddr
-from gateway.core.clientaddr import client_address
+from gateway.core.clientaddr import client_address, limited_as
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +49,21 @@ def test_trusted_proxies_name_the_client(
 ) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::/8"]
     assert seen(peer, forwarded) == client
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_limits_count_an_ipv6_address_by_its_network(
+    address: str, counted: str
+) -> None:
+    assert limited_as(address) == counted

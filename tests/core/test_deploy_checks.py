@@ -1,0 +1,50 @@
+"""`check --deploy` refuses what must not go live."""
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+GOOD_KEY = "".join(f"{number:x}k-" for number in range(60))
+
+
+@pytest.fixture(autouse=True)
+def production(settings: Any) -> None:
+    """Settings that none of these checks complains of."""
+    settings.ALLOWED_HOSTS = ["pay.example"]
+    settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::1"]
+    settings.EMAIL_HOST = "mail.example"
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = GOOD_KEY, []
+
+
+def errors(*, deploy: bool = True) -> set[str]:
+    """The ids of the installation's own errors."""
+    found = run_checks(tags=["deployment"], include_deployment_checks=deploy)
+    return {str(message.id) for message in found if message.is_serious()}
+
+
+def test_a_careful_installation_passes() -> None:
+    assert errors() == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("ALLOWED_HOSTS", ["*"], "gateway.E003"),
+        ("ALLOWED_HOSTS", ["pay.example", "*"], "gateway.E003"),
+        ("TRUSTED_PROXIES", ["0.0.0.0/0"], "gateway.E004"),
+        ("TRUSTED_PROXIES", ["10.0.0.1", "::/0"], "gateway.E004"),
+        ("TRUSTED_PROXIES", ["0.0.0.0/1", "128.0.0.0/1"], "gateway.E004"),
+        ("TRUSTED_PROXIES", ["everybody"], "gateway.E004"),
+        ("EMAIL_HOST", "", "gateway.E005"),
+        ("SECRET_KEY", "development-only", "gateway.E006"),
+        ("SECRET_KEY", f"django-insecure-{GOOD_KEY}", "gateway.E006"),
+        ("SECRET_KEY_FALLBACKS", ["development-only"], "gateway.E006"),
+    ],
+)
+def test_what_must_not_go_live_is_an_error(
+    settings: Any, name: str, value: object, error: str
+) -> None:
+    setattr(settings, name, value)
+    assert errors() == {error}
+    assert errors(deploy=False) == set()
