@@ -32,6 +32,8 @@ _RANGE: Final = re.compile(
     r"|max(?:imum)? (?:results|logs)",
     re.IGNORECASE,
 )
+# A smaller range would not help: the node has not seen the blocks yet.
+_BEYOND_HEAD: Final = re.compile(r"beyond (?:the )?(?:current )?head", re.IGNORECASE)
 _BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
 
 Call = tuple[str, list[Any]]
@@ -255,6 +257,8 @@ class Node:
         told = (
             f"{self.label} refuses {method}: {self._clean(message)} ({str(code)[:12]})"
         )
+        if method == "eth_getLogs" and _BEYOND_HEAD.search(message):
+            return ChainUnavailableError(told)
         if method == "eth_getLogs" and _RANGE.search(message):
             return RangeTooLargeError(told)
         if method == _WHOLE_BATCH and (

@@ -11,6 +11,7 @@ from solders.pubkey import Pubkey
 from tests.nodes.solana.programs import TOKEN, TOKEN_2022
 
 _ACCOUNT_BYTES: Final = 165
+_MINT_BYTES: Final = 82
 # What follows where Token-2022 adds to a mint, which is filled up to the length of an account.
 _EXTENDED_MINT: Final = b"\x01"
 
@@ -40,6 +41,27 @@ def token_account_of(svm: LiteSVM, account: Account | None) -> TokenAccount | No
         decimals=bytes(mint.data)[44] if mint else 0,
         program=account.owner,
     )
+
+
+def parsed_mint(account: Account) -> dict[str, Any] | None:
+    """A mint as nodes write it in jsonParsed, without extensions; None if it is anything else."""
+    data = bytes(account.data)
+    if account.owner not in (TOKEN, TOKEN_2022) or len(data) < _MINT_BYTES:
+        return None
+    authority = str(Pubkey(data[4:36]))
+    freezer = (
+        str(Pubkey(data[50:82])) if int.from_bytes(data[46:50], "little") else None
+    )
+    info = {
+        "mintAuthority": authority,
+        "supply": str(int.from_bytes(data[36:44], "little")),
+        "decimals": data[44],
+        "isInitialized": bool(data[45]),
+        "freezeAuthority": freezer,
+    }
+    program = "spl-token" if account.owner == TOKEN else "spl-token-2022"
+    parsed = {"type": "mint", "info": info}
+    return {"program": program, "space": len(data), "parsed": parsed}
 
 
 def mint_data(authority: Pubkey, *, decimals: int) -> bytes:

@@ -12,7 +12,12 @@ from solders.pubkey import Pubkey
 from solders.transaction_metadata import FailedTransactionMetadata
 
 from tests.nodes.errors import NodeError
-from tests.nodes.solana.balances import amount_json, mint_data, token_account_of
+from tests.nodes.solana.balances import (
+    amount_json,
+    mint_data,
+    parsed_mint,
+    token_account_of,
+)
 from tests.nodes.solana.ledger import HASH_SLOTS, Landed, Ledger
 from tests.nodes.solana.programs import CLOCK, LOOKUP_TABLES, SYSTEM, token_account
 from tests.nodes.solana.rendering import (
@@ -301,7 +306,7 @@ class Methods:
     def _parsed_json(self, account: Account) -> Any:
         token = token_account_of(self.ledger.svm, account)
         if token is None:
-            return None
+            return parsed_mint(account)
         info = {
             "mint": str(token.mint),
             "owner": str(token.owner),

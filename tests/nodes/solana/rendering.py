@@ -80,7 +80,7 @@ def _message(landed: Landed) -> dict[str, Any]:
         },
         "accountKeys": _texts(message.account_keys),
         "recentBlockhash": str(message.recent_blockhash),
-        "instructions": [_instruction(one, 1) for one in message.instructions],
+        "instructions": [_instruction(one, None) for one in message.instructions],
     }
     if version(landed) == 0:
         written["addressTableLookups"] = _lookups(landed.transaction)
@@ -89,11 +89,13 @@ def _message(landed: Landed) -> dict[str, Any]:
 
 def _parsed_message(landed: Landed) -> dict[str, Any]:
     message = landed.transaction.message
+    is_legacy = version(landed) == "legacy"
     return {
         "accountKeys": _parsed_keys(landed),
+        "addressTableLookups": None if is_legacy else _lookups(landed.transaction),
         "recentBlockhash": str(message.recent_blockhash),
         "instructions": [
-            _parsed_instruction(one, landed, 1) for one in message.instructions
+            _parsed_instruction(one, landed, None) for one in message.instructions
         ],
     }
 
@@ -156,7 +158,7 @@ def _with_heights(group: list[Any]) -> list[tuple[Any, int]]:
     return [(one.instruction(), one.stack_height()) for one in group]
 
 
-def _instruction(instruction: Any, height: int) -> dict[str, Any]:
+def _instruction(instruction: Any, height: int | None) -> dict[str, Any]:
     return {
         "programIdIndex": instruction.program_id_index,
         "accounts": list(bytes(instruction.accounts)),
@@ -166,7 +168,7 @@ def _instruction(instruction: Any, height: int) -> dict[str, Any]:
 
 
 def _parsed_instruction(
-    instruction: Any, landed: Landed, height: int
+    instruction: Any, landed: Landed, height: int | None
 ) -> dict[str, Any]:
     program, data = landed.keys[instruction.program_id_index], bytes(instruction.data)
     written: dict[str, Any] = {"programId": str(program), "stackHeight": height}

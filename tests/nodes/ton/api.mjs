@@ -96,10 +96,28 @@ export function blockRecord(chain, seqno) {
     // Neither the main nor the test network's.
     global_id: -217,
     version: 0,
+    after_merge: false,
+    before_split: false,
+    after_split: false,
+    want_merge: !first,
+    want_split: false,
+    key_block: false,
+    vert_seqno_incr: false,
+    flags: first ? 0 : 1,
     gen_utime: String(chain.blockTime(seqno)),
     start_lt: String(seqno * 1_000_000),
     end_lt: String(seqno * 1_000_000 + 4),
+    validator_list_hash_short: -2119799769,
+    gen_catchain_seqno: first ? 0 : 727374,
+    min_ref_mc_seqno: Math.max(seqno - 3, 1),
+    prev_key_block_seqno: 0,
+    vert_seqno: first ? 0 : 1,
+    master_ref_seqno: 0,
+    rand_seed: base64(Buffer.alloc(32, 2)),
+    created_by: base64(Buffer.alloc(32, 3)),
+    tx_count: 3,
     masterchain_block_ref: {workchain: -1, shard: '8000000000000000', seqno},
+    prev_blocks: [{workchain: -1, shard: '8000000000000000', seqno: seqno - 1}],
   };
 }
 

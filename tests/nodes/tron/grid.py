@@ -123,10 +123,15 @@ class Grid:
             "fee": 27_000_000,
             "blockNumber": height,
             "blockTimeStamp": _milliseconds(self._anvil.block(height)),
-            "contractResult": [""],
+            "contractResult": ["00" * 32],
             "contract_address": _prefixed(receipt["to"] or receipt["contractAddress"]),
             "receipt": {
+                # What the payer had staked for pays a part, and is not part of the fee.
+                "energy_usage": 12,
+                "energy_fee": 27_000_000,
                 "energy_usage_total": int(receipt["gasUsed"], 16),
+                "energy_penalty_total": 35_245,
+                "net_usage": 345,
                 "result": "SUCCESS" if is_good else "REVERT",
             },
         }
