@@ -27,6 +27,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.receipts_switched": "Receipts by mail switched",
         "merchant.round_price_rivals_switched": "Caution with round prices switched",
         "merchant.data_exported": "All data exported",
+        "merchant.closed": "Account closed",
+        "merchant.reopened": "Account reopened by the operator",
         "invitation.sent": "Invitation sent",
         "invitation.withdrawn": "Invitation taken back",
         "invitation.accepted": "Invitation accepted",

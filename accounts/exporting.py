@@ -20,6 +20,7 @@ _MERCHANT: Final = (
     "branding__terms_url",
     "branding__return_label",
     "created_at",
+    "closed_at",
 )
 _FEE: Final = (
     "kind",

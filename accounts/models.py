@@ -33,11 +33,12 @@ class Merchant(models.Model):
     mails_receipts = models.BooleanField(default=False)
     # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
     round_price_rivals = models.BooleanField(default=False, db_default=False)
-    # How long a new receiving wallet waits before money goes there. A shorter wait is itself one that waits: whoever
-    # breaks in must not be able to shorten it first.
+    # How long a new receiving wallet waits before money goes there. A shorter wait waits too, so that no thief shortens it.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)
+    # Set while the account is closed: see `accounts.services.closing`.
+    closed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -379,8 +380,7 @@ class AuditSeal(models.Model):
     """What makes a changed or missing audit entry show: each seal contains the one before, in a chain per merchant.
 
     A trigger writes it when the entry's transaction commits, so that acts of one merchant need not wait for each other;
-    another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields, see
-    `accounts.auditchain`.
+    another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields (`accounts.auditchain`).
     """
 
     entry = models.OneToOneField(

@@ -26,8 +26,9 @@ def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
 
 
 def merchants_of(user: User) -> list[Merchant]:
-    """Return the merchants in whose teams a person is, by name."""
-    return list(Merchant.objects.filter(memberships__user=user).order_by("name", "pk"))
+    """Return the merchants in whose teams a person is, by name, closed ones last."""
+    mine = Merchant.objects.filter(memberships__user=user)
+    return list(mine.order_by(F("closed_at").asc(nulls_first=True), "name", "pk"))
 
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:

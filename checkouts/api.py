@@ -56,7 +56,10 @@ class CheckoutCollection(ApiView):
         },
     )
     def post(self, request: Request) -> Response:
-        """Create a payment session and return the hosted page's address."""
+        """Create a payment session and return the hosted page's address.
+
+        409 `state_conflict`: the merchant account is closed.
+        """
         wanted = parse_create(json_body(request), url_policy())
         principal = principal_of_request(request)
         now = timezone.now()

@@ -51,7 +51,9 @@ def may_begin_again(checkout: Checkout) -> bool:
     is_over = checkout.status == CheckoutStatus.EXPIRED
     if not is_over or checkout.amount_received:
         return False
-    return checkout.merchant.buyers_may_retry and not _is_of_a_link(checkout)
+    merchant = checkout.merchant
+    is_allowed = merchant.buyers_may_retry and merchant.closed_at is None
+    return is_allowed and not _is_of_a_link(checkout)
 
 
 def again_url(checkout: Checkout) -> str:

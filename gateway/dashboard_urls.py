@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from accounts import converters
+from gateway import closing
 
 __all__ = ["converters", "urlpatterns"]
 
@@ -12,6 +13,12 @@ urlpatterns = [
         "<merchant:mer_id>/<mode:mode>/",
         include(
             [
+                path("close-account/", closing.page, name="dashboard_closing"),
+                path(
+                    "close-account/confirm/",
+                    closing.close,
+                    name="dashboard_close_account",
+                ),
                 path("", include("accounts.dashboard_urls")),
                 path("", include("checkouts.dashboard_urls")),
                 path("", include("links.dashboard_urls")),

@@ -66,11 +66,14 @@ class LinkCollection(ApiView):
         request=schemas.NewLink,
         responses={
             201: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 413, 415, 429),
+            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
         },
     )
     def post(self, request: Request) -> Response:
-        """Create a link that can be shared. With `template` the template's values stand where the body has none."""
+        """Create a link that can be shared. With `template` the template's values stand where the body has none.
+
+        409 `state_conflict`: the merchant account is closed.
+        """
         principal = principal_of_request(request)
         body = json_body(request)
         template = _template_of(principal, template_id_in(body))

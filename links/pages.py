@@ -119,7 +119,8 @@ def stage_of(link: PaymentLink) -> LinkStage:
         return LinkStage.ARCHIVED
     if link.type == LinkType.INVOICE and has_completed_checkout(link):
         return LinkStage.PAID
-    return LinkStage.PAUSED if link.status == LinkStatus.PAUSED else LinkStage.OPEN
+    is_paused = link.status == LinkStatus.PAUSED or link.merchant.closed_at
+    return LinkStage.PAUSED if is_paused else LinkStage.OPEN
 
 
 def _personal(link: PaymentLink, subscription: Subscription, now: datetime) -> Personal:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from accounts.services.closing import refuse_if_closed
 from accounts.states import Mode
 from checkouts.escrow import holdable
 from checkouts.exhaustion import is_exhausted
@@ -43,8 +44,9 @@ def create_checkout(
 ) -> CreatedCheckout:
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
-    Any number of identical calls at once make one checkout. Raises ConflictError: receiving_wallet_missing, or
-    capacity_exhausted where only exact-amount chains could be offered and the price has no amount left.
+    Any number of identical calls at once make one checkout. Raises ConflictError: state_conflict where the merchant account is
+    closed, receiving_wallet_missing, or capacity_exhausted where only exact-amount chains could be offered and the price has
+    no amount left.
     """
     offerable = offerable_chains(merchant_id, mode)
     if wanted.escrow:
@@ -65,6 +67,7 @@ def create_checkout(
             return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
         if created_id is not None:
             return CreatedCheckout(row=_row(created_id, parameters), is_new=True)
+        refuse_if_closed(merchant_id)
     raise ConflictError("The same order_ref is being created elsewhere; try again.")
 
 
@@ -90,6 +93,8 @@ def _repeated(
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
         known = cursor.fetchone()
+    if known is None:
+        refuse_if_closed(merchant_id)
     if known is None and is_full:
         raise ConflictError(
             f"All exact amounts for {wanted.amount} USD are in use; try again later.",
@@ -222,11 +227,12 @@ WITH created AS (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
         customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
         deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
-    VALUES (
+    SELECT
         %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
         %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
         %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
-        %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz)
+        %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
+    FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
     RETURNING id
 ), known AS MATERIALIZED (

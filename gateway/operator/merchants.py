@@ -1,15 +1,18 @@
-"""Merchants: the operator sets their plan, and looks at their pages; nothing else."""
+"""Merchants: the operator sets their plan, reopens what they closed, and looks at their pages; nothing else."""
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib import messages
+from django.contrib.admin import action
 from django.contrib.admin.utils import unquote
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
 from accounts.models import Merchant
+from accounts.services.closing import reopen_account
 from accounts.services.plans import set_plan
 from accounts.states import TIER_RATES, FeeTier
 from gateway.core.clientaddr import address_or_none
@@ -49,12 +52,34 @@ class MerchantAdmin(ReadOnlyAdmin):
     """Who takes payments here, on which plan."""
 
     form = PlanForm  # type: ignore[assignment]  # a form of one model is no form of any
-    list_display = ["name", "public_id", "fee_tier", "fee_rate", "created_at"]
+    list_display = [
+        "name",
+        "public_id",
+        "fee_tier",
+        "fee_rate",
+        "created_at",
+        "closed_at",
+    ]
     list_filter = ["fee_tier"]
     search_fields = ["name", "public_id"]
     ordering = ["-pk"]
-    fields = ["name", "public_id", "created_at", "fee_tier", "fee_rate"]
-    readonly_fields = ["name", "public_id", "created_at"]
+    fields = ["name", "public_id", "created_at", "closed_at", "fee_tier", "fee_rate"]
+    readonly_fields = ["name", "public_id", "created_at", "closed_at"]
+    actions = ["reopen"]
+
+    @action(description="Reopen accounts that were closed in the last 30 days")
+    def reopen(self, request: HttpRequest, merchants: QuerySet[Merchant]) -> None:
+        """Reopen these merchants' accounts."""
+        changed = sum(
+            reopen_account(
+                merchant,
+                by=operator_of(request),
+                now=timezone.now(),
+                address=address_or_none(request),
+            )
+            for merchant in merchants
+        )
+        messages.success(request, f"Reopened: {changed}.")
 
     def get_urls(self) -> list[URLPattern]:
         """Return the routes, the entrance to the merchant's pages among them."""

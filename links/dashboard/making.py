@@ -50,7 +50,11 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
     form = NewLinkForm(request.POST, kind=chosen.type)
     if not form.is_valid() or form.wanted is None:
         return _new(request, form, chosen, status=422)
-    link = _make(request, form, form.wanted)
+    try:
+        link = _make(request, form, form.wanted)
+    except ConflictError as error:
+        form.add_error(None, error.message)
+        return _new(request, form, chosen, status=409)
     messages.success(request, "The link is there. Share it.")
     return _to_link(request.seat, link)
 

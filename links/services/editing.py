@@ -9,6 +9,7 @@ from django.db import transaction
 
 from accounts.branding import with_brand
 from accounts.services import record
+from accounts.services.closing import refuse_if_closed
 from accounts.states import Mode
 from gateway.core.errors import ConflictError
 from gateway.core.ids import new_id
@@ -29,10 +30,11 @@ def create_link(
     now: datetime,
     by: Person | None = None,
 ) -> PaymentLink:
-    """Make a link that takes payments at once.
+    """Make a link that takes payments at once. Raises ConflictError where the merchant account is closed.
 
     A template that is deleted meanwhile is left out, as if the link had been made a moment before.
     """
+    refuse_if_closed(merchant_id)
     columns = _columns(wanted)
     link = PaymentLink.objects.create(
         public_id=new_id(f"lnk_{mode}"),

@@ -63,11 +63,11 @@ def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
 def _held(link_id: int) -> PaymentLink:
     with connection.cursor() as cursor:
         cursor.execute(_HOLD, [link_id])
-    return PaymentLink.objects.get(pk=link_id)
+    return PaymentLink.objects.select_related("merchant").get(pk=link_id)
 
 
 def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
-    if link.status != LinkStatus.ACTIVE:
+    if link.status != LinkStatus.ACTIVE or link.merchant.closed_at:
         raise NotPayableError
     if link.type == LinkType.INVOICE and has_completed_checkout(link):
         raise NotPayableError

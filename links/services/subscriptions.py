@@ -87,6 +87,7 @@ def plan_reminders(*, now: datetime) -> int:
         paid_until__gt=now,
         paid_until__lte=now + REMIND_BEFORE,
         link__status=LinkStatus.ACTIVE,
+        link__merchant__closed_at=None,
     ).exclude(email="")
     subscriptions = list(ending.order_by("paid_until")[:BATCH])
     promise_mails(subscriptions, MailKind.DUE, now=now)

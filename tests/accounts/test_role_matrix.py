@@ -90,7 +90,7 @@ def test_a_route_without_a_decision_is_found_wherever_it_is(
 
 # What is written here no route decides for itself: an act that is too weak shows.
 LEAVE = "dashboard_leave"
-OWNERS_OWN = {"team", "api-keys", "receiving-wallets"}
+OWNERS_OWN = {"team", "api-keys", "receiving-wallets", "close-account"}
 
 
 def posts_open_to(role: Role) -> set[str]:

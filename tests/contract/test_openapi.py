@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from jsonschema import Draft202012Validator, FormatChecker
 
+from accounts.models import Merchant
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.machines import MACHINES
@@ -23,6 +24,7 @@ from tests.contract.provoking import (
 )
 from tests.contract.routes import api_views, operations
 from tests.contract.watching import WALLETS
+from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
@@ -78,6 +80,11 @@ def choose_after_payment(client: ApiClient) -> Answer:
     checkout_id = client.created()["id"]
     pay(checkout_id)
     return client.post(f"/checkouts/{checkout_id}/options", CHOICE)
+
+
+def link_of_a_closed_account(client: ApiClient) -> Answer:
+    Merchant.objects.update(closed_at=NOON)
+    return client.post("/links", NEW_LINK)
 
 
 def read_paid(client: ApiClient) -> Answer:
@@ -157,6 +164,7 @@ LINKS: dict[Case, Send] = {
     ("post", "/links", 404): lambda client: client.post(
         "/links", NEW_LINK | {"template": "ltp_nobodys"}
     ),
+    ("post", "/links", 409): link_of_a_closed_account,
     **refusals("POST", "/links", "/links", 60),
     **body_refusals("POST", "/links", lambda client: "/links"),
     ("get", "/links", 200): list_after(make_link, "/links"),

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant, User
+from accounts.services.closing import REOPEN_WITHIN, close_account
 from accounts.states import FeeTier, Mode
 from tests.accounts.logins import is_logged_in
 from tests.dashboard.people import log_in, make_member
@@ -166,3 +168,28 @@ def test_what_strangers_wrote_is_shown_as_text(
     page = client.get("/operator/waitlist/fiatinterest/").content.decode()
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page
+
+
+def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
+    client: Client, operator: User, merchant: Merchant
+) -> None:
+    owner, now = make_member(merchant), timezone.now()
+    other = make_merchant("Long gone")
+    close_account(merchant, by=owner, now=now)
+    close_account(other, by=make_member(other), now=now - REOPEN_WITHIN)
+    page = act(client, MERCHANTS, "reopen", merchant, other)
+    assert "Reopened: 1." in page.content.decode()
+    merchant.refresh_from_db()
+    other.refresh_from_db()
+    assert (merchant.closed_at, bool(other.closed_at)) == (None, True)
+    entry = AuditEntry.objects.get(action="merchant.reopened")
+    assert (entry.merchant, entry.actor) == (merchant, operator)
+
+
+def test_no_member_of_a_team_reopens_an_account(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    close_account(merchant, by=owner, now=timezone.now())
+    answer = act(log_in(owner), MERCHANTS, "reopen", merchant)
+    assert answer.status_code == 404
+    merchant.refresh_from_db()
+    assert merchant.closed_at

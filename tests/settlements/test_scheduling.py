@@ -75,6 +75,18 @@ def test_the_next_one_comes_after_the_interval(base_node: Anvil, node: GasNode) 
     assert due(later=DAY) == [merchant.pk]
 
 
+def test_the_money_of_a_closed_account_is_settled_all_the_same(
+    base_node: Anvil, node: GasNode
+) -> None:
+    merchant = make_merchant()
+    paid(base_node, 25_000_000, merchant=merchant)
+    Merchant.objects.filter(pk=merchant.pk).update(closed_at=timezone.now())
+    assert due() == [merchant.pk]
+    sweep_due("base", node=node, now=timezone.now())
+    settle(node, base_node)
+    assert Settlement.objects.get(merchant=merchant).units_moved == 25_000_000
+
+
 def test_what_is_held_in_escrow_counts_for_nothing(
     base_node: Anvil, node: GasNode
 ) -> None:
