@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from django.conf import settings
-from granian.rsgi import ProtocolClosed, ProtocolError
+from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation names them there
+    ProtocolClosed,
+    ProtocolError,
+)
 
 from gateway.core import ratelimit
 from gateway.core.clientaddr import client_of

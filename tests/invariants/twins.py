@@ -47,6 +47,7 @@ from webhooks.models import Delivery, EventCounter
 M = TypeVar("M", bound=models.Model)
 BLOCK: Final = {"block_height": 20, "block_hash": "0x" + "ab" * 32, "block_time": NOON}
 LIVE: Final = {"mode": "live"}
+OTHER_TRANSFER: Final = {"tx_hash": "0x2", "public_id": "trf"}
 USDC: Final = {"chain": "base", "token": "USDC"}
 
 
@@ -276,15 +277,11 @@ def _same(_: Any) -> dict[str, Any]:
 REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "transfer_units_positive": (
         lambda: make_transfer(make_checkout()),
-        lambda _: {"units": 0, "tx_hash": "0x2", "public_id": "trf"},
+        lambda _: OTHER_TRANSFER | {"units": 0},
     ),
     "transfer_has_one_place": (
         lambda: make_transfer(make_checkout()),
-        lambda row: {
-            "wallet": make_wallet(row.merchant),
-            "tx_hash": "0x2",
-            "public_id": "trf",
-        },
+        lambda row: OTHER_TRANSFER | {"wallet": make_wallet(row.merchant)},
     ),
     "checkout_amount_positive": (
         make_checkout,

@@ -18,6 +18,7 @@ EXACT = {"solana", "ton", "tron", "ethereum"}
 def test_only_checkouts_of_links_do_without_exact_amounts() -> None:
     merchant = make_merchant()
     link = make_link(merchant)
+    assert link.amount is not None
     payer, path = Payer(Client()), f"/p/{link.code}"
     before = payer.pay(path)
     assert set(before.offers) > EXACT
