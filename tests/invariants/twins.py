@@ -40,14 +40,14 @@ from tests.mails.factories import make_mail
 from tests.wallets.days import make_movement, make_watched
 from tests.wallets.factories import make_deposit
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from wallets.models import AccountCursor, ChainCursor, DepositOutflow
+from wallets.models import AccountCursor, ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import ClaimKind, TransferState
 from webhooks.models import Delivery, EventCounter
 
 M = TypeVar("M", bound=models.Model)
 BLOCK: Final = {"block_height": 20, "block_hash": "0x" + "ab" * 32, "block_time": NOON}
 LIVE: Final = {"mode": "live"}
-OTHER_TRANSFER: Final = {"tx_hash": "0x2", "public_id": "trf"}
+OTHER: Final = {"tx_hash": "0x2", "public_id": "trf"}
 USDC: Final = {"chain": "base", "token": "USDC"}
 
 
@@ -63,6 +63,10 @@ def twin(row: M, **changes: Any) -> M:
         if not changes.keys() & {name, name.removesuffix("_id")}
     }
     return type(row)(**kept, **changes)
+
+
+def _movement() -> WatchedMovement:
+    return make_movement(make_watched(), 5)
 
 
 def _gas_account() -> GasAccount:
@@ -277,11 +281,11 @@ def _same(_: Any) -> dict[str, Any]:
 REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "transfer_units_positive": (
         lambda: make_transfer(make_checkout()),
-        lambda _: OTHER_TRANSFER | {"units": 0},
+        lambda _: OTHER | {"units": 0},
     ),
     "transfer_has_one_place": (
         lambda: make_transfer(make_checkout()),
-        lambda row: OTHER_TRANSFER | {"wallet": make_wallet(row.merchant)},
+        lambda row: OTHER | {"wallet": make_wallet(row.merchant)},
     ),
     "checkout_amount_positive": (
         make_checkout,
@@ -317,14 +321,8 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         lambda _: {"units": 0, "tx_hash": "0x2"},
     ),
     "watched_wallet_once": (make_watched, lambda _: {"public_id": "wal"}),
-    "watched_movement_once": (
-        lambda: make_movement(make_watched(), 5),
-        lambda _: {"public_id": "mov"},
-    ),
-    "watched_movement_units_positive": (
-        lambda: make_movement(make_watched(), 5),
-        lambda _: {"units": 0, "tx_hash": "0x2", "public_id": "mov"},
-    ),
+    "watched_movement_once": (_movement, lambda _: {"public_id": "mov"}),
+    "watched_movement_units_positive": (_movement, lambda _: OTHER | {"units": 0}),
     "one_receiving_wallet_per_chain": (lambda: make_wallet(make_merchant()), _same),
     "receiving_wallet_of_one_merchant": (
         lambda: make_wallet(make_merchant(), "ethereum"),
