@@ -158,15 +158,22 @@ def test_a_header_with_an_underscore_does_not_speak_for_the_client(
     server: Server,
 ) -> None:
     """The server is believed to stand behind a proxy, which replaces X-Forwarded-For and knows nothing of the other."""
-    first = limits_left(server, "X-Forwarded-For", some_address())
-    assert limits_left(server, "X-Forwarded-For", some_address()) == first
-    unspoken = limits_left(server, "X_Forwarded_For", some_address())
-    assert limits_left(server, "X_Forwarded_For", some_address()) == unspoken - 1
+    first, second = limits_left(server, "X-Forwarded-For")
+    assert second == first
+    first, second = limits_left(server, "X_Forwarded_For")
+    assert second == first - 1
 
 
-def limits_left(server: Server, header: str, address: str) -> int:
-    answer = server.send("GET", "/chains", headers={header: address})
-    return int(answer.headers["X-RateLimit-Remaining"])
+def limits_left(server: Server, header: str) -> tuple[int, int]:
+    """What two requests in one window are told is left, which name two addresses in a header."""
+    while True:
+        first, second = (
+            server.send("GET", "/chains", headers={header: some_address()}).headers
+            for _ in range(2)
+        )
+        if first["X-RateLimit-Reset"] == second["X-RateLimit-Reset"]:
+            name = "X-RateLimit-Remaining"
+            return int(first[name]), int(second[name])
 
 
 def read_all(peer: socket.socket) -> bytes:

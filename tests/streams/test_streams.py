@@ -100,7 +100,7 @@ def test_a_final_page_is_told_once_and_its_stream_ends(server: StreamServer) -> 
         reader.await_statuses("pending", "completed")
         assert b'"final":true' in reader.received
         # The last chunk: the connection stays, for the browser to use again.
-        assert reader.received.endswith(b"\r\n0\r\n\r\n")
+        wait_until(lambda: reader.received.endswith(b"\r\n0\r\n\r\n"))
 
 
 def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
