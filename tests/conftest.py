@@ -1,12 +1,13 @@
 """Fixtures for all tests, their order, and which of them are measured."""
 
+import itertools
 from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
 
 from accounts.authentication import key_cache
-from gateway.core import valkey
+from gateway.core import ratelimit, valkey
 from tests.emptying import empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.statics import look_once
@@ -26,12 +27,17 @@ MEASURED_CASES = 5
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture(autouse=True)
 def forget_what_was_remembered() -> Iterator[None]:
     """Processes remember keys, wallets and chains for seconds, and that Valkey was away; the next test has other ones."""
     key_cache.clear()
     selectors.forget()
     valkey._breaker.closed_again_at = 0.0
+    # Or tests that ask from one address within a minute would use up each other's requests.
+    ratelimit.NAMESPACE = f"rate-{next(_numbers)}"
     yield
     key_cache.clear()
     selectors.forget()

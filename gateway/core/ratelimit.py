@@ -12,6 +12,9 @@ from gateway.core import valkey
 
 WINDOW_SECONDS = 60
 # Counts and sets the expiry in one step, so that no counter can stay behind for ever.
+NAMESPACE = "rate"
+"""Part of each counter's name. Tests give each test its own."""
+
 _SCRIPT = """
 local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
@@ -55,7 +58,7 @@ def hit(limit: Limit, identity: str, *, now: float) -> RateState:
     When the counter store is away the request passes: payments matter more than limits, and a metric counts them.
     """
     window = int(now) // limit.seconds
-    key = f"{settings.KEY_PREFIX}:rate:{limit.scope}:{identity}:{window}"
+    key = f"{settings.KEY_PREFIX}:{NAMESPACE}:{limit.scope}:{identity}:{window}"
     count = valkey.attempt(lambda client: _count(client, key, 2 * limit.seconds))
     used = count or 0
     return RateState(
