@@ -28,7 +28,7 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
-# How many threads each web process has: half of them may wait for a chain.
+# How many threads each web process answers requests with. Requests that wait for a chain hold none.
 WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
