@@ -16,7 +16,7 @@ from django.db import connection
 from django.http import HttpResponse
 
 from gateway.management.stack import web_arguments
-from tests.contract.client import Answer, check
+from tests.contract.client import Answer, check, some_address
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
@@ -37,10 +37,14 @@ class Server:
         body: bytes | Iterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send a request over a connection of its own, and check the answer like any other."""
+        """Send a request over a connection of its own, and check the answer like any other.
+
+        Each comes from an address of its own, unless `headers` names one: what other tests asked for does not count.
+        """
+        sent = {"X-Forwarded-For": some_address()} | dict(headers or {})
         peer = http.client.HTTPConnection(HOST, self.port, timeout=30)
         try:
-            peer.request(method, "/api/v1" + path, body, dict(headers or {}))
+            peer.request(method, "/api/v1" + path, body, sent)
             got = peer.getresponse()
             content = got.read()
         finally:

@@ -44,10 +44,12 @@ UNFINISHED = (
 )
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def server(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
     """A web process with four threads, started as `manage.py up` starts it."""
-    with running_servers(1, tmp_path) as (server,):
+    with running_servers(1, tmp_path_factory.mktemp("web")) as (server,):
         yield server
 
 
@@ -104,6 +106,7 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
         try:
             wait_until(server.answers, seconds=90)
             with unfinished(server, [UNFINISHED[0]] * 8):
+                wait_until(lambda: not server.answers(), seconds=30)
                 assert not comes_true(server.answers, seconds=3)
         finally:
             process.terminate()
@@ -165,10 +168,15 @@ def test_a_header_with_an_underscore_does_not_speak_for_the_client(
 
 
 def limits_left(server: Server, header: str) -> tuple[int, int]:
-    """What two requests in one window are told is left, which name two addresses in a header."""
+    """What two requests of one client in one window are told is left, which name two addresses in a header."""
     while True:
+        client = some_address()
         first, second = (
-            server.send("GET", "/chains", headers={header: some_address()}).headers
+            server.send(
+                "GET",
+                "/chains",
+                headers={"X-Forwarded-For": client, header: some_address()},
+            ).headers
             for _ in range(2)
         )
         if first["X-RateLimit-Reset"] == second["X-RateLimit-Reset"]:
