@@ -5,10 +5,11 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from django.conf import settings
+from pytest_django.plugin import blocking_manager_key
 
 from accounts.authentication import key_cache
 from gateway.core import ratelimit, valkey
-from tests.emptying import empty_instead_of_flushing
+from tests.emptying import empty_instead_of_flushing, vacuum_grown_tables
 from tests.measuring import unmeasured
 from tests.statics import look_once
 from wallets import selectors
@@ -26,8 +27,11 @@ UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 MEASURED_CASES = 5
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
+VACUUM_EACH = 10
+"""After so many tests it is looked what they left in the tables."""
 
 _numbers = itertools.count(1)
+_ran = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +70,9 @@ def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure what computes little: measuring doubles a process's time, and the others reach the lines without it."""
+    if next(_ran) % VACUUM_EACH == 0:
+        with unmeasured(), item.config.stash[blocking_manager_key].unblock():
+            vacuum_grown_tables()
     if _is_measured(item):
         return (yield)
     with unmeasured():

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 from tests import emptying
+from tests.checkouts.crowds import make_crowd
 from tests.factories import make_checkout, make_merchant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,3 +39,19 @@ def test_emptying_leaves_what_a_flush_leaves(
     flushed = left_by(lambda: call_command("flush", verbosity=0, interactive=False))
     assert left_by(emptying.empty_tables) == flushed
     assert flushed["auth_permission"] > 0
+
+
+def test_what_a_test_rolled_back_takes_no_room_after_a_vacuum() -> None:
+    with transaction.atomic():
+        make_crowd(make_merchant(), 5_000)
+        transaction.set_rollback(True)
+    assert table_bytes() > emptying.LARGE_BYTES
+    emptying.vacuum_grown_tables()
+    assert table_bytes() == 0
+
+
+def table_bytes() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_relation_size('checkouts_checkout')")
+        size: int = cursor.fetchone()[0]
+    return size

@@ -55,6 +55,8 @@ def test_progress_is_told_in_time_and_per_cent(
     assert shares[-1] == 100
     assert PROGRESS.findall(told)[-1][2] == "1"
     assert told.count("FAILED  ") == 1
+    # Why it failed is told at once, too, not only when the run has ended.
+    assert re.search(r"FAILED  .*\n +\S*test_some\.py:\d+: assert", told)
 
 
 @pytest.mark.unmeasured

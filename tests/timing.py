@@ -134,6 +134,8 @@ class Stopwatch:
         if report.failed:
             self._failed.add(report.nodeid)
             self._terminal.write_line(f"FAILED  {report.nodeid}")
+            if crash := getattr(report.longrepr, "reprcrash", None):
+                self._terminal.write_line(f"        {crash}")
         if report.when != "teardown":
             return
         self._ended.add(report.nodeid)
