@@ -35,11 +35,12 @@ _MEANINGS = {
     401: "No valid API key.",
     403: "Not allowed.",
     404: "No such object.",
+    408: "The body did not arrive within ten seconds.",
     409: "The state of things refuses it.",
     413: "The body is larger than 256 KB.",
     415: "The body is not JSON.",
     429: "Too many requests.",
-    503: "A chain does not answer.",
+    503: "A chain does not answer, or the server takes no more requests just now.",
 }
 
 
@@ -59,10 +60,11 @@ class ErrorBody(s.Serializer[None]):
 
 
 def errors(*statuses: int) -> dict[int, OpenApiResponse]:
-    """Return the error responses of a route."""
+    """Return the error responses of a route; one that reads a body (413) may also get none in time, or no room for it."""
+    told = {*statuses, 408, 503} if 413 in statuses else {*statuses}
     return {
         status: OpenApiResponse(ErrorBody, description=_MEANINGS[status])
-        for status in statuses
+        for status in sorted(told)
     }
 
 

@@ -298,7 +298,15 @@ def test_every_response_of_the_document_is_provoked(document: Document) -> None:
         for method, operation in methods.items()
         for status in operation["responses"]
     }
-    assert promised == set(PROVOKED)
+    # A late body (408) and no room for one (503) never reach Django: tests/faults/test_unfinished_requests.py and
+    # tests/core/test_serving.py have them.
+    by_the_server = {
+        (method, path, status)
+        for method, path, refused in PROVOKED
+        for status in (408, 503)
+        if refused == 413
+    }
+    assert promised == set(PROVOKED) | by_the_server
 
 
 @pytest.mark.parametrize("case", PROVOKED, ids=lambda case: "-".join(map(str, case)))
