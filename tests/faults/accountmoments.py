@@ -41,17 +41,25 @@ def answering(words: Mapping[str, str]) -> Moment:
 
 
 def writing(table: str) -> Moment:
-    """While the transactions of both chains wait to write to a table, with what comes before written and uncommitted."""
+    """While the transactions of both chains wait to write to a table, with what comes before written and uncommitted.
+
+    Writes are held up only once everything is paid: a watcher that is held up for longer than its lease has lost it.
+    """
 
     @contextmanager
     def trap(
         accounts: AccountInstallation, watcher: str
     ) -> Iterator[Callable[[], None]]:
-        with accounts.database.holding_up_writes(table):
-            yield lambda: wait_until(
-                lambda: accounts.database.held_up(watcher) == len(accounts.chains),
-                seconds=CAUGHT_SECONDS,
-            )
+        with ExitStack() as lock:
+
+            def await_capture() -> None:
+                lock.enter_context(accounts.database.holding_up_writes(table))
+                wait_until(
+                    lambda: accounts.database.held_up(watcher) == len(accounts.chains),
+                    seconds=CAUGHT_SECONDS,
+                )
+
+            yield await_capture
 
     return trap
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
 from tests.installation import Installation
@@ -56,14 +56,24 @@ LAST_QUESTION: Final = answering("eth_getTransactionReceipt", turn=2)
 
 
 def writing(table: str) -> Moment:
-    """While its transaction waits to write to a table, with everything before that written and uncommitted."""
+    """While its transaction waits to write to a table, with everything before that written and uncommitted.
+
+    Writes are held up only once everything is paid: a watcher that is held up for longer than its lease has lost it.
+    """
 
     @contextmanager
     def trap(installation: Installation, watcher: str) -> Iterator[Callable[[], None]]:
-        with installation.database.holding_up_writes(table):
-            yield lambda: wait_until(
-                lambda: installation.database.is_held_up(watcher),
-                seconds=CAUGHT_SECONDS,
-            )
+        with ExitStack() as lock:
+
+            def await_capture() -> None:
+                lock.enter_context(installation.database.holding_up_writes(table))
+                # Or nothing would be left to write if the last payment was read already.
+                installation.nodes["base"].mine()
+                wait_until(
+                    lambda: installation.database.is_held_up(watcher),
+                    seconds=CAUGHT_SECONDS,
+                )
+
+            yield await_capture
 
     return trap
