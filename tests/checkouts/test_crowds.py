@@ -22,8 +22,8 @@ from tests.factories import NOON, make_merchant, make_wallet
 
 pytestmark = pytest.mark.django_db
 
-# Half a second on an idle machine; the server ends a transaction that pauses for ten.
-LONGEST_BATCH = 3.0
+# Times the longest transaction for as many payments to few checkouts, in the same run: a busy machine slows both down.
+MOST_TIMES_CALM = 8
 
 
 def rush(count: int, *, held: int) -> Till:
@@ -64,6 +64,13 @@ def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(
     batches, capsys, size, step
 ):
     """Round payments, and amounts each of which is another."""
+    calm = Till(make_merchant())
+    make_crowd(calm.merchant, 10)
+    for number in range(500):
+        calm.sees(25 * DOLLAR + step * (number - 250))
+    attribute()
+    longest_calm = max(batches)
+    batches.clear()
     till = rush(size, held=900)
     for number in range(500):
         till.sees(25 * DOLLAR + step * (number - 250))
@@ -76,11 +83,11 @@ def test_a_rush_at_one_price_keeps_no_other_merchant_waiting(
     with capsys.disabled():
         sys.stdout.write(
             f"\n{took * 1_000 / 501:.1f} ms a transfer among {size:,} checkouts of its price,"
-            f" {max(batches):.2f} s the longest of {len(batches)} batches\n"
+            f" {max(batches):.2f} s the longest of {len(batches)} batches, {longest_calm:.2f} s among ten\n"
         )
     assert payer_of(transfer) == wanted
     assert InboxItem.objects.filter(merchant=till.merchant).count() > 200
-    assert max(batches) < LONGEST_BATCH
+    assert max(batches) < MOST_TIMES_CALM * longest_calm
 
 
 def test_those_who_wait_for_a_chain_to_be_read_are_passed_over_by_an_index(monkeypatch):

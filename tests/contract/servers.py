@@ -18,7 +18,7 @@ from django.http import HttpResponse
 from gateway.management.stack import web_arguments
 from tests.contract.client import Answer, check, some_address
 from tests.tree import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 HOST = "127.0.0.1"
 THREADS = 4
@@ -42,7 +42,7 @@ class Server:
         Each comes from an address of its own, unless `headers` names one: what other tests asked for does not count.
         """
         sent = {"X-Forwarded-For": some_address()} | dict(headers or {})
-        peer = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        peer = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
         try:
             peer.request(method, "/api/v1" + path, body, sent)
             got = peer.getresponse()
@@ -55,7 +55,9 @@ class Server:
 
     def say(self, text: bytes) -> bytes:
         """Send bytes that need not be HTTP; return what comes back until the server hangs up."""
-        with socket.create_connection((HOST, self.port), timeout=30) as peer:
+        with socket.create_connection(
+            (HOST, self.port), timeout=PATIENCE_SECONDS
+        ) as peer:
             peer.sendall(text)
             peer.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: peer.recv(65536), b""))
