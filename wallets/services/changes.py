@@ -19,6 +19,7 @@ from wallets.services.claims import (
     is_awaited,
     refuse_unasked,
     refuse_unproven,
+    retire_others,
     take_over,
 )
 from wallets.services.letters import (
@@ -176,7 +177,8 @@ def _awaits_others(change: WalletChange, now: datetime) -> bool:
     """Whether a change that was proven waits for payments to others; who claimed the address meanwhile loses it."""
     if change.proof_id is None:
         return False
-    take_over(change.merchant, chain=change.chain, address=change.address, now=now)
+    # Of proofs the latest counts, and it ended the others when it was given: this one may not.
+    retire_others(change.merchant, chain=change.chain, address=change.address, now=now)
     return is_awaited(
         change.merchant, chain=change.chain, address=change.address, now=now
     )

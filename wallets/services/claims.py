@@ -97,10 +97,18 @@ def take_over(merchant: Merchant, *, chain: str, address: str, now: datetime) ->
 
     From now on it takes none of their new checkouts; what is under way to it stays theirs.
     """
+    if chain_spec(chain).exact_amount_required:
+        _end_earlier_proofs(merchant, chain, address, now)
+    # After the changes: one that was just carried out is a wallet by now.
+    retire_others(merchant, chain=chain, address=address, now=now)
+
+
+def retire_others(
+    merchant: Merchant, *, chain: str, address: str, now: datetime
+) -> None:
+    """Retire what others claim of an address that a merchant has proven, and tell their owners. Ends no proof of others."""
     if not chain_spec(chain).exact_amount_required:
         return
-    _end_earlier_proofs(merchant, chain, address, now)
-    # After the changes: one that was just carried out is a wallet by now.
     present = _of_others(merchant, chain, address).filter(retired_at=None)
     for wallet in present.select_for_update(of=("self",)).select_related("merchant"):
         wallet.retired_at = wallet.taken_over_at = now
