@@ -149,15 +149,15 @@ def hand_over() -> None:
 def test_however_they_prove_claim_and_hand_over_one_has_it_at_the_end(
     squatter: Merchant,
 ) -> None:
+    live = ReceivingWallet.objects.filter(
+        chain="ethereum", address=SIGNER.address, retired_at=None
+    )
     for _ in range(4):
         proofs = [proving(started()) for _ in range(3)]
         other = make_merchant()
         make_member(other)
         with crew() as threads:
             threads.together(*proofs, partial(claim, other), hand_over, hand_over)
-        live = ReceivingWallet.objects.filter(
-            chain="ethereum", address=SIGNER.address, retired_at=None
-        )
         assert live.count() + open_changes() == 1
         assert open_changes() <= 1
     hand_over()
