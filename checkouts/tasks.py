@@ -10,6 +10,7 @@ from checkouts.services.inbox import apply_decisions
 from checkouts.services.reservations import release_amounts
 from checkouts.services.testmode import play_due_steps
 from checkouts.services.totals import check_yesterday
+from checkouts.services.walletclaims import release_claims
 from wallets.services.totals import check_days
 
 
@@ -35,6 +36,12 @@ def play_due_steps_task() -> int:
 def release_amounts_task() -> int:
     """Free the exact amounts of checkouts that ended long ago."""
     return release_amounts(now=timezone.now())
+
+
+@shared_task(name="checkouts.release_claims")
+def release_claims_task() -> int:
+    """Release the wallets that were taken over by a proof, once their checkouts have run out."""
+    return release_claims(now=timezone.now())
 
 
 @shared_task(name="checkouts.apply_decisions")

@@ -329,6 +329,8 @@ CHAIN_SETTINGS = {
     if name.startswith("CHAIN_") and name != "CHAIN_NETWORK"
 }
 CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
+# Whether each receiving wallet of exact amounts takes a signature, or only one that may be in use (docs/adr/0018).
+REQUIRE_WALLET_PROOF = env.bool("REQUIRE_WALLET_PROOF", default=False)
 # How often a chain, or an account, is read that nobody is expected to pay on: late money is still seen.
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 # How often the last hour of a chain is compared with what each of its sources tells; 0 turns that off.

@@ -20,6 +20,7 @@ TIMETABLE: Final = {
     "play test mode": _every(1, "checkouts.play_due_steps"),
     "apply inbox decisions": _every(2, "checkouts.apply_decisions"),
     "release exact amounts": _every(300, "checkouts.release_amounts"),
+    "release wallets taken over": _every(60, "checkouts.release_claims"),
     "check daily totals": _every(86_400, "checkouts.check_totals"),
     "follow machines' payments": _every(2, "facilitator.follow_transfers"),
     "recheck machines' payments": _every(30, "facilitator.recheck_payments"),

@@ -11,11 +11,13 @@ from accounts.services.wallet_waits import set_wallet_change_hours
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError
 from wallets.chains.registry import ChainSpec
+from wallets.dashboard_proofs import ask_for_proof
 from wallets.dashboard_rows import marked, wallet_rows
+from wallets.dashboard_words import told_of
 from wallets.forms import ComparedForm, WaitForm, WalletForm
-from wallets.models import WalletChange
+from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
-from wallets.services import cancel_change, request_wallet
+from wallets.services import ProofRequiredError, cancel_change, request_wallet
 
 
 @seated(get=Act.SEE)
@@ -51,11 +53,21 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
         typed = WalletForm(request.POST, chain=chain, title=spec.title)
         return _ask(request, spec, typed, status=422)
     try:
-        _request(request, spec, form.cleaned_data["address"])
+        answer = request_wallet(
+            request.seat.merchant,
+            chain=spec.name,
+            address=form.cleaned_data["address"],
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ProofRequiredError:
+        return ask_for_proof(request, spec, form.cleaned_data["address"])
     except ConflictError as error:
         typed = WalletForm(request.POST, chain=chain, title=spec.title)
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
+    messages.success(request, told_of(answer, spec))
     return _back(request)
 
 
@@ -76,7 +88,7 @@ def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "The change is cancelled. Your wallet stays.")
+        messages.success(request, _cancelled(request, change))
     return _back(request)
 
 
@@ -102,21 +114,12 @@ def wait(request: SeatedRequest) -> HttpResponse:
     return _back(request)
 
 
-def _request(request: SeatedRequest, spec: ChainSpec, address: str) -> None:
-    answer = request_wallet(
-        request.seat.merchant,
-        chain=spec.name,
-        address=address,
-        actor=request.user,
-        now=timezone.now(),
-        client=address_or_none(request),
+def _cancelled(request: SeatedRequest, change: WalletChange) -> str:
+    present = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=request.seat.merchant, chain=change.chain, retired_at=None
     )
-    if isinstance(answer, WalletChange) and answer.is_open:
-        at = f"{answer.effective_at:%-d %b %Y, %H:%M} UTC"
-        told = f"The new {spec.title} wallet takes effect on {at}. All owners were told by mail."
-    else:
-        told = f"You receive on {spec.title} at {address} now. All owners were told by mail."
-    messages.success(request, told)
+    stays = " Your wallet stays." if present.exists() else ""
+    return f"The change is cancelled.{stays}"
 
 
 def _spec(chain: str) -> ChainSpec:

@@ -6,6 +6,7 @@ from typing import Final
 
 from accounts.models import Merchant
 from wallets.chains.registry import ChainSpec
+from wallets.dashboard_words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 
@@ -34,12 +35,16 @@ class PendingChange:
     requested_by: str
     requested_at: datetime
     effective_at: datetime
+    # It was proven, and waits for payments to others as well.
+    waits_for_others: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WalletRow:
     """One chain: the wallet there, where an explorer shows it, what waits, and what was refused last.
 
+    `proven_at` is when the wallet was proven, `taken` the one that another merchant took over by a proof, where there is none
+    since.
     `is_read` says whether this installation reads the chain at all.
     """
 
@@ -49,10 +54,19 @@ class WalletRow:
     is_read: bool
     address: MarkedAddress | None
     since: datetime | None
+    proven_at: datetime | None
+    taken: ReceivingWallet | None
     explorer: str
     pending: PendingChange | None
     failed_at: datetime | None
     failure: str
+
+    @property
+    def kept_words(self) -> str:
+        """What cancelling the change leaves."""
+        if self.address:
+            return "You go on receiving at the present wallet."
+        return "You then have no wallet on this network."
 
 
 def marked(address: str) -> MarkedAddress:
@@ -69,10 +83,11 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
     present = ReceivingWallet.objects.of_checkouts().filter(
         merchant=merchant, retired_at=None
     )
-    wallets = {wallet.chain: wallet for wallet in present}
+    wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
     changes = _newest_changes(merchant)
+    lost = _newest_lost(merchant)
     return [
-        _row(spec, wallets.get(name), changes.get(name))
+        _row(spec, wallets.get(name), changes.get(name), lost.get(name))
         for name, spec in chains().items()
     ]
 
@@ -80,11 +95,22 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
 def _newest_changes(merchant: Merchant) -> dict[str, WalletChange]:
     newest = WalletChange.objects.filter(merchant=merchant)
     rows = newest.order_by("chain", "-pk").distinct("chain")
-    return {change.chain: change for change in rows.select_related("requested_by")}
+    told = rows.select_related("merchant", "requested_by")
+    return {change.chain: change for change in told}
+
+
+def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
+    """Return by chain the wallet that was the merchant's last, where it was taken over."""
+    rows = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
+    newest = rows.order_by("chain", "-pk").distinct("chain")
+    return {wallet.chain: wallet for wallet in newest if wallet.taken_over_at}
 
 
 def _row(
-    spec: ChainSpec, wallet: ReceivingWallet | None, change: WalletChange | None
+    spec: ChainSpec,
+    wallet: ReceivingWallet | None,
+    change: WalletChange | None,
+    lost: ReceivingWallet | None,
 ) -> WalletRow:
     address = wallet.address if wallet else ""
     explorer = spec.explorer_address if address else None
@@ -95,6 +121,8 @@ def _row(
         is_read=bool(spec.rpc_urls),
         address=marked(address) if address else None,
         since=wallet.created_at if wallet else None,
+        proven_at=wallet.proof.used_at if wallet and wallet.proof else None,
+        taken=None if wallet else lost,
         explorer=explorer.format(address=address) if explorer else "",
         pending=_pending(change) if change and change.is_open else None,
         failed_at=change.failed_at if change else None,
@@ -109,4 +137,5 @@ def _pending(change: WalletChange) -> PendingChange:
         requested_by=change.requested_by.email,
         requested_at=change.requested_at,
         effective_at=change.effective_at,
+        waits_for_others=waits_for_others(change),
     )

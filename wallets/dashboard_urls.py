@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from wallets import dashboard
+from wallets import dashboard, dashboard_proofs
 from wallets.watched_pages import detail, editing, listing
 
 urlpatterns = [
@@ -12,6 +12,11 @@ urlpatterns = [
         "receiving-wallets/changes/<int:change_id>/cancel/",
         dashboard.cancel,
         name="dashboard_cancel_wallet_change",
+    ),
+    path(
+        "receiving-wallets/proofs/<int:proof_id>/",
+        dashboard_proofs.prove,
+        name="dashboard_prove_receiving_wallet",
     ),
     path(
         "receiving-wallets/<str:chain>/",

@@ -9,6 +9,7 @@ from wallets.models import (
     ReceivingWallet,
     Transfer,
     WalletChange,
+    WalletProof,
     WatchedMovement,
     WatchedWallet,
 )
@@ -23,6 +24,15 @@ _CHANGE: Final = (
     "cancelled_at",
     "failed_at",
     "failure",
+)
+_PROOF: Final = (
+    "chain",
+    "address",
+    "requested_by__email",
+    "requested_at",
+    "used_at",
+    "signature",
+    "public_key",
 )
 _TRANSFER: Final = (
     "public_id",
@@ -78,7 +88,12 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of(
         "receiving_wallets",
         ReceivingWallet.objects.filter(merchant=merchant),
-        ("chain", "address", "created_at", "retired_at"),
+        ("chain", "address", "created_at", "retired_at", "taken_over_at"),
+    )
+    yield table_of(
+        "receiving_wallet_proofs",
+        WalletProof.objects.filter(merchant=merchant),
+        _PROOF,
     )
     yield table_of(
         "receiving_wallet_changes",

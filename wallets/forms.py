@@ -10,20 +10,21 @@ from gateway.core.errors import InvalidRequestError
 from wallets.services import usable_address
 
 
+def _typed_code() -> forms.TextInput:
+    return forms.TextInput(
+        attrs={
+            "autocomplete": "off",
+            "autocapitalize": "off",
+            "spellcheck": "false",
+            "class": "mono",
+        }
+    )
+
+
 class WalletForm(forms.Form):
     """An address of one chain, checked by its checksum and against the traps; `cleaned_data` has its canonical form."""
 
-    address = forms.CharField(
-        max_length=120,
-        widget=forms.TextInput(
-            attrs={
-                "autocomplete": "off",
-                "autocapitalize": "off",
-                "spellcheck": "false",
-                "class": "mono",
-            }
-        ),
-    )
+    address = forms.CharField(max_length=120, widget=_typed_code())
 
     def __init__(self, *args: Any, chain: str, title: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,6 +50,23 @@ class ComparedForm(WalletForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["address"].widget = forms.HiddenInput()
+
+
+class ProofForm(forms.Form):
+    """A signature of the message that proves a wallet; where `takes_key`, its public key too (TON)."""
+
+    signature = forms.CharField(max_length=200, widget=_typed_code())
+    public_key = forms.CharField(
+        max_length=66,
+        label="Public key of the wallet",
+        help_text="64 hexadecimal digits. A TON address does not tell its key.",
+        widget=_typed_code(),
+    )
+
+    def __init__(self, *args: Any, takes_key: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not takes_key:
+            del self.fields["public_key"]
 
 
 class WaitForm(forms.Form):

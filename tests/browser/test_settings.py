@@ -12,8 +12,10 @@ from accounts.services import record
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import NOON, WALLET, make_key, make_wallet
-from wallets.models import ReceivingWallet, WalletChange
+from tests.factories import NOON, WALLET, make_key, make_merchant, make_wallet
+from tests.wallets.signing import Signer
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.services import message_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -45,6 +47,37 @@ def test_a_wallet_is_added_then_changed_and_the_change_is_cancelled(
     expect(page.get_by_role("status")).to_contain_text("Your wallet stays")
     assert WalletChange.objects.get().cancelled_at is not None
     assert ReceivingWallet.objects.get().address == WALLET
+
+
+def test_a_wallet_in_use_is_proven_by_signing_what_was_copied(
+    desk: Desk, open_desk: Callable[..., Page], live_server: Any
+) -> None:
+    signer = Signer("ethereum")
+    make_wallet(make_merchant("Squatter Ltd"), "ethereum", signer.address)
+    allowed = ["clipboard-read", "clipboard-write"]
+    page = open_desk(desk, "dashboard_receiving_wallets", permissions=allowed)
+    page.get_by_role("link", name="Add a Ethereum wallet").click()
+    page.get_by_label("Your address on Ethereum").fill(signer.address)
+    page.get_by_role("button", name="Check the address").click()
+    page.get_by_label("I compared").check()
+    page.get_by_role("button", name="Receive here").click()
+    expect(page.get_by_role("heading", name="Prove your Ethereum")).to_be_visible()
+    page.get_by_role("button", name="Copy").click()
+    message = page.evaluate("navigator.clipboard.readText()")
+    assert message == message_of(WalletProof.objects.get())
+    assert look(page, "dashboard_wallet_prove") == []
+    page.get_by_label("Signature").fill(signer.sign(message))
+    page.get_by_role("button", name="Prove the wallet").click()
+    expect(page.get_by_role("status")).to_contain_text("once earlier payments")
+    expect(page.get_by_text("Pending:")).to_be_visible()
+    assert look(page, "dashboard_wallet_pending") == []
+    loser = open_desk(_owner_of_squatter(), "dashboard_receiving_wallets")
+    expect(loser.get_by_text("was taken over on")).to_be_visible()
+    assert look(loser, "dashboard_wallet_taken_over") == []
+
+
+def _owner_of_squatter() -> Desk:
+    return make_desk(ReceivingWallet.objects.get().merchant)
 
 
 def type_address(page: Page, address: str) -> None:

@@ -71,6 +71,7 @@ ELSEWHERE = {
     "funds_insufficient": "the hosted page's own script",
     "transaction_refused": "the hosted page's own script",
     "logo_invalid": "the branding form and its command",
+    "proof_required": "the dashboard's page of receiving wallets: no key sets them",
     "locked": "the login form",
 }
 

@@ -27,6 +27,7 @@ FILES = {
     "audit_log",
     "receiving_wallets",
     "receiving_wallet_changes",
+    "receiving_wallet_proofs",
     "transfers",
     "watched_wallets",
     "watched_wallet_movements",

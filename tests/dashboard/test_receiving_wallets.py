@@ -153,15 +153,6 @@ def test_another_merchants_change_is_not_there(owner: Desk) -> None:
     assert WALLET[8:-6] not in owner.get("dashboard_receiving_wallets").text
 
 
-def test_another_merchants_wallet_on_an_exact_amount_chain_is_refused(
-    owner: Desk,
-) -> None:
-    make_wallet(make_merchant(), "ethereum")
-    answer = set_wallet(owner, WALLET, "ethereum")
-    assert answer.status_code == 409
-    assert "Another merchant receives at this address" in answer.text
-
-
 def test_a_chain_that_does_not_exist_is_no_page(owner: Desk) -> None:
     assert owner.get("dashboard_receiving_wallet", chain="bitcoin").status_code == 404
     assert set_wallet(owner, WALLET, "bitcoin").status_code == 404

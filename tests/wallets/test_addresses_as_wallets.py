@@ -146,7 +146,7 @@ def test_a_wallet_given_up_lately_is_still_its_merchants(days: float) -> None:
     later = NOON + timedelta(days=days)
     with pytest.raises(ConflictError) as caught:
         set_receiving_wallet(second, chain="ethereum", address=WALLET, now=later)
-    assert caught.value.code == "duplicate"
+    assert caught.value.code == "proof_required"
     assert not ReceivingWallet.objects.filter(merchant=second).exists()
     # It may have it back itself.
     again = set_receiving_wallet(first, chain="ethereum", address=WALLET, now=later)

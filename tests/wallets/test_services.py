@@ -259,7 +259,7 @@ def test_where_amounts_tell_payments_apart_two_merchants_share_no_wallet() -> No
         set_receiving_wallet(
             make_merchant(), chain="ethereum", address=WALLET, now=NOON
         )
-    assert caught.value.code == "duplicate"
+    assert caught.value.code == "proof_required"
 
 
 def test_on_chains_with_deposit_addresses_they_may() -> None:

@@ -167,7 +167,7 @@ def test_what_became_another_merchants_meanwhile_is_refused_and_told(
     assert apply_wallet_changes(now=DUE) == 0
     change.refresh_from_db()
     assert change.failed_at == DUE
-    assert "Another merchant" in change.failure
+    assert "Prove that you hold" in change.failure
     assert present(merchant) == WALLET
     assert mailed("failed") == owners(merchant)
     assert AuditEntry.objects.filter(action="receiving_wallet.change_failed").exists()

@@ -11,6 +11,7 @@ from wallets.models.deposits import (
     DepositOutflow,
     DepositTotal,
 )
+from wallets.models.proofs import WalletProof
 from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
 from wallets.models.transfers import (
     SourceDifference,
@@ -43,6 +44,7 @@ __all__ = [
     "TransferDay",
     "TransferQuerySet",
     "WalletChange",
+    "WalletProof",
     "WatchedBalance",
     "WatchedDay",
     "WatchedMovement",

@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.models import Merchant, User
+from wallets.models.proofs import WalletProof
 from wallets.states import ClaimKind
 
 # Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
@@ -49,6 +50,14 @@ class ReceivingWallet(models.Model):
     expected_until = models.DateTimeField(null=True)
     # A replaced wallet keeps its row: addresses derived for it still pay it.
     retired_at = models.DateTimeField(null=True)
+    # What proved that the merchant holds its key; a proof is of one wallet.
+    proof = models.OneToOneField(
+        WalletProof, models.RESTRICT, null=True, related_name="wallet"
+    )
+    # When it was retired because another merchant proved that it holds the key.
+    taken_over_at = models.DateTimeField(null=True)
+    # From then on nothing is under way to it for this merchant, and who proved it may have it.
+    released_at = models.DateTimeField(null=True)
 
     objects = ReceivingWalletQuerySet.as_manager()
 
@@ -104,6 +113,10 @@ class WalletChange(models.Model):
     cancelled_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=200, blank=True)
+    # One that was proven also waits until what is under way to the address for others has run out.
+    proof = models.OneToOneField(
+        WalletProof, models.RESTRICT, null=True, related_name="change"
+    )
 
     class Meta:
         constraints = [
@@ -111,6 +124,13 @@ class WalletChange(models.Model):
                 fields=["merchant", "chain"],
                 condition=_OPEN_CHANGE,
                 name="wallet_change_open_once",
+            ),
+            # Of several merchants who proved an address one is next to have it.
+            models.UniqueConstraint(
+                fields=["chain", "address"],
+                condition=_OPEN_CHANGE
+                & Q(proof__isnull=False, chain__in=EXACT_AMOUNT_CHAINS),
+                name="proven_wallet_awaited_by_one",
             ),
             models.CheckConstraint(
                 condition=Q(applied_at=None, cancelled_at=None)

@@ -5,6 +5,12 @@ from wallets.services.changes import (
     cancel_change,
     request_wallet,
 )
+from wallets.services.claims import (
+    ProofRequiredError,
+    claims_to_release,
+    is_awaited,
+    release_claim,
+)
 from wallets.services.machinewallets import set_machine_wallet
 from wallets.services.movements import (
     NewMovement,
@@ -16,6 +22,7 @@ from wallets.services.movements import (
     record_movements,
     record_outflows,
 )
+from wallets.services.proofs import message_of, prove_wallet, start_proof
 from wallets.services.receiving import (
     expect_payments,
     set_receiving_wallet,
@@ -36,24 +43,31 @@ __all__ = [
     "NewMovement",
     "NewOutflow",
     "NewTransfer",
+    "ProofRequiredError",
     "apply_wallet_changes",
     "cancel_change",
+    "claims_to_release",
     "confirm_movements",
     "confirm_through",
     "confirm_transfers",
     "detach_movements",
     "expect_payments",
+    "is_awaited",
+    "message_of",
     "orphan_above",
     "orphan_lost",
     "orphan_lost_movements",
     "orphan_movements",
     "orphan_transfers",
+    "prove_wallet",
     "record_movements",
     "record_outflows",
     "record_transfers",
+    "release_claim",
     "request_wallet",
     "revive_transfers",
     "set_machine_wallet",
     "set_receiving_wallet",
+    "start_proof",
     "usable_address",
 ]

@@ -7,28 +7,35 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from accounts.models import Membership, Merchant, User
 from accounts.services import record
 from accounts.states import Role
 from gateway.core.errors import ConflictError, GatewayError
-from wallets.models import ReceivingWallet, WalletChange
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.services.claims import (
+    fail_change,
+    is_awaited,
+    refuse_unasked,
+    refuse_unproven,
+    retire_others,
+    take_over,
+)
 from wallets.services.letters import (
     tell_applied,
-    tell_failed,
     tell_first,
     tell_requested,
 )
-from wallets.services.receiving import (
-    refuse_anothers,
-    set_receiving_wallet,
-    usable_address,
-)
+from wallets.services.receiving import set_receiving_wallet, usable_address
 
 log = structlog.get_logger(__name__)
 
 _WAITS_ALREADY = (
     "A change waits on this chain already. Cancel it before you ask for another."
+)
+_ANOTHER_PROOF = (
+    "Another proof of this wallet came at the same moment. Sign again to be the latest."
 )
 _NO_OWNER = "Whoever asked for it is not an owner of the merchant any more."
 
@@ -42,12 +49,14 @@ def request_wallet(
     actor: User,
     now: datetime,
     client: str | None = None,
+    proof: WalletProof | None = None,
 ) -> ReceivingWallet | WalletChange:
     """Receive at `address` on a chain: at once where there is no wallet yet, else once the merchant's wait is over.
 
-    All owners are told. `client` is the network address of whoever asks. Raises InvalidRequestError as
-    `set_receiving_wallet` does, and ConflictError where the address is another merchant's, is the present one, or a change
-    waits already.
+    All owners are told. `client` is the network address of whoever asks. With `proof`, which `prove_wallet` has verified,
+    the address is taken over from others, and waits until what is under way to it for them has run out. Raises
+    InvalidRequestError as `set_receiving_wallet` does, ProofRequiredError where the address takes a proof, and
+    ConflictError where it is the present one, or a change waits already.
     """
     canonical = usable_address(chain, address)
     merchant = _locked(merchant.pk)
@@ -55,17 +64,39 @@ def request_wallet(
         merchant=merchant, chain=chain
     )
     current = wallets.filter(retired_at=None).first()
-    if current is None:
-        return _set_first(merchant, chain, canonical, actor, now, client)
-    if current.address == canonical:
+    if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
-    refuse_anothers(merchant, chain=chain, address=canonical, now=now)
-    change = _create(merchant, chain, canonical, actor, now)
-    _audit(change, "requested", current.address, actor, now, client)
-    tell_requested(change, before=current.address, now=now)
+    # First of all: who has a change that waits must not learn about address after address.
+    if _waiting(merchant, chain).exists():
+        raise ConflictError(_WAITS_ALREADY)
+    _claim(merchant, chain, canonical, now, proof)
+    if current is None and not is_awaited(
+        merchant, chain=chain, address=canonical, now=now
+    ):
+        return _set_first(merchant, chain, canonical, actor, now, client, proof)
+    before = current.address if current else None
+    change = _create(merchant, chain, canonical, actor, now, proof, before)
+    _audit(change, "requested", before, actor, now, client)
+    awaited = is_awaited(merchant, chain=chain, address=canonical, now=now)
+    tell_requested(change, before=before, is_awaited=awaited, now=now)
     if change.effective_at <= now:
         return _apply_locked(change, now)
     return change
+
+
+def _claim(
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    now: datetime,
+    proof: WalletProof | None,
+) -> None:
+    """Take an address over that was proven, or raise ProofRequiredError where it has to be."""
+    if proof is not None:
+        take_over(merchant, chain=chain, address=address, now=now)
+        return
+    refuse_unasked(chain)
+    refuse_unproven(merchant, chain=chain, address=address, now=now)
 
 
 @transaction.atomic
@@ -117,26 +148,44 @@ def _apply(change_id: int, merchant_id: int, now: datetime) -> bool:
 
 
 def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
-    failure = _attempt(change, now)
-    if failure:
-        change.failed_at, change.failure = now, failure[:200]
-    else:
-        change.applied_at = now
-    change.save(update_fields=["failed_at", "failure", "applied_at"])
-    if failure:
-        _audit_failure(change, now)
-        tell_failed(change, now=now)
-    else:
-        tell_applied(change, now=now)
+    """Carry a due change out, or end it; one that was proven stays as it is while others may still be paid there."""
+    if failure := _objection(change):
+        fail_change(change, failure, now=now)
+        return change
+    if _awaits_others(change, now):
+        return change
+    if failure := _attempt(change, now):
+        # Where somebody claimed the address meanwhile, the proof takes it from them too, and waits on.
+        if not _awaits_others(change, now):
+            fail_change(change, failure, now=now)
+        return change
+    change.applied_at = now
+    change.save(update_fields=["applied_at"])
+    tell_applied(change, now=now)
     return change
+
+
+def _objection(change: WalletChange) -> str:
+    """Return in words why nobody may carry the change out, or nothing."""
+    asker = change.requested_by
+    seats = Membership.objects.filter(merchant=change.merchant_id, user=asker)
+    is_owner = asker.is_active and seats.filter(role=Role.OWNER).exists()
+    return "" if is_owner else _NO_OWNER
+
+
+def _awaits_others(change: WalletChange, now: datetime) -> bool:
+    """Whether a change that was proven waits for payments to others; who claimed the address meanwhile loses it."""
+    if change.proof_id is None:
+        return False
+    # Of proofs the latest counts, and it ended the others when it was given: this one may not.
+    retire_others(change.merchant, chain=change.chain, address=change.address, now=now)
+    return is_awaited(
+        change.merchant, chain=change.chain, address=change.address, now=now
+    )
 
 
 def _attempt(change: WalletChange, now: datetime) -> str:
     """Set the wallet; return in words why that cannot be, or nothing."""
-    asker = change.requested_by
-    seats = Membership.objects.filter(merchant=change.merchant_id, user=asker)
-    if not asker.is_active or not seats.filter(role=Role.OWNER).exists():
-        return _NO_OWNER
     try:
         # What is refused half way leaves nothing behind.
         with transaction.atomic():
@@ -144,8 +193,9 @@ def _attempt(change: WalletChange, now: datetime) -> str:
                 change.merchant,
                 chain=change.chain,
                 address=change.address,
-                actor=asker,
+                actor=change.requested_by,
                 now=now,
+                proof=change.proof,
             )
     except GatewayError as error:
         return error.message
@@ -159,17 +209,32 @@ def _set_first(
     actor: User,
     now: datetime,
     client: str | None,
+    proof: WalletProof | None,
 ) -> ReceivingWallet:
     wallet = set_receiving_wallet(
-        merchant, chain=chain, address=address, actor=actor, now=now, client=client
+        merchant,
+        chain=chain,
+        address=address,
+        actor=actor,
+        now=now,
+        client=client,
+        proof=proof,
     )
     tell_first(wallet, actor=actor, now=now)
     return wallet
 
 
 def _create(
-    merchant: Merchant, chain: str, address: str, actor: User, now: datetime
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    actor: User,
+    now: datetime,
+    proof: WalletProof | None,
+    before: str | None,
 ) -> WalletChange:
+    # A first wallet waits for others alone: there is none that it could take money away from.
+    hours = merchant.wallet_change_hours if before else 0
     try:
         with transaction.atomic():
             return WalletChange.objects.create(
@@ -178,10 +243,18 @@ def _create(
                 address=address,
                 requested_by=actor,
                 requested_at=now,
-                effective_at=now + timedelta(hours=merchant.wallet_change_hours),
+                effective_at=now + timedelta(hours=hours),
+                proof=proof,
             )
     except IntegrityError as error:
-        raise ConflictError(_WAITS_ALREADY) from error
+        is_mine = _waiting(merchant, chain).exists()
+        raise ConflictError(_WAITS_ALREADY if is_mine else _ANOTHER_PROOF) from error
+
+
+def _waiting(merchant: Merchant, chain: str) -> QuerySet[WalletChange]:
+    return WalletChange.objects.filter(
+        WalletChange.OPEN, merchant=merchant, chain=chain
+    )
 
 
 def _locked(merchant_id: int) -> Merchant:
@@ -189,14 +262,16 @@ def _locked(merchant_id: int) -> Merchant:
 
 
 def _reread(change_id: int) -> WalletChange:
-    changes = WalletChange.objects.select_related("merchant", "requested_by")
-    return changes.get(pk=change_id)
+    """Read a change anew, under its merchant's lock. One that was proven is locked too: a later proof may end it."""
+    changes = WalletChange.objects.filter(pk=change_id)
+    changes.filter(proof__isnull=False).select_for_update().first()
+    return changes.select_related("merchant", "requested_by", "proof").get()
 
 
 def _audit(
     change: WalletChange,
     what: str,
-    before: str,
+    before: str | None,
     actor: User,
     now: datetime,
     client: str | None,
@@ -206,21 +281,11 @@ def _audit(
         action=f"receiving_wallet.change_{what}",
         actor=actor,
         object_id=change.chain,
-        before={"address": before},
+        before={"address": before} if before else None,
         after={
             "address": change.address,
             "effective_at": change.effective_at.isoformat(timespec="seconds"),
         },
         address=client,
-        now=now,
-    )
-
-
-def _audit_failure(change: WalletChange, now: datetime) -> None:
-    record(
-        change.merchant,
-        action="receiving_wallet.change_failed",
-        object_id=change.chain,
-        after={"address": change.address, "failure": change.failure},
         now=now,
     )

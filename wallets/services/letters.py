@@ -17,6 +17,25 @@ Then: {after}
 It takes effect at {at:%Y-%m-%d %H:%M} UTC. If you did not expect this, cancel it before then; any owner can:
 {dashboard}
 """
+_AWAITED = """{actor} proved that {merchant} holds the key of another receiving wallet on {chain}.
+
+Now: {before}
+Then: {after}
+
+It takes effect once earlier payments to this wallet have run out, not before {at:%Y-%m-%d %H:%M} UTC. If you did not expect
+this, cancel it before then; any owner can:
+{dashboard}
+"""
+_TAKEN_OVER = """{merchant} receives no new checkouts at this wallet on {chain} any more:
+
+{address}
+
+Somebody signed a message with the key of this wallet, which proves that they hold it. Payments for checkouts that you made
+before are still credited to you.
+
+If you hold the key too, add the wallet again and sign a message with it. If you do not, add a wallet of your own:
+{dashboard}
+"""
 _APPLIED = """{merchant} receives at another wallet on {chain} now:
 
 {after}
@@ -50,10 +69,18 @@ If you did not expect this, put your own address there:
 """
 
 
-def tell_requested(change: WalletChange, *, before: str, now: datetime) -> None:
-    """Tell all owners of a change that waits, and where it is cancelled."""
+def tell_requested(
+    change: WalletChange, *, before: str | None, is_awaited: bool, now: datetime
+) -> None:
+    """Tell all owners of a change that waits, and where it is cancelled.
+
+    `is_awaited` says that it waits for payments to others as well.
+    """
     subject = f"A new {_title(change.chain)} wallet was asked for"
-    text = _REQUESTED.format(**_facts(change), before=before, at=change.effective_at)
+    words = _AWAITED if is_awaited else _REQUESTED
+    text = words.format(
+        **_facts(change), before=before or "none", at=change.effective_at
+    )
     _mail(change, "requested", subject, text, now)
 
 
@@ -82,6 +109,23 @@ def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
             merchant=merchant.name,
             chain=_title(wallet.chain),
             after=wallet.address,
+            dashboard=_dashboard(),
+        ),
+        now=now,
+    )
+
+
+def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
+    """Tell all owners that somebody else proved to hold a wallet's key; never who."""
+    merchant = wallet.merchant
+    mail_owners(
+        merchant.pk,
+        key=f"wallet:{wallet.pk}:taken",
+        subject=f"Your {_title(wallet.chain)} wallet was taken over",
+        text=_TAKEN_OVER.format(
+            merchant=merchant.name,
+            chain=_title(wallet.chain),
+            address=wallet.address,
             dashboard=_dashboard(),
         ),
         now=now,

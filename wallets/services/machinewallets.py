@@ -12,8 +12,9 @@ from wallets.addresses import address_key
 from wallets.chains.specs import Family
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
+from wallets.services.claims import BUYERS_MAY_STILL_PAY
 from wallets.services.letters import tell_machine_wallet
-from wallets.services.receiving import BUYERS_MAY_STILL_PAY, usable_address
+from wallets.services.receiving import usable_address
 from wallets.states import ClaimKind
 
 

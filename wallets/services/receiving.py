@@ -1,28 +1,25 @@
 """The merchants' own wallets, where their money ends up."""
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from accounts.models import Merchant, User
 from accounts.services import record
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.errors import InvalidRequestError
 from wallets import selectors
 from wallets.addresses import AddressError, address_key
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
-from wallets.models import DepositAddress, ReceivingWallet
+from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
-from wallets.states import ClaimKind
+from wallets.services.claims import (
+    ProofRequiredError,
+    refuse_own_machines,
+    refuse_unproven,
+)
 from wallets.traps import refuse_traps
-
-BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
-"""For so long after it was given up an address stays what it was, and its merchant's.
-
-A checkout lives a day at most, its amount cools for three, and an exchange may take its time.
-"""
 
 
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
@@ -46,12 +43,14 @@ def set_receiving_wallet(
     now: datetime,
     actor: User | None = None,
     client: str | None = None,
+    proof: WalletProof | None = None,
 ) -> ReceivingWallet:
     """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
 
     Deposit addresses already given out keep paying the wallet they were made for. `client` is the network address of
-    whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid) and ConflictError (duplicate) where
-    another merchant has this address, or had it within 31 days, and the chain tells payments apart by their amount.
+    whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart
+    by their amount, ConflictError (duplicate, proof_required) as `refuse_unproven` does; with `proof`, a proof of this address by
+    this merchant, proof_required is raised only if another merchant is faster.
     """
     canonical = usable_address(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -61,8 +60,9 @@ def set_receiving_wallet(
         return current
     if current is not None:
         ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
-    refuse_anothers(merchant, chain=chain, address=canonical, now=now)
-    wallet = _create_wallet(merchant, chain=chain, address=canonical, now=now)
+    refuse = refuse_unproven if proof is None else refuse_own_machines
+    refuse(merchant, chain=chain, address=canonical, now=now)
+    wallet = _create_wallet(merchant, chain, canonical, now, proof)
     record(
         merchant,
         action="receiving_wallet.set",
@@ -77,25 +77,12 @@ def set_receiving_wallet(
     return wallet
 
 
-def refuse_anothers(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> None:
-    """Raise ConflictError where another merchant's buyers, or anybody's machines, may still pay this address."""
-    if not chain_spec(chain).exact_amount_required:
-        return
-    rows = ReceivingWallet.objects.filter(chain=chain, address=address)
-    others = rows.filter(~Q(merchant=merchant) | Q(purpose=ClaimKind.X402))
-    held = Q(retired_at=None) | Q(retired_at__gt=now - BUYERS_MAY_STILL_PAY)
-    if others.filter(held).exists():
-        raise _duplicate()
-
-
-def _duplicate() -> ConflictError:
-    return ConflictError("Another merchant receives at this address.", code="duplicate")
-
-
 def _create_wallet(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    now: datetime,
+    proof: WalletProof | None,
 ) -> ReceivingWallet:
     try:
         with transaction.atomic():
@@ -105,10 +92,11 @@ def _create_wallet(
                 address=address,
                 key=address_key(address, family=chain_spec(chain).family),
                 created_at=now,
+                proof=proof,
             )
     except IntegrityError as error:
         # Two merchants at once: the constraint lets one of them have it.
-        raise _duplicate() from error
+        raise ProofRequiredError from error
 
 
 def usable_address(chain: str, address: str) -> str:

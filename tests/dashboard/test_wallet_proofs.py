@@ -1,0 +1,172 @@
+"""The page that proves a receiving wallet: who is led there, what it shows, and what it never says."""
+
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Role
+from tests.dashboard.people import Desk, make_desk
+from tests.factories import make_merchant, make_wallet
+from tests.wallets.signing import Signer
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.services import claims_to_release, message_of
+
+pytestmark = pytest.mark.django_db
+
+SIGNER = Signer("ethereum")
+
+
+@pytest.fixture
+def squatter() -> Merchant:
+    """A merchant that says it receives at somebody else's address."""
+    squatter = make_merchant("Squatter Ltd")
+    make_wallet(squatter, "ethereum", SIGNER.address)
+    return squatter
+
+
+def ask(desk: Desk, signer: Signer = SIGNER) -> Any:
+    sent = {"address": signer.address, "compared": "on"}
+    return desk.post("dashboard_set_receiving_wallet", sent, chain=signer.chain)
+
+
+def page_of(desk: Desk, proof: WalletProof) -> Any:
+    return desk.get("dashboard_prove_receiving_wallet", proof_id=proof.pk)
+
+
+def prove(desk: Desk, proof: WalletProof, **sent: str) -> Any:
+    return desk.post("dashboard_prove_receiving_wallet", sent, proof_id=proof.pk)
+
+
+def test_who_gives_an_address_in_use_signs_and_sees_it_pending(
+    owner: Desk, squatter: Merchant
+) -> None:
+    assert ask(owner).status_code == 302
+    proof = WalletProof.objects.get()
+    page = page_of(owner, proof)
+    message = message_of(proof)
+    assert message in unescape(page.text)
+    assert "Public key" not in page.text
+    answer = prove(owner, proof, signature=f"  {SIGNER.sign(message)} ")
+    assert answer.status_code == 302
+    wallets = owner.get("dashboard_receiving_wallets").text
+    assert "Pending:" in wallets
+    assert "once earlier payments to it have run out" in wallets
+    for text in (page.text, wallets):
+        assert squatter.name not in text
+        assert squatter.public_id not in text
+        assert "nother merchant" not in text
+
+
+def test_who_lost_it_sees_so_and_not_to_whom(owner: Desk, squatter: Merchant) -> None:
+    ask(owner)
+    proof = WalletProof.objects.get()
+    prove(owner, proof, signature=SIGNER.sign(message_of(proof)))
+    page = make_desk(squatter, Role.VIEWER).get("dashboard_receiving_wallets").text
+    assert "was taken over on" in page
+    assert owner.merchant.public_id not in page
+
+
+def test_where_every_wallet_is_proven_the_page_is_the_same(
+    owner: Desk, squatter: Merchant, settings: Any
+) -> None:
+    settings.REQUIRE_WALLET_PROOF = True
+    pages = []
+    for signer in (SIGNER, Signer("ethereum", bytes(range(9, 41)))):
+        ask(owner, signer)
+        proof = WalletProof.objects.get()
+        text = page_of(owner, proof).text
+        for part in (signer.address[:8], signer.address[8:-6], signer.address[-6:]):
+            text = text.replace(part, "")
+        for part in (proof.nonce, f"{proof.expires_at:%Y-%m-%dT%H:%M:%SZ}"):
+            text = text.replace(part, "")
+        text = text.replace(f"proofs/{proof.pk}/", "")
+        pages.append(without_tokens(text.replace(f"{proof.expires_at:%H:%M}", "")))
+    assert pages[0] == pages[1]
+
+
+def without_tokens(text: str) -> list[str]:
+    """A page's lines without those that differ with each request."""
+    lines = text.split("\n")
+    return [line for line in lines if "csrf" not in line and "nonce" not in line]
+
+
+def test_a_free_wallet_that_was_proven_says_so(owner: Desk, settings: Any) -> None:
+    settings.REQUIRE_WALLET_PROOF = True
+    signer = Signer("ton")
+    ask(owner, signer)
+    proof = WalletProof.objects.get()
+    assert "Public key" in page_of(owner, proof).text
+    signature = signer.sign(message_of(proof))
+    assert prove(owner, proof, signature=signature).status_code == 422
+    sent = {"signature": signature, "public_key": signer.public_key}
+    assert prove(owner, proof, **sent).status_code == 302
+    page = owner.get("dashboard_receiving_wallets").text
+    assert "proven by a signature" in page
+    assert ReceivingWallet.objects.get().address == signer.address
+
+
+@pytest.mark.parametrize(
+    "signature", ["", "0x12", "x" * 201, "a\x00b", "<script>alert(1)</script>", "é"]
+)
+def test_a_signature_that_is_none_is_told_in_words(
+    owner: Desk, squatter: Merchant, signature: str
+) -> None:
+    ask(owner)
+    answer = prove(owner, WalletProof.objects.get(), signature=signature)
+    assert answer.status_code == 422
+    assert "<script>alert" not in answer.text
+    assert not WalletChange.objects.exists()
+
+
+def test_an_expired_message_gives_way_to_a_new_one(
+    owner: Desk, squatter: Merchant
+) -> None:
+    ask(owner)
+    proof = WalletProof.objects.get()
+    signature = SIGNER.sign(message_of(proof))
+    WalletProof.objects.update(expires_at=timezone.now())
+    assert prove(owner, proof, signature=signature).status_code == 409
+    assert "Get a new message" in page_of(owner, proof).text
+    ask(owner)
+    assert page_of(owner, proof).status_code == 404
+    assert WalletProof.objects.get().is_open(now=timezone.now())
+
+
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])
+def test_only_owners_prove(owner: Desk, squatter: Merchant, role: Role) -> None:
+    ask(owner)
+    proof = WalletProof.objects.get()
+    desk = make_desk(owner.merchant, role)
+    assert page_of(desk, proof).status_code == 403
+    assert prove(desk, proof, signature="0x").status_code == 403
+
+
+def test_another_merchants_message_is_not_there(
+    owner: Desk, squatter: Merchant
+) -> None:
+    ask(owner)
+    proof = WalletProof.objects.get()
+    stranger = make_desk(squatter)
+    assert page_of(stranger, proof).status_code == 404
+    signature = SIGNER.sign(message_of(proof))
+    assert prove(stranger, proof, signature=signature).status_code == 404
+    assert WalletProof.objects.get().used_at is None
+
+
+def test_a_pending_wallet_is_cancelled_by_any_owner(
+    owner: Desk, squatter: Merchant
+) -> None:
+    ask(owner)
+    proof = WalletProof.objects.get()
+    prove(owner, proof, signature=SIGNER.sign(message_of(proof)))
+    change = WalletChange.objects.get()
+    second = make_desk(owner.merchant)
+    second.post("dashboard_cancel_wallet_change", change_id=change.pk)
+    page = second.get("dashboard_receiving_wallets").text
+    assert "The change is cancelled." in page
+    assert "Your wallet stays" not in page
+    assert claims_to_release(now=timezone.now() + timedelta(hours=1)) == []

@@ -1,0 +1,72 @@
+"""Signatures that prove no receiving wallet: hostile text, other keys, other messages."""
+
+import pytest
+
+from accounts.models import Merchant
+from gateway.core.errors import InvalidRequestError
+from tests.dashboard.people import make_member
+from tests.factories import make_merchant
+from tests.wallets.proving import prove, start
+from tests.wallets.signing import SEED, Signer
+from wallets.models import EXACT_AMOUNT_CHAINS, ReceivingWallet
+from wallets.services import message_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    """A merchant with an owner."""
+    merchant = make_merchant()
+    make_member(merchant)
+    return merchant
+
+
+@pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "",
+        "0x",
+        "0x" + "00" * 65,
+        "0x" + "ff" * 65,
+        "zz" * 65,
+        "1" * 88,
+        "A" * 88,
+        "=" * 88,
+        "é" * 40,
+        "٠" * 130,
+        "<script>",
+        "' OR 1=1 --",
+    ],
+)
+def test_a_hostile_signature_proves_nothing(
+    merchant: Merchant, chain: str, spoilt: str
+) -> None:
+    signer = Signer(chain)
+    proof = start(merchant, signer)
+    with pytest.raises(InvalidRequestError) as caught:
+        prove(proof, signer, signature=spoilt)
+    assert spoilt == "" or spoilt not in caught.value.message
+    proof.refresh_from_db()
+    assert proof.used_at is None
+    assert not ReceivingWallet.objects.exists()
+
+
+@pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)
+def test_anothers_key_proves_nothing(merchant: Merchant, chain: str) -> None:
+    signer, stranger = Signer(chain), Signer(chain, SEED[::-1])
+    proof = start(merchant, signer)
+    with pytest.raises(InvalidRequestError):
+        prove(proof, stranger)
+    with pytest.raises(InvalidRequestError):
+        prove(proof, signer, signature=signer.sign(message_of(proof) + "\n"))
+
+
+@pytest.mark.parametrize("key", ["", "zz", "00" * 32, "00" * 31, "é" * 64])
+def test_on_ton_the_key_must_be_that_of_the_wallet(
+    merchant: Merchant, key: str
+) -> None:
+    signer = Signer("ton")
+    with pytest.raises(InvalidRequestError):
+        prove(start(merchant, signer), signer, public_key=key)

@@ -1,0 +1,34 @@
+"""Challenges that owners sign to prove that they hold a receiving wallet's key."""
+
+from datetime import datetime
+
+from django.db import models
+
+from accounts.models import Merchant, User
+
+
+class WalletProof(models.Model):
+    """A message of ours for one merchant and address, and the signature that answered it.
+
+    It proves once, within minutes. The signature stays as evidence; it is no secret, and the nonce makes it worthless elsewhere.
+    """
+
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_proofs")
+    chain = models.CharField(max_length=16)
+    # In canonical form.
+    address = models.CharField(max_length=80)
+    nonce = models.CharField(max_length=32, unique=True)
+    requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    signature = models.CharField(max_length=200, blank=True)
+    # TON alone: its addresses do not tell their keys.
+    public_key = models.CharField(max_length=66, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.address}"
+
+    def is_open(self, *, now: datetime) -> bool:
+        """Whether a signature is still taken."""
+        return self.used_at is None and now < self.expires_at

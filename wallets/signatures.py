@@ -1,0 +1,129 @@
+"""Whether a wallet's key signed a message. Pure.
+
+On EVM chains a personal message (EIP-191) or a digest of typed data (EIP-712), on Tron a TRON message (TIP-191, version 2), on
+Solana and TON the message itself by Ed25519. A TON address does not tell its key: it is given too, and must be that of a
+standard wallet (v3 or v4) at this address.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Final
+
+import base58
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from wallets.addresses import address_key
+from wallets.chains.specs import Family
+from wallets.forwarder import keccak
+
+_ETHEREUM: Final = b"\x19Ethereum Signed Message:\n"
+_TRON: Final = b"\x19TRON Signed Message:\n"
+_RECOVERABLE_BYTES: Final = 65
+# Of the two signatures that every signature makes, EIP-2 takes the one with the lower s.
+_LARGEST_S: Final = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_TON_WALLETS: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
+
+
+def is_signed_by(
+    address: str,
+    message: bytes,
+    signature: str,
+    *,
+    family: Family,
+    public_key: str = "",
+    digests: Sequence[bytes] = (),
+) -> bool:
+    """Whether the key of `address`, in canonical form, signed `message`, or on EVM chains one of the 32-byte `digests`.
+
+    `signature` is hostile text: hexadecimal on EVM chains and Tron, base58 on Solana, base64 on TON, where `public_key` is
+    32 bytes in hexadecimal.
+    """
+    key = address_key(address, family=family)
+    match family:
+        case Family.EVM:
+            return _is_recovered(
+                key, [_personal(_ETHEREUM, message), *digests], signature
+            )
+        case Family.TRON:
+            return _is_recovered(key, [_personal(_TRON, message)], signature)
+        case Family.SOLANA:
+            return _is_ed25519(key, message, signature)
+        case Family.TON:
+            return _is_ton(key, message, signature, _from_hex(public_key))
+
+
+def _personal(prefix: bytes, message: bytes) -> bytes:
+    return keccak(prefix + str(len(message)).encode() + message)
+
+
+def _is_recovered(key: bytes, digests: list[bytes], text: str) -> bool:
+    signature = _from_hex(text)
+    if len(signature) != _RECOVERABLE_BYTES:
+        return False
+    return any(_recovered(digest, signature) == key for digest in digests)
+
+
+def _recovered(digest: bytes, signature: bytes) -> bytes:
+    """Return the last 20 bytes of the signer's hashed key; nothing where no key can have signed so."""
+    # Slow to import, and few proofs are signed.
+    from eth_keys.datatypes import Signature
+    from eth_keys.exceptions import BadSignature
+    from eth_utils.exceptions import ValidationError
+
+    if int.from_bytes(signature[32:64], "big") > _LARGEST_S:
+        return b""
+    parity = signature[64] - 27 if signature[64] >= 27 else signature[64]
+    try:
+        parsed = Signature(signature[:64] + bytes([parity & 0xFF]))
+        public = parsed.recover_public_key_from_msg_hash(digest)
+    except (BadSignature, ValidationError, ValueError):
+        return b""
+    address: bytes = public.to_canonical_address()
+    return address
+
+
+def _is_ed25519(key: bytes, message: bytes, signature: str) -> bool:
+    try:
+        signed = base58.b58decode(signature)
+    except ValueError:
+        return False
+    return _verifies(key, message, signed)
+
+
+def _verifies(key: bytes, message: bytes, signature: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _is_ton(wallet: bytes, message: bytes, text: str, key: bytes) -> bool:
+    try:
+        signature = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    if len(key) != 32 or not _verifies(key, message, signature):
+        return False
+    return wallet in {_ton_wallet(key, version) for version in _TON_WALLETS}
+
+
+def _ton_wallet(key: bytes, version: str) -> bytes:
+    """Return where the standard wallet of a key is, as `address_key` writes it, in the basic workchain."""
+    from tonsdk.contract.wallet import Wallets, WalletVersionEnum
+
+    kind = Wallets.ALL[WalletVersionEnum(version)]
+    # Without a private one it only computes.
+    wallet = kind(public_key=key, private_key=b"", wc=0)
+    address: bytes = bytes(wallet.address.hash_part)
+    return b"\0" + address
+
+
+def _from_hex(text: str) -> bytes:
+    digits = text.removeprefix("0x")
+    try:
+        return bytes.fromhex(digits) if digits.isascii() and digits.isalnum() else b""
+    except ValueError:
+        return b""
