@@ -155,6 +155,12 @@ def _checkout_address(code: str) -> str:
     return checkout_url(code)
 
 
+def _receipt_url(request: HttpRequest, page: LinkPage) -> str:
+    if not page.receipt_code:
+        return ""
+    return keep_language(f"{_checkout_address(page.receipt_code)}/receipt", request)
+
+
 def _stop(visit: _Visit, subscription: Subscription) -> HttpResponse:
     stop_reminders(subscription)
     return _see_other(keep_language(visit.request.path, visit.request))
@@ -184,5 +190,6 @@ def _context(visit: _Visit, page: LinkPage, problem: Problem) -> dict[str, Any]:
         "problem": problem,
         "form": new_form(visit.link.code),
         "typed_amount": typed[:20],
+        "receipt_url": _receipt_url(visit.request, page),
         "typed_email": visit.request.POST.get("email", "")[:EMAIL_LENGTH],
     }

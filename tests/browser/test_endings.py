@@ -79,7 +79,7 @@ def test_the_receipt_is_opened_beside_the_shop(page: Page, live_server: Any) -> 
     checkout = make_completed()
     page.goto(f"{live_server.url}/c/{checkout.code}")
     with page.context.expect_page() as opened:
-        page.get_by_role("link", name="Receipt to print or keep").click()
+        page.get_by_role("link", name="View receipt").click()
     receipt = opened.value
     heading(receipt, "Receipt")
     expect(receipt.get_by_text(checkout.public_id)).to_be_visible()
