@@ -217,6 +217,8 @@ class CheckoutPage:
     created_at: datetime
     expires_at: datetime
     paid_at: datetime | None
+    # Paid a moment ago, so that whoever looks has not been back in the shop yet.
+    is_just_paid: bool
     # What the buyer asked for and was told.
     answer: Answer | None = None
 
@@ -263,9 +265,10 @@ class CheckoutPage:
 
     @property
     def returns_by_itself(self) -> bool:
-        """Whether the buyer is sent back to the shop without asking; not past news they should read."""
+        """Whether the buyer is sent back to the shop without asking: once, and not past news they should read."""
         has_news = self.is_reversed or self.answer is not None
-        return self.is_completed and bool(self.return_url) and not has_news
+        is_due = self.is_completed and self.is_just_paid
+        return is_due and bool(self.return_url) and not has_news
 
     @property
     def network_names(self) -> str:

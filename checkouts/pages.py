@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from math import ceil
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -35,6 +35,8 @@ from wallets.paying import prepares_payments
 from wallets.states import ChainStatus, TransferState
 
 _PRICE_DECIMALS = 2
+# Whoever opens the page of a paid checkout later wants to read it.
+_JUST_PAID = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,13 @@ def build_page(
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
         paid_at=checkout.paid_at,
+        is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
     )
+
+
+def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
+    return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
 
 
 def plain_amount(amount: Decimal) -> str:

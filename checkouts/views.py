@@ -1,5 +1,6 @@
 """The hosted checkout page and its status. Views read the clock and translate; `checkouts.pages` decides."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -177,6 +178,8 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
         return error_answer(error)
     now = timezone.now()
     page = asked_page(request, checkout, now)
+    # Only a page that was open before the payment asks, however long it took to hear of it.
+    page = replace(page, is_just_paid=page.is_completed)
     etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
         return uncached(HttpResponseNotModified(), {"ETag": etag})

@@ -51,13 +51,42 @@ function show(html) {
   enliven();
 }
 
-let redirectAt = null;
+const RETURNED = "florin:returned";
+let returning = null;
+
+// Once for each payment: a buyer who opens the page again wants to read it.
+function isFirstReturn() {
+  try {
+    if (localStorage.getItem(RETURNED) === location.pathname) return false;
+    localStorage.setItem(RETURNED, location.pathname);
+  } catch {
+    // Storage is refused in some frames; the server still ends this after minutes.
+  }
+  return true;
+}
+
+function stay() {
+  clearInterval(returning);
+  document.getElementById("returning").classList.add("is-over");
+}
 
 // Replaces this page in the history, so that "back" from the shop does not lead into another redirect.
-function startRedirect() {
+function startReturn() {
   const link = panel().querySelector("[data-redirect-seconds]");
-  if (!link || redirectAt) return;
-  redirectAt = setTimeout(() => location.replace(link.href), 1000 * link.dataset.redirectSeconds);
+  if (!link || returning) return;
+  if (!isFirstReturn()) return stay();
+  let left = link.dataset.redirectSeconds;
+  returning = setInterval(() => {
+    left -= 1;
+    document.querySelector("#returning b").textContent = left;
+    if (left) return;
+    clearInterval(returning);
+    location.replace(link.href);
+  }, 1000);
+  document.getElementById("stay").addEventListener("click", () => {
+    stay();
+    link.focus();
+  });
 }
 
 // Most buyers have no wallet in their browser and are spared the code that talks to one.
@@ -111,7 +140,7 @@ function startCountdown() {
 function enliven() {
   startCountdown();
   offerWallets();
-  startRedirect();
+  startReturn();
 }
 
 let chosen = null;

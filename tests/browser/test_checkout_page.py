@@ -164,6 +164,48 @@ def test_the_shop_is_opened_after_exactly_two_seconds(
     page.wait_for_url(SHOP)
 
 
+def test_the_way_to_the_shop_counts_down_and_can_be_stopped(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    open_page(make_completed())
+    expect(page.get_by_text("Taking you back to Halden Roasters in 2 s.")).to_be_visible()
+    page.clock.run_for(1000)
+    expect(page.get_by_text("Taking you back to Halden Roasters in 1 s.")).to_be_visible()
+    page.get_by_role("button", name="Stay here").press("Enter")
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    expect(page.get_by_text("Taking you back")).to_be_hidden()
+    expect(page.get_by_role("link", name="Return now")).to_be_focused()
+    page.reload()
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    assert "/c/" in page.url
+
+
+def test_a_page_that_is_opened_later_stays(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    earlier = timezone.now() - timedelta(minutes=6)
+    open_page(move(make_completed(), CheckoutStatus.COMPLETED, paid_at=earlier))
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    expect(page.get_by_role("link", name="Return to Halden Roasters")).to_be_visible()
+
+
+def test_a_page_that_hears_of_a_payment_late_still_returns(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    checkout = make_seen()
+    open_page(checkout)
+    earlier = timezone.now() - timedelta(hours=1)
+    move(checkout, CheckoutStatus.COMPLETED, paid_at=earlier)
+    page.wait_for_url(SHOP)
+
+
 def test_going_back_from_the_shop_does_not_lead_to_another_redirect(
     page: Page, open_page: Callable[..., Page]
 ) -> None:
