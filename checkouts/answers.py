@@ -48,7 +48,7 @@ _CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, ready to read. `case` is a `rescue.Case` or `UNREADABLE`; what the case does not know is empty.
+    """An answer, ready to read. `case` is a `rescue.Case`; what the case does not know is empty.
 
     `amount` has its token's symbol. `came_at` is the time of the block of what came too late. `silent` are the networks
     that could not be asked.
@@ -91,8 +91,6 @@ def answer_for(
 
     `transfers` are those credited to it.
     """
-    if found == UNREADABLE:
-        return Answer(UNREADABLE)
     if not found or "\x00" in found:
         return None
     report = BuyerReport.objects.filter(checkout=checkout, tx_hash=found).first()

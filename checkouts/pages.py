@@ -61,6 +61,7 @@ def build_page(
     conditions: Conditions,
     now: datetime,
     answer: Answer | None = None,
+    is_hash_unreadable: bool = False,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
@@ -102,6 +103,7 @@ def build_page(
         paid_at=checkout.paid_at,
         is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
+        is_hash_unreadable=is_hash_unreadable,
     )
 
 

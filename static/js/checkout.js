@@ -174,6 +174,10 @@ const status = watchStatus({
   onChange: ({ panel: html }) => show(html),
 });
 
+// A form that has to be corrected is answered at its own address, which is no page.
+const { address } = announcer.dataset;
+if (address) history.replaceState(null, "", address);
+
 enableCopying({ announce });
 enliven();
 status.start();

@@ -1,5 +1,6 @@
 """I paid but nothing happens, in a real browser: with scripts, without them, and as people see the answers."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -134,6 +135,28 @@ def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
     expect(page.get_by_label("Transaction hash or explorer link")).to_have_value(
         UNKNOWN
     )
+
+
+def test_a_hash_that_is_none_is_corrected_in_its_field(
+    page: Page, live_server: Any, complaints: list[str]
+) -> None:
+    checkout = make_page_checkout()
+    page.goto(f"{live_server.url}/c/{checkout.code}")
+    page.get_by_text("Paid, but nothing happens?").click()
+    field = page.get_by_label("Transaction hash or explorer link")
+    field.fill("my payment")
+    field.press("Enter")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("my payment")
+    expect(field).to_have_accessible_description(
+        re.compile("doesn't look like a transaction hash")
+    )
+    assert "my" not in page.url
+    assert faults(page, "rescue-corrected") == []
+    move(checkout, CheckoutStatus.PROCESSING)
+    expect(page.get_by_role("heading", name="Payment seen")).to_be_visible()
+    expect(field).to_have_value("my payment")
+    complaints.clear()  # the 400 of the answer
 
 
 def test_what_a_buyer_types_survives_news(page: Page, live_server: Any) -> None:
