@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
+from tests.browser.conftest import PHONE
 from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.factories import (
     ADDRESS,
@@ -112,6 +113,33 @@ def test_without_scripts_the_page_still_takes_a_choice(
     page.get_by_role("radio", name="Polygon").check(force=True)
     page.get_by_role("button", name="Show payment details").click()
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+
+
+SHIFTS = """() => new Promise((resolve) => new PerformanceObserver((list) =>
+  resolve(list.getEntries().reduce((sum, shift) => sum + shift.value, 0))
+).observe({ type: "layout-shift", buffered: true }) ?? setTimeout(() => resolve(0), 500))"""
+
+
+@pytest.mark.parametrize("has_wallet", [False, True])
+def test_on_a_phone_ways_into_a_wallet_come_first_and_nothing_moves(
+    has_wallet: bool, open_context: Callable[..., BrowserContext], live_server: Any
+) -> None:
+    context = open_context(viewport=PHONE)
+    if has_wallet:
+        context.add_init_script("window.ethereum = { request: async () => null }")
+    page = context.new_page()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    link = page.get_by_role("link", name="Open MetaMask")
+    button = page.get_by_role("button", name="Pay with browser wallet")
+    shown, hidden = (button, link) if has_wallet else (link, button)
+    expect(shown).to_be_visible()
+    expect(hidden).to_be_hidden()
+    first, amount = shown.bounding_box(), page.locator("#copy-amount").bounding_box()
+    assert first
+    assert amount
+    assert first["y"] + first["height"] < amount["y"]
+    assert first["height"] >= 44
+    assert page.evaluate(SHIFTS) == 0
 
 
 def test_the_qr_code_on_the_screen_holds_the_plain_address(

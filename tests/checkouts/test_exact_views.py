@@ -21,6 +21,7 @@ from tests.checkouts.factories import (
     make_closed,
     make_completed,
     make_exact_checkout,
+    make_page_checkout,
     move,
     pay,
 )
