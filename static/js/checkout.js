@@ -157,6 +157,7 @@ async function choose(form) {
     if (chosen !== choice) return;
     history.replaceState(null, "", answer.url);
     show(html);
+    announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
   } catch {
     form.submit();
   }

@@ -80,6 +80,7 @@ def test_the_networks_are_chosen_by_keyboard_and_focus_stays(
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
     expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
+    expect(page.locator("#announcer")).to_have_text("Send 49.00 USDC on Polygon.")
 
 
 @pytest.mark.parametrize(
