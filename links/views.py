@@ -37,14 +37,6 @@ PAGE = Limit("link.page", 60)
 PAY = Limit("link.pay", 20)
 PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
 
-_TEMPLATES = {
-    LinkStage.OPEN: "links/page.html",
-    LinkStage.PAID: "links/paid.html",
-    LinkStage.PAUSED: "links/paused.html",
-    LinkStage.ARCHIVED: "links/archived.html",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """Who looks at which link; `subscription` is whose personal page it is."""
@@ -179,7 +171,8 @@ def _show(
     if page.stage == LinkStage.ARCHIVED:
         status = 410
     context = _context(visit, page, problem)
-    template = _TEMPLATES[page.stage]
+    is_open = page.stage == LinkStage.OPEN
+    template = "links/page.html" if is_open else "links/closed.html"
     return uncached(render(visit.request, template, context, status=status))
 
 
