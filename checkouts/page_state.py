@@ -99,11 +99,12 @@ class WalletRequest:
 class Payment:
     """What to send where, ready to read, to copy and to scan.
 
-    `amount` is the number to type; its last `marked` characters are the digits that identify the checkout. `memo` and a
-    reference inside the code exist on some exact-amount chains only.
+    `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
+    that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only.
     """
 
     amount: str
+    shown_amount: str
     marked: int
     address: str
     qr_text: str
@@ -113,9 +114,10 @@ class Payment:
     wallet: WalletRequest | None
 
     @property
-    def price_digits(self) -> str:
-        """The part of the amount that is the price."""
-        return self.amount[: len(self.amount) - self.marked]
+    def price_digits(self) -> list[str]:
+        """The part of the amount that is the price, parted where thousands marks stand."""
+        digits = self.shown_amount[: len(self.shown_amount) - self.marked]
+        return digits.split(",")
 
     @property
     def own_digits(self) -> str:
@@ -203,6 +205,7 @@ class CheckoutPage:
     target: Target | None
     is_part_paid: bool
     total: str
+    total_number: str
     received: str
     received_number: str
     remaining: str

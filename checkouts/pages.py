@@ -89,7 +89,8 @@ def build_page(
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
         total=plain_amount(checkout.amount),
         received=f"{plain_amount(received)} {unit}",
-        received_number=plain_amount(received),
+        total_number=typed_amount(checkout.amount),
+        received_number=typed_amount(received),
         remaining=f"{plain_amount(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
@@ -112,9 +113,14 @@ def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
 
 
 def plain_amount(amount: Decimal) -> str:
-    """Write a token amount as people type it: at least two decimals, no zeros past them, no thousands marks."""
-    whole, _, fraction = format_token(amount).partition(".")
+    """Write a token amount as people read it, such as `1,250.0045`: two decimals at least, and no zeros past them."""
+    whole, _, fraction = f"{Decimal(format_token(amount)):,f}".partition(".")
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def typed_amount(amount: Decimal) -> str:
+    """Write the same as wallets take it, without thousands marks."""
+    return plain_amount(amount).replace(",", "")
 
 
 def return_url(checkout: Checkout) -> str:
@@ -228,11 +234,13 @@ def _target(
 def _payment(
     checkout: Checkout, network: NetworkCard, request: PaymentRequest
 ) -> Payment:
-    amount = plain_amount(from_units(request.units))
+    due = from_units(request.units)
+    amount = typed_amount(due)
     page_url = checkout_url(checkout.code) + network.link
     is_real = checkout.mode == Mode.LIVE
     return Payment(
         amount=amount,
+        shown_amount=plain_amount(due),
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
         address=shown_address(request.spec, request.address),
         qr_text=qr_text(request),

@@ -17,6 +17,7 @@ from tests.checkouts.factories import (
     ADDRESS,
     HEAD,
     make_completed,
+    make_exact_checkout,
     make_page_checkout,
     make_seen,
     make_underpaid,
@@ -104,6 +105,39 @@ def test_copying_takes_the_whole_value_and_says_so(
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
 
 
+def test_an_amount_has_thousands_marks_that_no_selection_copies(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_page_checkout(amount="1234567.50"))
+    amount = page.get_by_role("group", name="Amount")
+    drawn = amount.evaluate(
+        "(part) => [...part.querySelectorAll('.thousands')]"
+        ".map((group) => getComputedStyle(group, '::after').content)"
+    )
+    assert drawn == ['","', '","']
+    amount.select_text()
+    assert page.evaluate("String(getSelection())").startswith("1234567.50")
+    page.get_by_role("button", name="Copy the amount").click()
+    expect(page.locator("#announcer")).to_have_text("Amount copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "1234567.50"
+
+
+@pytest.mark.parametrize("language", ["ru", "fr", "id"])
+def test_a_badge_covers_no_network_s_name(
+    language: str, page: Page, live_server: Any
+) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(f"{live_server.url}/c/{make_exact_checkout().code}?lang={language}")
+    assert page.locator(".network__badge").count() == 2
+    covered = page.evaluate(
+        "[...document.querySelectorAll('.network__badge')].filter((badge) => {"
+        " const [own, card] = [badge, badge.parentNode].map((part) => part.getBoundingClientRect());"
+        " const name = badge.nextElementSibling.getBoundingClientRect();"
+        " return own.bottom > name.top + 4 || own.left < card.left; }).length"
+    )
+    assert covered == 0
+
+
 def test_without_scripts_the_page_still_takes_a_choice(
     live_server: Any, open_context: Callable[..., BrowserContext]
 ) -> None:
@@ -111,6 +145,8 @@ def test_without_scripts_the_page_still_takes_a_choice(
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     expect(page.get_by_role("img", name="QR code")).to_be_visible()
     expect(page.locator("#address")).to_have_text(ADDRESS)
+    for copy in page.locator("[data-copy]").all():
+        expect(copy).to_be_hidden()
     page.get_by_role("radio", name="Polygon").check(force=True)
     page.get_by_role("button", name="Show payment details").click()
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
