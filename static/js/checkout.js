@@ -1,6 +1,6 @@
 // The checkout page. It works without any of this; the script spares the buyer reloading and typing.
-import { enableCopying } from "./copy.js";
 import { findWallets } from "./discovery.js";
+import { enableCopying, showLocalTimes } from "./shared.js";
 import { watchStatus } from "./status.js";
 
 const announcer = document.getElementById("announcer");
@@ -138,6 +138,7 @@ function startCountdown() {
 }
 
 function enliven() {
+  showLocalTimes();
   startCountdown();
   offerWallets();
   startReturn();

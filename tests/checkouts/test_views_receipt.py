@@ -1,5 +1,6 @@
 """The receipt: what it says, for whom there is one, and what it never does."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -67,11 +68,12 @@ def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(
         assert amount in text
 
 
-def test_a_receipt_needs_no_script_and_may_be_kept_by_nobody_between(
+def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(
     client: Client,
 ) -> None:
     response = client.get(f"/c/{make_completed().code}/receipt")
-    assert "<script" not in response.content.decode()
+    scripts = re.findall("<script[^>]*>", response.content.decode())
+    assert scripts == ['<script type="module" src="/static/js/receipt.js">']
     assert response["Cache-Control"] == "no-store"
     assert "default-src 'none'" in response["Content-Security-Policy"]
     assert response["Referrer-Policy"] == "no-referrer"
