@@ -271,7 +271,9 @@ class CheckoutPage:
     @property
     def returns_by_itself(self) -> bool:
         """Whether the buyer is sent back to the shop without asking: once, and not past news they should read."""
-        has_news = self.is_reversed or self.answer is not None or self.is_hash_unreadable
+        has_news = (
+            self.is_reversed or self.answer is not None or self.is_hash_unreadable
+        )
         is_due = self.is_completed and self.is_just_paid
         return is_due and bool(self.return_url) and not has_news
 

@@ -23,7 +23,6 @@ from links.selectors import (
 from links.states import Interval, LinkStatus, LinkType
 from wallets.networks import chain_spec
 
-
 # How long after a payment the page says thank you.
 THANKS_FOR: Final = timedelta(hours=1)
 

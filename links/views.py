@@ -37,6 +37,7 @@ PAGE = Limit("link.page", 60)
 PAY = Limit("link.pay", 20)
 PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
 
+
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """Who looks at which link; `subscription` is whose personal page it is."""

@@ -235,9 +235,13 @@ def test_the_way_to_the_shop_counts_down_and_can_be_stopped(
     page.clock.install(time=0)
     page.clock.pause_at(1)
     open_page(make_completed())
-    expect(page.get_by_text("Taking you back to Halden Roasters in 2 s.")).to_be_visible()
+    expect(
+        page.get_by_text("Taking you back to Halden Roasters in 2 s.")
+    ).to_be_visible()
     page.clock.run_for(1000)
-    expect(page.get_by_text("Taking you back to Halden Roasters in 1 s.")).to_be_visible()
+    expect(
+        page.get_by_text("Taking you back to Halden Roasters in 1 s.")
+    ).to_be_visible()
     page.get_by_role("button", name="Stay here").press("Enter")
     page.clock.run_for(10_000)
     expect(page.get_by_text("You can close this page.")).to_be_visible()

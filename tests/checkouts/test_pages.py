@@ -15,8 +15,8 @@ from checkouts.pages import (
     Conditions,
     build_page,
     plain_amount,
-    typed_amount,
     return_url,
+    typed_amount,
 )
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus

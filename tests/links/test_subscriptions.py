@@ -18,8 +18,8 @@ from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
-from links.selectors import takings_of
 from links.periods import coverage
+from links.selectors import takings_of
 from links.services.subscriptions import (
     plan_reminders,
     settle_accepted,
