@@ -53,9 +53,8 @@ export function showLocalTimes() {
     year: "numeric",
     month: "long",
     day: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    hourCycle: "h23",
+    hour: "numeric",
+    minute: "numeric",
     timeZoneName: "short",
   });
   for (const time of document.querySelectorAll("time[data-local]:not([title])")) {
