@@ -11,6 +11,7 @@ from checkouts.payloads import remaining_units
 from checkouts.rescue import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
+from wallets.addresses import shown_address
 from wallets.networks import chains
 from wallets.states import TransferState
 
@@ -138,7 +139,7 @@ def _shown(
         chain=chain,
         chain_name=spec.title if spec else "",
         amount=details.get("amount", ""),
-        recipient=details.get("recipient", ""),
+        recipient=shown_address(details.get("recipient", "")),
         came_at=checkout.expires_at + timedelta(seconds=late_by) if late_by else None,
         silent=tuple(chains()[name].title for name in details.get("silent", [])),
         seconds=spec.estimated_confirm_seconds if spec else 0,

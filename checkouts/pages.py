@@ -24,10 +24,11 @@ from checkouts.page_state import (
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
-from checkouts.payuris import PaymentRequest, qr_text, shown_address, wallet_links
+from checkouts.payuris import PaymentRequest, qr_text, wallet_links
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, format_token, from_units
+from wallets.addresses import shown_address
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family, Network
 from wallets.networks import chains
@@ -242,7 +243,7 @@ def _payment(
         amount=amount,
         shown_amount=plain_amount(due),
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
-        address=shown_address(request.spec, request.address),
+        address=shown_address(request.address),
         qr_text=qr_text(request),
         memo=request.memo if request.spec.family is Family.TON else "",
         has_reference=request.spec.family is Family.SOLANA,
@@ -339,7 +340,7 @@ def _shown(row: TransferRow) -> ShownTransfer:
     return ShownTransfer(
         chain_name=spec.title,
         amount=f"{plain_amount(from_units(row.units))} {row.token}",
-        sender=row.sender,
+        sender=shown_address(row.sender),
         tx_hash=row.tx_hash,
         url=url,
     )
