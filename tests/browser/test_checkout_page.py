@@ -366,3 +366,16 @@ def test_a_page_is_not_drawn_anew_while_nothing_changes(
         pass
     assert answer.value.status == 304
     assert page.locator("#panel[data-mark=mine]").count() == 1
+
+
+def test_no_question_about_the_status_is_broken_off(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    open_page(make_seen())
+    for _ in range(2):
+        with page.expect_response(re.compile("/status$")) as answer:
+            pass
+        assert answer.value.status == 304
+    assert failed == []
