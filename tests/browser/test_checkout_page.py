@@ -126,7 +126,7 @@ def test_an_amount_has_thousands_marks_that_no_selection_copies(
 def test_a_badge_covers_no_network_s_name(
     language: str, page: Page, live_server: Any
 ) -> None:
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{live_server.url}/c/{make_exact_checkout().code}?lang={language}")
     assert page.locator(".network__badge").count() == 2
     covered = page.evaluate(
