@@ -11,6 +11,7 @@ from checkouts.payloads import remaining_units
 from checkouts.rescue import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
+from wallets.addresses import shown_address
 from wallets.networks import chains
 from wallets.states import TransferState
 
@@ -48,7 +49,7 @@ _CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, ready to read. `case` is a `rescue.Case` or `UNREADABLE`; what the case does not know is empty.
+    """An answer, ready to read. `case` is a `rescue.Case`; what the case does not know is empty.
 
     `amount` has its token's symbol. `came_at` is the time of the block of what came too late. `silent` are the networks
     that could not be asked.
@@ -91,8 +92,6 @@ def answer_for(
 
     `transfers` are those credited to it.
     """
-    if found == UNREADABLE:
-        return Answer(UNREADABLE)
     if not found or "\x00" in found:
         return None
     report = BuyerReport.objects.filter(checkout=checkout, tx_hash=found).first()
@@ -140,7 +139,7 @@ def _shown(
         chain=chain,
         chain_name=spec.title if spec else "",
         amount=details.get("amount", ""),
-        recipient=details.get("recipient", ""),
+        recipient=shown_address(details.get("recipient", "")),
         came_at=checkout.expires_at + timedelta(seconds=late_by) if late_by else None,
         silent=tuple(chains()[name].title for name in details.get("silent", [])),
         seconds=spec.estimated_confirm_seconds if spec else 0,

@@ -1,5 +1,6 @@
 """What the views of the hosted page share: finding the checkout, drawing its page, answering in JSON."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from accounts.branding import with_brand
 from accounts.states import Mode
-from checkouts.answers import answer_for
+from checkouts.answers import UNREADABLE, answer_for
 from checkouts.exactamounts import price_of
 from checkouts.exhaustion import is_exhausted
 from checkouts.models import Checkout
@@ -31,23 +32,32 @@ def find_checkout(code: str) -> Checkout:
         raise Http404 from None
 
 
-def asked_page(request: HttpRequest, checkout: Checkout, now: datetime) -> CheckoutPage:
-    """Work out the page as it stands at `now`, with the choice and the answer that the query string names."""
+def asked_page(
+    request: HttpRequest,
+    checkout: Checkout,
+    now: datetime,
+    *,
+    asked: Mapping[str, str] | None = None,
+) -> CheckoutPage:
+    """Work out the page as it stands at `now`, with the choice and the answer that `asked` names: the query string."""
+    asked = request.GET if asked is None else asked
+    found = asked.get("found", "")
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
-    answer = answer_for(request.GET.get("found", ""), checkout, transfers)
+    answer = answer_for(found, checkout, transfers)
     # Who asked about a payment sees the network it is on.
     paid_on = answer.chain if answer else ""
     return build_page(
         checkout,
         transfers=transfers,
         choice=Choice(
-            chain=request.GET.get("chain", paid_on),
-            token=request.GET.get("token", ""),
+            chain=asked.get("chain", paid_on),
+            token=asked.get("token", ""),
             language=asked_language(request),
         ),
         conditions=_conditions(checkout, now),
         now=now,
         answer=answer,
+        is_hash_unreadable=found == UNREADABLE,
     )
 
 

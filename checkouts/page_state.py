@@ -99,11 +99,12 @@ class WalletRequest:
 class Payment:
     """What to send where, ready to read, to copy and to scan.
 
-    `amount` is the number to type; its last `marked` characters are the digits that identify the checkout. `memo` and a
-    reference inside the code exist on some exact-amount chains only.
+    `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
+    that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only.
     """
 
     amount: str
+    shown_amount: str
     marked: int
     address: str
     qr_text: str
@@ -113,9 +114,10 @@ class Payment:
     wallet: WalletRequest | None
 
     @property
-    def price_digits(self) -> str:
-        """The part of the amount that is the price."""
-        return self.amount[: len(self.amount) - self.marked]
+    def price_digits(self) -> list[str]:
+        """The part of the amount that is the price, parted where thousands marks stand."""
+        digits = self.shown_amount[: len(self.shown_amount) - self.marked]
+        return digits.split(",")
 
     @property
     def own_digits(self) -> str:
@@ -203,6 +205,7 @@ class CheckoutPage:
     target: Target | None
     is_part_paid: bool
     total: str
+    total_number: str
     received: str
     received_number: str
     remaining: str
@@ -217,8 +220,12 @@ class CheckoutPage:
     created_at: datetime
     expires_at: datetime
     paid_at: datetime | None
+    # Paid a moment ago, so that whoever looks has not been back in the shop yet.
+    is_just_paid: bool
     # What the buyer asked for and was told.
     answer: Answer | None = None
+    # The text they asked for was no transaction's hash.
+    is_hash_unreadable: bool = False
 
     @property
     def merchant_name(self) -> str:
@@ -263,9 +270,12 @@ class CheckoutPage:
 
     @property
     def returns_by_itself(self) -> bool:
-        """Whether the buyer is sent back to the shop without asking; not past news they should read."""
-        has_news = self.is_reversed or self.answer is not None
-        return self.is_completed and bool(self.return_url) and not has_news
+        """Whether the buyer is sent back to the shop without asking: once, and not past news they should read."""
+        has_news = (
+            self.is_reversed or self.answer is not None or self.is_hash_unreadable
+        )
+        is_due = self.is_completed and self.is_just_paid
+        return is_due and bool(self.return_url) and not has_news
 
     @property
     def network_names(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from math import ceil
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -24,10 +24,11 @@ from checkouts.page_state import (
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
-from checkouts.payuris import PaymentRequest, qr_text, shown_address, wallet_links
+from checkouts.payuris import PaymentRequest, qr_text, wallet_links
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, format_token, from_units
+from wallets.addresses import shown_address
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family, Network
 from wallets.networks import chains
@@ -35,6 +36,8 @@ from wallets.paying import prepares_payments
 from wallets.states import ChainStatus, TransferState
 
 _PRICE_DECIMALS = 2
+# Whoever opens the page of a paid checkout later wants to read it.
+_JUST_PAID = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def build_page(
     conditions: Conditions,
     now: datetime,
     answer: Answer | None = None,
+    is_hash_unreadable: bool = False,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
@@ -86,7 +90,8 @@ def build_page(
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
         total=plain_amount(checkout.amount),
         received=f"{plain_amount(received)} {unit}",
-        received_number=plain_amount(received),
+        total_number=typed_amount(checkout.amount),
+        received_number=typed_amount(received),
         remaining=f"{plain_amount(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
@@ -98,14 +103,25 @@ def build_page(
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
         paid_at=checkout.paid_at,
+        is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
+        is_hash_unreadable=is_hash_unreadable,
     )
 
 
+def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
+    return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
+
+
 def plain_amount(amount: Decimal) -> str:
-    """Write a token amount as people type it: at least two decimals, no zeros past them, no thousands marks."""
-    whole, _, fraction = format_token(amount).partition(".")
+    """Write a token amount as people read it, such as `1,250.0045`: two decimals at least, and no zeros past them."""
+    whole, _, fraction = f"{Decimal(format_token(amount)):,f}".partition(".")
     return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def typed_amount(amount: Decimal) -> str:
+    """Write the same as wallets take it, without thousands marks."""
+    return plain_amount(amount).replace(",", "")
 
 
 def return_url(checkout: Checkout) -> str:
@@ -219,13 +235,15 @@ def _target(
 def _payment(
     checkout: Checkout, network: NetworkCard, request: PaymentRequest
 ) -> Payment:
-    amount = plain_amount(from_units(request.units))
+    due = from_units(request.units)
+    amount = typed_amount(due)
     page_url = checkout_url(checkout.code) + network.link
     is_real = checkout.mode == Mode.LIVE
     return Payment(
         amount=amount,
+        shown_amount=plain_amount(due),
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
-        address=shown_address(request.spec, request.address),
+        address=shown_address(request.address),
         qr_text=qr_text(request),
         memo=request.memo if request.spec.family is Family.TON else "",
         has_reference=request.spec.family is Family.SOLANA,
@@ -322,7 +340,7 @@ def _shown(row: TransferRow) -> ShownTransfer:
     return ShownTransfer(
         chain_name=spec.title,
         amount=f"{plain_amount(from_units(row.units))} {row.token}",
-        sender=row.sender,
+        sender=shown_address(row.sender),
         tx_hash=row.tx_hash,
         url=url,
     )

@@ -3,8 +3,6 @@
 Amounts are written from integers, never with an exponent: wallets refuse, or misread, what else they are given.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from urllib.parse import quote, urlencode
 import base58
 
 from gateway.core.money import format_units
+from wallets.addresses import shown_address
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family, Network
 
@@ -23,7 +22,6 @@ _LONGEST_LABEL: Final = 32
 _LONGEST_MESSAGE: Final = 48
 # Trust Wallet's asset ids, the documented ones only: SLIP-44 coin types.
 _TRUST_COINS: Final = MappingProxyType({"ethereum": 60, "tron": 195})
-_NON_BOUNCEABLE: Final = 0x40
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,7 @@ def qr_text(request: PaymentRequest) -> str:
     """
     plain = request.spec.family in {Family.EVM, Family.TRON}
     uri = None if plain else payment_uri(request)
-    return uri or shown_address(request.spec, request.address)
-
-
-def shown_address(spec: ChainSpec, address: str) -> str:
-    """Return an address as wallets of its chain write it: on TON the non-bounceable form of a wallet."""
-    return _non_bounceable(address) if spec.family is Family.TON else address
+    return uri or shown_address(request.address)
 
 
 def wallet_links(request: PaymentRequest, *, page_url: str) -> tuple[WalletLink, ...]:
@@ -117,7 +110,7 @@ def _ton_transfer(request: PaymentRequest) -> str:
     query = {"jetton": _contract(request), "amount": str(request.units)}
     if request.memo:
         query["text"] = request.memo
-    return f"transfer/{_non_bounceable(request.address)}?{urlencode(query)}"
+    return f"transfer/{shown_address(request.address)}?{urlencode(query)}"
 
 
 _URI: Final[Mapping[Family, Callable[[PaymentRequest], str | None]]] = MappingProxyType(
@@ -194,11 +187,3 @@ def _capped(text: str, most: int) -> str:
             break
         encoded += piece
     return encoded
-
-
-def _non_bounceable(address: str) -> str:
-    """Rewrite a friendly TON address (TEP-2: flags, workchain, hash, CRC-16) with the non-bounceable flag."""
-    raw = base64.urlsafe_b64decode(address)
-    body = bytes([raw[0] | _NON_BOUNCEABLE]) + raw[1:34]
-    checked = body + binascii.crc_hqx(body, 0).to_bytes(2)
-    return base64.urlsafe_b64encode(checked).decode()

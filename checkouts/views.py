@@ -1,5 +1,6 @@
 """The hosted checkout page and its status. Views read the clock and translate; `checkouts.pages` decides."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -41,6 +42,9 @@ from wallets.lookup import UnreadableHashError
 PAGE = Limit("checkout.page", 60)
 CHOOSE = Limit("checkout.choose", 60)
 AGAIN = Limit("checkout.again", 10)
+# What the buyer had chosen, and how much is kept of what was typed.
+_CHOICE = ("chain", "token")
+_LONGEST_TYPED = 300
 # Somebody who reloads what a form led to asks for it by GET, and is led back to the page.
 _FORM = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -148,20 +152,39 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
         count_search(request, code)
         report = look_into(checkout, request.POST.get("tx", ""), now=timezone.now())
     except UnreadableHashError:
-        return _see_page(request, code, {"found": UNREADABLE})
+        return _correct_hash(request, checkout)
     except errors.RateLimitError as error:
         return too_many(request, error)
     return _see_page(request, report.checkout.code, {"found": report.tx_hash})
 
 
+def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
+    """Show the page with the text as it was typed and what is wrong with it. No address repeats it: it may be a secret."""
+    kept = {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
+    asked = {"found": UNREADABLE} | kept
+    now = timezone.now()
+    page = asked_page(request, checkout, now, asked=asked)
+    context = _context(page, now) | {
+        "typed_hash": request.POST.get("tx", "")[:_LONGEST_TYPED],
+        "page_address": _page_address(request, checkout.code, asked),
+    }
+    return uncached(render(request, "checkouts/page.html", context, status=400))
+
+
 def _see_page(
     request: HttpRequest, code: str, query: dict[str, str] | None = None
 ) -> HttpResponse:
+    location = _page_address(request, code, query)
+    return uncached(HttpResponse(status=303), {"Location": location})
+
+
+def _page_address(
+    request: HttpRequest, code: str, query: dict[str, str] | None = None
+) -> str:
     address = reverse("checkout", args=[code])
     if query:
         address += f"?{urlencode(query)}"
-    location = keep_language(address, request)
-    return uncached(HttpResponse(status=303), {"Location": location})
+    return keep_language(address, request)
 
 
 @compact_page
@@ -177,6 +200,8 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
         return error_answer(error)
     now = timezone.now()
     page = asked_page(request, checkout, now)
+    # Only a page that was open before the payment asks, however long it took to hear of it.
+    page = replace(page, is_just_paid=page.is_completed)
     etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
         return uncached(HttpResponseNotModified(), {"ETag": etag})

@@ -96,6 +96,11 @@ class Received:
     genuine: bool
     body: bytes
 
+    @property
+    def event(self) -> dict[str, object]:
+        """The body as an event; empty where it is none."""
+        return _json_object(self.body)
+
 
 class ShopLike(Protocol):
     """What the page shows of the shop."""
@@ -151,7 +156,7 @@ def _product(sku: str, item: ProductLike) -> str:
 
 def _webhook(received: Received) -> str:
     at = datetime.fromtimestamp(received.at, UTC)
-    event = _json_object(received.body)
+    event = received.event
     fields = {
         "kind": str(event.get("type", "not an event")),
         "subject": str(event.get("checkout_id", "")),

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from demo import pages
 from demo.gateway_api import GatewayApi, GatewayError
@@ -56,11 +56,12 @@ class Shop:
         self.settings = settings
         self.received: deque[pages.Received] = deque(maxlen=KEPT_WEBHOOKS)
         self._orders: dict[str, pages.Order] = {}
+        self._paid: deque[str] = deque(maxlen=KEPT_ORDERS)
         self._taken = 0
         self._lock = threading.Lock()
 
     def buy(self, sku: str) -> str:
-        """Take an order, create its checkout and return the order's number. Raises `WalletError`, `GatewayError`."""
+        """Take an order, create its checkout and return the address of its page. Raises `WalletError`, `GatewayError`."""
         product = PRODUCTS.get(sku)
         if product is None:
             message = "The shop does not sell that."
@@ -74,7 +75,7 @@ class Shop:
                 "description": product.name,
                 "metadata": {"order_ref": number, "product_ref": sku},
                 "customer_email": BUYER,
-                "redirect_url": f"{self.settings.shop_url}/?thanks={number}",
+                "redirect_url": f"{self.settings.shop_url}/?order={number}",
                 "webhook_url": f"{self.settings.shop_url}/webhook",
             },
         )
@@ -87,11 +88,16 @@ class Shop:
                 checkout_url=checkout["checkout_url"],
             )
         )
-        return number
+        return str(checkout["checkout_url"])
 
     def order(self, number: str) -> pages.Order | None:
         """One of the latest orders."""
         return self._orders.get(number)
+
+    def unpaid_order(self) -> pages.Order | None:
+        """The latest order, as long as no webhook said that it is paid."""
+        latest = next(reversed(tuple(self._orders.values())), None)
+        return latest if latest and latest.checkout_id not in self._paid else None
 
     def pay_order(self, number: str, chain: str) -> str:
         """Pay an order from the demo's wallet; returns the hash. Raises `WalletError`, `GatewayError`."""
@@ -124,7 +130,10 @@ class Shop:
         now = time.time()
         secret = self.settings.credentials.webhook_secret
         genuine = is_genuine(signature, body, secret=secret, now=now)
-        self.received.appendleft(pages.Received(at=now, genuine=genuine, body=body))
+        got = pages.Received(at=now, genuine=genuine, body=body)
+        self.received.appendleft(got)
+        if genuine and got.event.get("type") == "checkout.completed":
+            self._paid.append(str(got.event.get("checkout_id", "")))
         return genuine
 
     def transfer(self, form: dict[str, str]) -> str:
@@ -149,16 +158,21 @@ class Handler(BaseHTTPRequestHandler):
         """The page, its files, and the list of webhooks alone."""
         url = urlsplit(self.path)
         if url.path == "/":
-            asked = dict(parse_qsl(url.query))
-            thanks = asked.get("thanks", "")
-            note = f"Thank you for order {thanks}." if thanks else ""
-            self._page(note, order=self.shop.order(asked.get("order", "")))
+            self._home(dict(parse_qsl(url.query)))
         elif url.path == "/received":
             self._answer(pages.received_list(self.shop.received))
         elif asset := pages.ASSETS.get(url.path):
             self._answer(asset.text, kind=asset.kind)
         else:
             self._page("There is no such page.", status=HTTPStatus.NOT_FOUND)
+
+    def _home(self, asked: dict[str, str]) -> None:
+        """The page; Florin leads buyers back to it, and says how their checkout stands."""
+        number = asked.get("order", "")
+        if number and asked.get("status") == "completed":
+            self._page(f"Thank you for order {number}. It is paid.")
+        else:
+            self._page("", order=self.shop.order(number) or self.shop.unpaid_order())
 
     def do_POST(self) -> None:
         """Buying, paying, and the webhooks."""
@@ -186,11 +200,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def _buy(self, body: bytes) -> None:
         try:
-            number = self.shop.buy(_form(body).get("sku", ""))
+            checkout_url = self.shop.buy(_form(body).get("sku", ""))
         except (WalletError, GatewayError) as error:
             self._page(str(error), status=HTTPStatus.BAD_GATEWAY)
         else:
-            self._redirect(f"/?order={quote(number)}")
+            self._redirect(checkout_url)
 
     def _pay_order(self, body: bytes) -> None:
         form = _form(body)

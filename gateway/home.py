@@ -10,7 +10,7 @@ from wallets.selectors import chain_statuses
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Show which chains are read and where the API is described."""
+    """Lead to the login, the API's description and the status, and show how each chain is."""
     statuses = chain_statuses(now=timezone.now())
     shown = [
         {"title": spec.title, "status": statuses[name]}

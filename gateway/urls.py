@@ -24,7 +24,7 @@ urlpatterns = [
     path("dashboard/", include("gateway.dashboard_urls")),
     path("operator/", operator.urls),
     path("healthz", health.alive),
-    path("readyz", health.ready),
+    path("readyz", health.ready, name="ready"),
     path("metrics", health.metrics),
     path("", include("checkouts.page_urls")),
     path("", include("links.page_urls")),

@@ -4,18 +4,27 @@ References, metadata and addresses of subscribers are no part of it, so no templ
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import Final
 
 from accounts.branding import Brand, brand_of
 from accounts.states import Mode
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from links.models import PaymentLink, Subscription
 from links.periods import Coverage, coverage
-from links.selectors import has_completed_checkout, paid_moments, payable_chains
+from links.selectors import (
+    has_completed_checkout,
+    paid_code,
+    paid_moments,
+    payable_chains,
+)
 from links.states import Interval, LinkStatus, LinkType
 from wallets.networks import chain_spec
+
+# How long after a payment the page says thank you.
+THANKS_FOR: Final = timedelta(hours=1)
 
 
 class LinkStage(StrEnum):
@@ -45,13 +54,31 @@ class Suggestion:
     label: str
 
 
+class Phase(StrEnum):
+    """How a subscription stands. Only the phases from ENDING on ask for the next payment."""
+
+    WAITING = "waiting"
+    """Not paid yet."""
+    THANKED = "thanked"
+    """Paid a moment ago."""
+    RUNNING = "running"
+    ENDING = "ending"
+    """Paid, and near enough to its end for the next payment."""
+    ENDED = "ended"
+
+
 @dataclass(frozen=True, slots=True)
 class Personal:
     """What a subscriber's own page adds. `covered` is None until the first payment completed."""
 
     covered: Coverage | None
-    is_running: bool
+    phase: Phase
     gets_mail: bool
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the subscription is paid now."""
+        return self.phase in {Phase.THANKED, Phase.RUNNING, Phase.ENDING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +101,8 @@ class LinkPage:
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
     personal: Personal | None
+    # Of the checkout that paid last, where the page offers its receipt; empty elsewhere.
+    receipt_code: str
 
     @property
     def merchant_name(self) -> str:
@@ -91,8 +120,10 @@ def build_link_page(
 ) -> LinkPage:
     """Work out the page of a link whose merchant is loaded; `subscription` is whose personal page it is."""
     chains = payable_chains(link)
+    stage = stage_of(link)
+    has_receipt = subscription is not None or stage == LinkStage.PAID
     return LinkPage(
-        stage=stage_of(link),
+        stage=stage,
         type=LinkType(link.type),
         is_test=link.mode == Mode.TEST,
         brand=brand_of(link.merchant),
@@ -110,6 +141,7 @@ def build_link_page(
         ),
         network_names=tuple(chain_spec(chain.name).title for chain in chains),
         personal=_personal(link, subscription, now) if subscription else None,
+        receipt_code=paid_code(link, subscription) if has_receipt else "",
     )
 
 
@@ -124,12 +156,21 @@ def stage_of(link: PaymentLink) -> LinkStage:
 
 
 def _personal(link: PaymentLink, subscription: Subscription, now: datetime) -> Personal:
-    covered = coverage(paid_moments(subscription), Interval(link.interval))
+    moments = paid_moments(subscription)
+    covered = coverage(moments, Interval(link.interval))
     return Personal(
         covered=covered,
-        is_running=covered is not None and now < covered.until,
+        phase=_phase(covered, moments[-1], now) if covered else Phase.WAITING,
         gets_mail=bool(subscription.email),
     )
+
+
+def _phase(covered: Coverage, paid_at: datetime, now: datetime) -> Phase:
+    if now >= covered.until:
+        return Phase.ENDED
+    if now < paid_at + THANKS_FOR:
+        return Phase.THANKED
+    return Phase.ENDING if now >= covered.renewable_at else Phase.RUNNING
 
 
 def _written(amount: Decimal | None) -> str:

@@ -8,6 +8,12 @@ from datetime import datetime, timedelta
 from links.states import Interval
 
 MONTHS = {Interval.MONTH: 1, Interval.YEAR: 12}
+# How long before a paid period ends the next one can be paid. No shorter than a reminder comes ahead of it.
+RENEWABLE_BEFORE = {
+    Interval.WEEK: timedelta(days=3),
+    Interval.MONTH: timedelta(days=7),
+    Interval.YEAR: timedelta(days=30),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,11 @@ class Coverage:
     def next_until(self) -> datetime:
         """When it would end after one payment more."""
         return after(self.begun, self.interval, self.count + 1)
+
+    @property
+    def renewable_at(self) -> datetime:
+        """From when on the next interval can be paid."""
+        return self.until - RENEWABLE_BEFORE[self.interval]
 
     def paid(self, moment: datetime) -> "Coverage":
         """Return what is covered after a payment: one interval more, or a fresh start where there was a gap."""

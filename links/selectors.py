@@ -20,6 +20,7 @@ from links.states import LinkStatus
 from wallets.selectors import Offerable, offerable_chains
 
 M = TypeVar("M", bound=Model)
+_PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,19 @@ def has_completed_checkout(link: PaymentLink) -> bool:
     return _completed(LinkCheckout.objects.filter(link=link)).exists()
 
 
+def paid_code(link: PaymentLink, subscription: Subscription | None = None) -> str:
+    """Return the page code of the checkout that was paid last, of a link or of one subscriber; empty without any."""
+    rows = LinkCheckout.objects.filter(link=link)
+    if subscription is not None:
+        rows = rows.filter(subscription=subscription)
+    in_time = When(checkout__status=CheckoutStatus.COMPLETED, then="checkout__code")
+    paid = _completed(rows).annotate(
+        code=Case(in_time, default="checkout__replaced_by__code"), moment=_PAID_AT
+    )
+    codes = paid.order_by("-moment", "-pk").values_list("code", flat=True)
+    return codes.first() or ""
+
+
 def paid_moments(subscription: Subscription) -> list[datetime]:
     """Return when each payment of a subscription completed, in order."""
     return paid_moments_of([subscription.pk]).get(subscription.pk, [])
@@ -164,8 +178,7 @@ def paid_moments(subscription: Subscription) -> list[datetime]:
 def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]]:
     """Return when the payments of each subscription completed, in order and by one question; no key without any."""
     rows = _completed(LinkCheckout.objects.filter(subscription__in=subscription_ids))
-    paid_at = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
-    moments = rows.annotate(moment=paid_at).order_by("moment", "pk")
+    moments = rows.annotate(moment=_PAID_AT).order_by("moment", "pk")
     found: dict[int, list[datetime]] = {}
     for subscription_id, moment in moments.values_list("subscription", "moment"):
         found.setdefault(subscription_id, []).append(moment)

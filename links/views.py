@@ -37,13 +37,6 @@ PAGE = Limit("link.page", 60)
 PAY = Limit("link.pay", 20)
 PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
 
-_TEMPLATES = {
-    LinkStage.OPEN: "links/page.html",
-    LinkStage.PAID: "links/paid.html",
-    LinkStage.PAUSED: "links/paused.html",
-    LinkStage.ARCHIVED: "links/archived.html",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
@@ -155,6 +148,12 @@ def _checkout_address(code: str) -> str:
     return checkout_url(code)
 
 
+def _receipt_url(request: HttpRequest, page: LinkPage) -> str:
+    if not page.receipt_code:
+        return ""
+    return keep_language(f"{_checkout_address(page.receipt_code)}/receipt", request)
+
+
 def _stop(visit: _Visit, subscription: Subscription) -> HttpResponse:
     stop_reminders(subscription)
     return _see_other(keep_language(visit.request.path, visit.request))
@@ -173,7 +172,8 @@ def _show(
     if page.stage == LinkStage.ARCHIVED:
         status = 410
     context = _context(visit, page, problem)
-    template = _TEMPLATES[page.stage]
+    is_open = page.stage == LinkStage.OPEN
+    template = "links/page.html" if is_open else "links/closed.html"
     return uncached(render(visit.request, template, context, status=status))
 
 
@@ -184,5 +184,6 @@ def _context(visit: _Visit, page: LinkPage, problem: Problem) -> dict[str, Any]:
         "problem": problem,
         "form": new_form(visit.link.code),
         "typed_amount": typed[:20],
+        "receipt_url": _receipt_url(visit.request, page),
         "typed_email": visit.request.POST.get("email", "")[:EMAIL_LENGTH],
     }

@@ -318,7 +318,7 @@ class TestPages:
     ) -> None:
         response = client.get(path, headers={"Accept-Language": "de"})
         assert response.status_code == 404
-        assert "Diese Seite gibt es nicht" in response.content.decode()
+        assert "Seite nicht gefunden" in response.content.decode()
 
     def test_the_api_speaks_english_whoever_asks(self, client: Client) -> None:
         response = client.get(

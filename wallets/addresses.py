@@ -57,6 +57,18 @@ def canonical_address(text: str, *, family: Family, is_testnet: bool = False) ->
             return _ton(text, is_testnet=is_testnet)
 
 
+def shown_address(address: str) -> str:
+    """Return an address as people's wallets show it: on TON without the mark of a contract (non-bounceable), elsewhere as it is.
+
+    For people only: what is stored, compared and told by the API is canonical. Any text may come, and is returned as it is.
+    """
+    try:
+        tag, key = _ton_key(address)
+    except AddressError:
+        return address
+    return _ton_written(tag & _TON_TESTNET | _TON_NON_BOUNCEABLE, key)
+
+
 def address_key(text: str, *, family: Family) -> bytes:
     """Return an address as the bytes that recipients are joined by, the same for every spelling. Raises AddressError.
 
@@ -124,7 +136,11 @@ def _ton(text: str, *, is_testnet: bool) -> str:
     tag, key = _ton_key(text)
     if tag & _TON_TESTNET and not is_testnet:
         raise AddressError("must not be one of TON's test network.")
-    body = bytes([_TON_BOUNCEABLE | (_TON_TESTNET if is_testnet else 0)]) + key
+    return _ton_written(_TON_BOUNCEABLE | (_TON_TESTNET if is_testnet else 0), key)
+
+
+def _ton_written(tag: int, key: bytes) -> str:
+    body = bytes([tag]) + key
     return base64.urlsafe_b64encode(body + _ton_checksum(body)).decode()
 
 

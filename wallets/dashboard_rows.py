@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from accounts.models import Merchant
+from wallets.addresses import shown_address
 from wallets.chains.registry import ChainSpec
 from wallets.dashboard_words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
@@ -70,7 +71,8 @@ class WalletRow:
 
 
 def marked(address: str) -> MarkedAddress:
-    """Cut an address where its bold parts end."""
+    """Cut an address, as wallets show it, where its bold parts end."""
+    address = shown_address(address)
     # Every address on EVM chains begins with 0x, which tells nothing.
     start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
     return MarkedAddress(

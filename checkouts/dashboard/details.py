@@ -27,6 +27,7 @@ from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.money import from_units
 from gateway.core.prettyjson import indented
+from wallets.addresses import shown_address
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 from webhooks.dashboard.words import Badge
@@ -213,7 +214,7 @@ def _transfer(row: TransferRow) -> ShownTransfer:
         confirmations=min(confirmations_of(row), spec.confirmations),
         required=spec.confirmations,
         tx_hash=row.tx_hash,
-        sender=row.sender,
+        sender=shown_address(row.sender),
         url=url,
         detected_at=row.detected_at,
     )
@@ -228,7 +229,7 @@ def _offers(checkout: Checkout) -> tuple[Offer, ...]:
             chain=chain,
             network=chain_spec(chain).title,
             tokens=", ".join(offer["tokens"]),
-            address=offer["address"] or offer["wallet"],
+            address=shown_address(offer["address"] or offer["wallet"]),
             amount="" if offer["address"] else amount,
         )
         for chain, offer in checkout.offers.items()

@@ -102,5 +102,4 @@ def range_of(link: PaymentLink) -> str:
 
 def collected_words(amount: Decimal) -> str:
     """Write a sum of tokens with thousands marks, and as many decimals as it has."""
-    whole, _, fraction = plain_amount(amount).partition(".")
-    return f"{int(whole):,}.{fraction}"
+    return plain_amount(amount)

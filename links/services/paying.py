@@ -19,8 +19,9 @@ from links.errors import NotPayableError
 from links.inputs import PayIntent
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.payloads import link_url
+from links.periods import coverage
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments
-from links.states import LinkStatus, LinkType
+from links.states import Interval, LinkStatus, LinkType
 from links.tokens import personal_url
 
 # Whoever meets a rival finds its checkout on the next look.
@@ -49,7 +50,7 @@ def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
     """Return the page code of the checkout for what a payer asks; a new one unless there is one that is not expired.
 
     Any number of the same calls at once make one checkout. Raises NotPayableError, and ConflictError where the merchant
-    cannot be paid now (receiving_wallet_missing, capacity_exhausted).
+    cannot be paid now (receiving_wallet_missing, capacity_exhausted). A subscriber's next period is payable near its beginning.
     """
     for _ in range(_LOOKS):
         try:
@@ -71,12 +72,20 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
         raise NotPayableError
     if link.type == LinkType.INVOICE and has_completed_checkout(link):
         raise NotPayableError
+    if intent.subscription and not _may_renew(link, intent.subscription, now):
+        raise NotPayableError
     slot = slot_of(link, intent)
     last = latest_checkout(link, slot)
     if last and last.checkout.status != CheckoutStatus.EXPIRED:
         return last.checkout.code
     attempt = last.attempt + 1 if last else 1
     return _new_checkout(_sale(link, intent, slot, last, now), attempt, now)
+
+
+def _may_renew(link: PaymentLink, subscription: Subscription, now: datetime) -> bool:
+    """Whether the next period can be paid: not from a page that was open when somebody paid it elsewhere."""
+    covered = coverage(paid_moments(subscription), Interval(link.interval))
+    return covered is None or now >= covered.renewable_at
 
 
 def slot_of(link: PaymentLink, intent: PayIntent) -> str:

@@ -29,6 +29,7 @@ from reports.forms import known_tokens
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
 from reports.states import PaymentState
+from wallets.addresses import shown_address
 from wallets.blockpages import newest_page
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
@@ -183,7 +184,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,
         badge=TRANSFERS[TransferState(transfer.state)],
-        sender=transfer.sender,
+        sender=shown_address(transfer.sender),
         tx_hash=transfer.tx_hash,
         explorer=explorer_url(transfer),
         came_at=transfer.block_time,

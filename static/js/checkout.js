@@ -1,6 +1,6 @@
 // The checkout page. It works without any of this; the script spares the buyer reloading and typing.
-import { enableCopying } from "./copy.js";
 import { findWallets } from "./discovery.js";
+import { enableCopying, showLocalTimes } from "./shared.js";
 import { watchStatus } from "./status.js";
 
 const announcer = document.getElementById("announcer");
@@ -51,13 +51,42 @@ function show(html) {
   enliven();
 }
 
-let redirectAt = null;
+const RETURNED = "florin:returned";
+let returning = null;
+
+// Once for each payment: a buyer who opens the page again wants to read it.
+function isFirstReturn() {
+  try {
+    if (localStorage.getItem(RETURNED) === location.pathname) return false;
+    localStorage.setItem(RETURNED, location.pathname);
+  } catch {
+    // Storage is refused in some frames; the server still ends this after minutes.
+  }
+  return true;
+}
+
+function stay() {
+  clearInterval(returning);
+  document.getElementById("returning").classList.add("is-over");
+}
 
 // Replaces this page in the history, so that "back" from the shop does not lead into another redirect.
-function startRedirect() {
+function startReturn() {
   const link = panel().querySelector("[data-redirect-seconds]");
-  if (!link || redirectAt) return;
-  redirectAt = setTimeout(() => location.replace(link.href), 1000 * link.dataset.redirectSeconds);
+  if (!link || returning) return;
+  if (!isFirstReturn()) return stay();
+  let left = link.dataset.redirectSeconds;
+  returning = setInterval(() => {
+    left -= 1;
+    document.querySelector("#returning b").textContent = left;
+    if (left) return;
+    clearInterval(returning);
+    location.replace(link.href);
+  }, 1000);
+  document.getElementById("stay").addEventListener("click", () => {
+    stay();
+    link.focus();
+  });
 }
 
 // Most buyers have no wallet in their browser and are spared the code that talks to one.
@@ -109,9 +138,10 @@ function startCountdown() {
 }
 
 function enliven() {
+  showLocalTimes();
   startCountdown();
   offerWallets();
-  startRedirect();
+  startReturn();
 }
 
 let chosen = null;
@@ -128,6 +158,7 @@ async function choose(form) {
     if (chosen !== choice) return;
     history.replaceState(null, "", answer.url);
     show(html);
+    announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
   } catch {
     form.submit();
   }
@@ -144,6 +175,10 @@ const status = watchStatus({
   isFinal: () => "final" in panel().dataset,
   onChange: ({ panel: html }) => show(html),
 });
+
+// A form that has to be corrected is answered at its own address, which is no page.
+const { address } = announcer.dataset;
+if (address) history.replaceState(null, "", address);
 
 enableCopying({ announce });
 enliven();

@@ -1,5 +1,5 @@
 // What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once.
-import { enableCopying } from "./copy.js";
+import { enableCopying } from "./shared.js";
 
 const announcer = document.getElementById("announcer");
 

@@ -109,13 +109,15 @@ export function watchStatus({ address, streamAddress, version, isFinal, onChange
       cache: "no-store",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
+    // Read to its end, for a browser reports an answer that is left unread as one that was broken off.
+    const text = await answer.text();
     if (answer.status === 304) return;
     if (answer.status === 429) {
       notBefore = performance.now() + 1000 * Number(answer.headers.get("Retry-After") ?? 10);
       return;
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    const body = await answer.json();
+    const body = JSON.parse(text);
     // The buyer chose another network while this was on its way: showing it would undo the choice.
     if (asked === address()) onChange(body);
     else isAskedAgain = true;

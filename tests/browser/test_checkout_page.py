@@ -11,11 +11,13 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
+from tests.browser.conftest import PHONE
 from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.factories import (
     ADDRESS,
     HEAD,
     make_completed,
+    make_exact_checkout,
     make_page_checkout,
     make_seen,
     make_underpaid,
@@ -79,6 +81,7 @@ def test_the_networks_are_chosen_by_keyboard_and_focus_stays(
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
     expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
+    expect(page.locator("#announcer")).to_have_text("Send 49.00 USDC on Polygon.")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,39 @@ def test_copying_takes_the_whole_value_and_says_so(
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
 
 
+def test_an_amount_has_thousands_marks_that_no_selection_copies(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page(make_page_checkout(amount="1234567.50"))
+    amount = page.get_by_role("group", name="Amount")
+    drawn = amount.evaluate(
+        "(part) => [...part.querySelectorAll('.thousands')]"
+        ".map((group) => getComputedStyle(group, '::after').content)"
+    )
+    assert drawn == ['","', '","']
+    amount.select_text()
+    assert page.evaluate("String(getSelection())").startswith("1234567.50")
+    page.get_by_role("button", name="Copy the amount").click()
+    expect(page.locator("#announcer")).to_have_text("Amount copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "1234567.50"
+
+
+@pytest.mark.parametrize("language", ["ru", "fr", "id"])
+def test_a_badge_covers_no_network_s_name(
+    language: str, page: Page, live_server: Any
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{live_server.url}/c/{make_exact_checkout().code}?lang={language}")
+    assert page.locator(".network__badge").count() == 2
+    covered = page.evaluate(
+        "[...document.querySelectorAll('.network__badge')].filter((badge) => {"
+        " const [own, card] = [badge, badge.parentNode].map((part) => part.getBoundingClientRect());"
+        " const name = badge.nextElementSibling.getBoundingClientRect();"
+        " return own.bottom > name.top + 4 || own.left < card.left; }).length"
+    )
+    assert covered == 0
+
+
 def test_without_scripts_the_page_still_takes_a_choice(
     live_server: Any, open_context: Callable[..., BrowserContext]
 ) -> None:
@@ -109,9 +145,38 @@ def test_without_scripts_the_page_still_takes_a_choice(
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     expect(page.get_by_role("img", name="QR code")).to_be_visible()
     expect(page.locator("#address")).to_have_text(ADDRESS)
+    for copy in page.locator("[data-copy]").all():
+        expect(copy).to_be_hidden()
     page.get_by_role("radio", name="Polygon").check(force=True)
     page.get_by_role("button", name="Show payment details").click()
     expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+
+
+SHIFTS = """() => new Promise((resolve) => new PerformanceObserver((list) =>
+  resolve(list.getEntries().reduce((sum, shift) => sum + shift.value, 0))
+).observe({ type: "layout-shift", buffered: true }) ?? setTimeout(() => resolve(0), 500))"""
+
+
+@pytest.mark.parametrize("has_wallet", [False, True])
+def test_on_a_phone_ways_into_a_wallet_come_first_and_nothing_moves(
+    has_wallet: bool, open_context: Callable[..., BrowserContext], live_server: Any
+) -> None:
+    context = open_context(viewport=PHONE)
+    if has_wallet:
+        context.add_init_script("window.ethereum = { request: async () => null }")
+    page = context.new_page()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    link = page.get_by_role("link", name="Open MetaMask")
+    button = page.get_by_role("button", name="Pay with browser wallet")
+    shown, hidden = (button, link) if has_wallet else (link, button)
+    expect(shown).to_be_visible()
+    expect(hidden).to_be_hidden()
+    first, amount = shown.bounding_box(), page.locator("#copy-amount").bounding_box()
+    assert first
+    assert amount
+    assert first["y"] + first["height"] < amount["y"]
+    assert first["height"] >= 44
+    assert page.evaluate(SHIFTS) == 0
 
 
 def test_the_qr_code_on_the_screen_holds_the_plain_address(
@@ -161,6 +226,52 @@ def test_the_shop_is_opened_after_exactly_two_seconds(
     expect(page.get_by_role("link", name="Return now")).to_be_visible()
     assert "/c/" in page.url
     page.clock.run_for(1)
+    page.wait_for_url(SHOP)
+
+
+def test_the_way_to_the_shop_counts_down_and_can_be_stopped(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    open_page(make_completed())
+    expect(
+        page.get_by_text("Taking you back to Halden Roasters in 2 s.")
+    ).to_be_visible()
+    page.clock.run_for(1000)
+    expect(
+        page.get_by_text("Taking you back to Halden Roasters in 1 s.")
+    ).to_be_visible()
+    page.get_by_role("button", name="Stay here").press("Enter")
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    expect(page.get_by_text("Taking you back")).to_be_hidden()
+    expect(page.get_by_role("link", name="Return now")).to_be_focused()
+    page.reload()
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    assert "/c/" in page.url
+
+
+def test_a_page_that_is_opened_later_stays(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    earlier = timezone.now() - timedelta(minutes=6)
+    open_page(move(make_completed(), CheckoutStatus.COMPLETED, paid_at=earlier))
+    page.clock.run_for(10_000)
+    expect(page.get_by_text("You can close this page.")).to_be_visible()
+    expect(page.get_by_role("link", name="Return to Halden Roasters")).to_be_visible()
+
+
+def test_a_page_that_hears_of_a_payment_late_still_returns(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    checkout = make_seen()
+    open_page(checkout)
+    earlier = timezone.now() - timedelta(hours=1)
+    move(checkout, CheckoutStatus.COMPLETED, paid_at=earlier)
     page.wait_for_url(SHOP)
 
 
@@ -255,3 +366,16 @@ def test_a_page_is_not_drawn_anew_while_nothing_changes(
         pass
     assert answer.value.status == 304
     assert page.locator("#panel[data-mark=mine]").count() == 1
+
+
+def test_no_question_about_the_status_is_broken_off(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    open_page(make_seen())
+    for _ in range(2):
+        with page.expect_response(re.compile("/status$")) as answer:
+            pass
+        assert answer.value.status == 304
+    assert failed == []

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
+from tests.browser.test_checkout_page import SHIFTS
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
@@ -79,7 +81,7 @@ def test_the_receipt_is_opened_beside_the_shop(page: Page, live_server: Any) -> 
     checkout = make_completed()
     page.goto(f"{live_server.url}/c/{checkout.code}")
     with page.context.expect_page() as opened:
-        page.get_by_role("link", name="Receipt to print or keep").click()
+        page.get_by_role("link", name="View receipt").click()
     receipt = opened.value
     heading(receipt, "Receipt")
     expect(receipt.get_by_text(checkout.public_id)).to_be_visible()
@@ -93,15 +95,45 @@ def test_a_printed_receipt_is_black_on_white_and_without_advice_for_the_screen(
     live_server: Any, open_context: Callable[..., BrowserContext]
 ) -> None:
     page = open_context(color_scheme="dark").new_page()
+    page.add_init_script("window.print = () => (window.isPrinted = true)")
     page.goto(f"{live_server.url}/c/{make_completed().code}/receipt")
-    expect(page.get_by_text("browser's print command")).to_be_visible()
+    page.get_by_role("button", name="Print receipt").click()
+    assert page.evaluate("window.isPrinted")
     page.emulate_media(media="print")
-    expect(page.get_by_text("browser's print command")).to_be_hidden()
+    expect(page.get_by_role("button", name="Print receipt")).to_be_hidden()
     colours = page.evaluate(
         "[getComputedStyle(document.body).backgroundColor,"
         " getComputedStyle(document.querySelector('h1')).color]"
     )
     assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
+
+
+def test_a_receipt_without_scripts_says_how_to_print_and_the_time_in_utc(
+    live_server: Any, open_context: Callable[..., BrowserContext]
+) -> None:
+    page = open_context(
+        java_script_enabled=False, timezone_id="Asia/Kolkata"
+    ).new_page()
+    page.goto(f"{live_server.url}/c/{make_completed().code}/receipt")
+    expect(page.get_by_text("browser's print command")).to_be_visible()
+    expect(page.get_by_role("button", name="Print receipt")).to_be_hidden()
+    expect(page.locator("time")).to_contain_text("UTC")
+
+
+@pytest.mark.parametrize("rest", ["", "/receipt"])
+def test_times_are_the_buyer_s_own_with_utc_on_hover_and_nothing_moves(
+    rest: str, live_server: Any, open_context: Callable[..., BrowserContext]
+) -> None:
+    page = open_context(timezone_id="Asia/Kolkata").new_page()
+    paid_at = datetime(2026, 11, 20, 20, 30, tzinfo=UTC)
+    checkout = move(
+        make_completed(redirect_url=""), CheckoutStatus.COMPLETED, paid_at=paid_at
+    )
+    page.goto(f"{live_server.url}/c/{checkout.code}{rest}")
+    time = page.locator("time")
+    expect(time).to_have_text("21 November 2026 at 02:00 GMT+5:30")
+    expect(time).to_have_attribute("title", "20 November 2026, 20:30 UTC")
+    assert page.evaluate(SHIFTS) == 0
 
 
 def test_what_to_pay_with_and_by_when_goes_once_there_is_nothing_to_pay(

@@ -65,7 +65,17 @@ def personal_path(subscription: Subscription) -> str:
     return re.sub(r"^\w+://[^/]+", "", personal_url(subscription))
 
 
-@pytest.mark.parametrize("face", [*FACES, "personal"])
+def _subscriber(days_ago: int) -> Subscription:
+    subscription = make_subscriber(email="ada@example.test")
+    Checkout.objects.update(paid_at=timezone.now() - timedelta(days=days_ago))
+    return subscription
+
+
+# How many days ago a month was paid.
+PERSONAL = {"thanked": 0, "running": 10, "ending": 26, "ended": 40}
+
+
+@pytest.mark.parametrize("face", [*FACES, *PERSONAL])
 def test_every_face_is_whole_on_every_screen_and_clean_for_axe(
     face: str,
     live_server: Any,
@@ -74,8 +84,8 @@ def test_every_face_is_whole_on_every_screen_and_clean_for_axe(
 ) -> None:
     page = open_context(reduced_motion="reduce").new_page()
     path = (
-        personal_path(make_subscriber(email="ada@example.test"))
-        if face == "personal"
+        personal_path(_subscriber(PERSONAL[face]))
+        if face in PERSONAL
         else f"/p/{FACES[face]().code}"
     )
     page.goto(live_server.url + path)
@@ -177,11 +187,15 @@ def test_a_subscriber_comes_back_to_the_personal_page_and_renews(
     page.get_by_role("button", name="Continue to payment").click()
     expect(page).to_have_url(re.compile(r"/c/"))
     play()
-    expect(page.get_by_role("heading", level=1)).to_contain_text(
-        "Paid until", timeout=20_000
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Thank you", timeout=20_000
     )
     expect(page).to_have_url(re.compile(r"/p/\w+/s/.*status=completed$"))
     await_webhook(shop, link)
+    expect(page.get_by_role("link", name="View receipt")).to_be_visible()
+    expect(page.get_by_role("button", name="Pay the next period")).to_have_count(0)
+    Checkout.objects.update(paid_at=timezone.now() - timedelta(days=26))
+    page.reload()
     page.get_by_role("button", name="Pay the next period, $25.00").click()
     expect(page).to_have_url(re.compile(r"/c/"))
     assert Checkout.objects.count() == 2

@@ -1,5 +1,6 @@
 """I paid but nothing happens, in a real browser: with scripts, without them, and as people see the answers."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -110,7 +111,7 @@ def test_the_form_is_whole_on_every_screen_and_clean_for_axe(
     name: str, make: Callable[[], Checkout], still_page: Page, live_server: Any
 ) -> None:
     still_page.goto(f"{live_server.url}/c/{make().code}")
-    summary = still_page.get_by_text("Paid, but nothing happens?")
+    summary = still_page.get_by_text("Paid but not showing up?")
     if summary.count():
         summary.click()
     expect(still_page.get_by_label("Transaction hash or explorer link")).to_be_visible()
@@ -122,7 +123,7 @@ def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
 ) -> None:
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}")
-    page.get_by_text("Paid, but nothing happens?").focus()
+    page.get_by_text("Paid but not showing up?").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.type(UNKNOWN)
@@ -136,10 +137,32 @@ def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
     )
 
 
+def test_a_hash_that_is_none_is_corrected_in_its_field(
+    page: Page, live_server: Any, complaints: list[str]
+) -> None:
+    checkout = make_page_checkout()
+    page.goto(f"{live_server.url}/c/{checkout.code}")
+    page.get_by_text("Paid but not showing up?").click()
+    field = page.get_by_label("Transaction hash or explorer link")
+    field.fill("my payment")
+    field.press("Enter")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("my payment")
+    expect(field).to_have_accessible_description(
+        re.compile("doesn't look like a transaction hash")
+    )
+    assert "my" not in page.url
+    assert faults(page, "rescue-corrected") == []
+    move(checkout, CheckoutStatus.PROCESSING)
+    expect(page.get_by_role("heading", name="Payment seen")).to_be_visible()
+    expect(field).to_have_value("my payment")
+    complaints.clear()  # the 400 of the answer
+
+
 def test_what_a_buyer_types_survives_news(page: Page, live_server: Any) -> None:
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}")
-    page.get_by_text("Paid, but nothing happens?").click()
+    page.get_by_text("Paid but not showing up?").click()
     field = page.get_by_label("Transaction hash or explorer link")
     field.press_sequentially("0x12")
     pay(checkout, 20_000_000, confirmations=12)
@@ -180,7 +203,7 @@ def test_without_scripts_the_form_asks_and_the_page_answers(
 ) -> None:
     page = open_context(java_script_enabled=False).new_page()
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
-    page.get_by_text("Paid, but nothing happens?").click()
+    page.get_by_text("Paid but not showing up?").click()
     page.get_by_label("Transaction hash or explorer link").fill(
         f"https://basescan.org/tx/{UNKNOWN}"
     )

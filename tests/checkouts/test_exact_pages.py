@@ -64,7 +64,7 @@ def test_the_digits_that_identify_the_checkout_are_told_from_the_price(
 ) -> None:
     payment = payment_of(page_on("tron", reserving(suffix)))
     assert payment.amount == amount
-    assert (payment.price_digits, payment.own_digits) == ("49.00", marked)
+    assert (payment.price_digits, payment.own_digits) == (["49.00"], marked)
 
 
 def test_no_digit_is_marked_where_the_address_identifies() -> None:

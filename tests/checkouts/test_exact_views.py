@@ -21,6 +21,7 @@ from tests.checkouts.factories import (
     make_closed,
     make_completed,
     make_exact_checkout,
+    make_page_checkout,
     move,
     pay,
 )
@@ -109,7 +110,11 @@ def test_codes_that_hold_only_the_address_say_that_the_amount_is_to_be_typed(
 ) -> None:
     for chain in ("tron", "ethereum"):
         text = chosen_page(client, make_exact_checkout(), chain)
-        assert "Scan the address, then enter the amount" in text
+        held = AmountReservation.objects.latest("pk")
+        amount = f"49.00{held.suffix:04}".rstrip("0")
+        assert f"Enter <b>{amount} USD" in text
+    text = page_of(client, make_page_checkout())
+    assert "Scanning fills in the address only. Enter <b>49.00 USDC</b>" in text
 
 
 def test_choosing_another_network_reserves_nothing(client: Client) -> None:

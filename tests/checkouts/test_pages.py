@@ -16,6 +16,7 @@ from checkouts.pages import (
     build_page,
     plain_amount,
     return_url,
+    typed_amount,
 )
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -283,12 +284,15 @@ def test_the_scenario_of_a_test_checkout_is_completed_unless_given() -> None:
         ("49", "49.00"),
         ("0.1", "0.10"),
         ("28.9995", "28.9995"),
-        ("1234567", "1234567.00"),
+        ("1234567", "1,234,567.00"),
         ("0.000001", "0.000001"),
     ],
 )
-def test_amounts_are_written_as_people_type_them(amount: str, text: str) -> None:
+def test_amounts_are_written_in_one_way_and_typed_without_marks(
+    amount: str, text: str
+) -> None:
     assert plain_amount(Decimal(amount)) == text
+    assert typed_amount(Decimal(amount)) == text.replace(",", "")
 
 
 def test_a_large_price_is_grouped_and_the_amount_to_send_is_not() -> None:

@@ -14,9 +14,9 @@ from checkouts.payuris import (
     PaymentRequest,
     payment_uri,
     qr_text,
-    shown_address,
     wallet_links,
 )
+from wallets.addresses import shown_address
 from wallets.chains.registry import load_chains
 
 MAIN = load_chains("mainnet", {})
@@ -116,7 +116,7 @@ def test_ton_addresses_are_shown_as_wallets_show_them(
     raw = Address(f"{workchain}:{account.hex()}")
     canonical = raw.to_string(True, True, True, is_testnet)
     expected = raw.to_string(True, True, False, is_testnet)
-    assert shown_address(MAIN["ton"], canonical) == expected
+    assert shown_address(canonical) == shown_address(expected) == expected
 
 
 def test_tron_has_no_link_for_none_names_the_token() -> None:
@@ -138,7 +138,7 @@ def test_a_token_that_the_settings_no_longer_name_has_no_link(chain: str) -> Non
     request = request_on(chain, token="GONE")
     assert payment_uri(request) is None
     assert wallet_links(request, page_url=PAGE) == ()
-    assert qr_text(request) == shown_address(request.spec, request.address)
+    assert qr_text(request) == shown_address(request.address)
 
 
 @pytest.mark.parametrize(

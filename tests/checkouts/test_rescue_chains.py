@@ -243,7 +243,7 @@ def test_what_no_node_knows_is_not_found_and_what_one_did_not_say_is_open(
 ) -> None:
     verdict, words = told(client, fresh_checkout(), any_hash())
     assert verdict == "not_found"
-    assert "No network knows this transaction yet" in words
+    assert "We can't find this transaction yet" in words
     connect(settings, base=base.url, polygon="http://127.0.0.1:1")
     verdict, words = told(client, fresh_checkout(), any_hash())
     assert verdict == "unreachable"

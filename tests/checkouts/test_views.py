@@ -193,7 +193,7 @@ def test_what_merchants_write_is_text_and_never_markup(client: Client) -> None:
 def test_an_unknown_page_is_a_404_in_the_same_look(path: str, client: Client) -> None:
     response = client.get(path)
     assert response.status_code == 404
-    assert "There is no such page" in words_in(response)
+    assert "Page not found" in words_in(response)
     assert "css/florin" in words_in(response)
     assert "default-src 'none'" in response["Content-Security-Policy"]
 

@@ -12,7 +12,7 @@ from tests.checkouts.test_views import words_in
 PAGES = {
     400: ["We can't read that request", "Open the link you were given again"],
     403: ["You may not open this page", "a link of your own"],
-    404: ["There is no such page", "Check the link"],
+    404: ["Page not found", "Check the link"],
     409: ["can't take this payment right now", "Nothing was paid"],
     410: ["This page is no longer available", "a new link"],
     429: ["One moment, please", "Wait 37 seconds", "Reload the page"],

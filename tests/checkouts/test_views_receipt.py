@@ -1,5 +1,6 @@
 """The receipt: what it says, for whom there is one, and what it never does."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -67,11 +68,12 @@ def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(
         assert amount in text
 
 
-def test_a_receipt_needs_no_script_and_may_be_kept_by_nobody_between(
+def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(
     client: Client,
 ) -> None:
     response = client.get(f"/c/{make_completed().code}/receipt")
-    assert "<script" not in response.content.decode()
+    scripts = re.findall("<script[^>]*>", response.content.decode())
+    assert scripts == ['<script type="module" src="/static/js/receipt.js">']
     assert response["Cache-Control"] == "no-store"
     assert "default-src 'none'" in response["Content-Security-Policy"]
     assert response["Referrer-Policy"] == "no-referrer"
@@ -134,5 +136,5 @@ def test_nobody_is_led_away_from_a_payment_that_was_taken_back(client: Client) -
 def test_what_was_too_much_is_named_with_what_becomes_of_it(client: Client) -> None:
     text = page_of(client, make_overpaid())
     assert "You sent 5.00 USDC more than the price." in text
-    assert "Of your 54.00 USDC only the price was needed" in text
+    assert "You overpaid by 5.00 USDC." in text
     assert "can send it back" in text

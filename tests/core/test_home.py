@@ -18,7 +18,8 @@ def test_the_root_says_what_this_is_and_which_chains_are_read(client, settings):
     assert response.status_code == 200
     assert "Florin is running" in text
     assert "Base" in text
-    assert "/api/v1/openapi.json" in text
+    for address in ("/account/login/", "/api/v1/openapi.json", "/readyz"):
+        assert f'href="{address}"' in text
 
 
 def test_without_chains_it_says_what_works(client, settings):

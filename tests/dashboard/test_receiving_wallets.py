@@ -1,14 +1,22 @@
 """The pages of receiving wallets: two steps to a new address, a wait for another, and who may do any of it."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
+from checkouts.services.reservations import choose_exact_amount
 from mails.models import OutgoingMail
+from tests.checkouts.factories import (
+    EXACT_OFFERS,
+    make_chains_well,
+    make_page_checkout,
+)
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import WALLET, make_merchant, make_wallet
 from wallets.models import ReceivingWallet, WalletChange
@@ -58,6 +66,24 @@ def test_a_first_wallet_takes_two_steps_and_is_there_at_once(
     assert "You receive on" in owner.get("dashboard_receiving_wallets").text
     entry = AuditEntry.objects.get(action="receiving_wallet.set")
     assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_a_ton_wallet_reads_for_its_merchant_as_it_reads_for_buyers(
+    owner: Desk, merchant: Merchant, settings: Any
+) -> None:
+    make_chains_well(settings)
+    shown = "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K"
+    typed = {"address": shown}
+    compare = owner.post("dashboard_receiving_wallet", typed, chain="ton")
+    set_wallet(owner, shown, "ton")
+    page = owner.get("dashboard_receiving_wallets")
+    offers = {"ton": EXACT_OFFERS["ton"] | {"wallet": ADDRESSES["ton"]}}
+    checkout = make_page_checkout(merchant, offers=offers)
+    choose_exact_amount(checkout.pk, now=timezone.now())
+    detail = owner.get("dashboard_checkout", checkout_id=checkout.public_id)
+    buyers = Client().get(f"/c/{checkout.code}?chain=ton")
+    for answer in (compare.text, page.text, detail.text, buyers.content.decode()):
+        assert shown in re.sub(r"<[^>]*>|\s", "", answer)
 
 
 def test_nothing_is_set_before_it_was_compared(owner: Desk) -> None:

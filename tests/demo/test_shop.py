@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from demo.gateway_api import GatewayApi
 from demo.nodes.base import LocalChain
 from demo.settings_file import (
     Credentials,
@@ -147,8 +149,34 @@ def test_a_body_without_end_is_not_read(shop: Client) -> None:
 
 
 def test_the_note_of_thanks_is_shown_as_text(shop: Client) -> None:
-    _, page = shop.ask("GET", "/?thanks=%3Cimg%20src%3Dx%3E")
+    _, page = shop.ask("GET", "/?order=%3Cimg%20src%3Dx%3E&status=completed")
     assert "Thank you for order &lt;img src=x&gt;." in page
+
+
+def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def create(api: GatewayApi, path: str, body: Any) -> Any:
+        asked.append(body)
+        return {"id": "chk_live_1", "checkout_url": "http://pay.example/c/1"}
+
+    monkeypatch.setattr(GatewayApi, "post", create)
+    assert shop.follow("/buy", sku="coffee") == ("http://pay.example/c/1", 303)
+    back = asked[0]["redirect_url"].removeprefix(f"http://{shop.host}")
+    unpaid = "Your order: Coffee beans"
+    for path in ("/", f"{back}&checkout_id=chk_live_1&status=pending"):
+        page = shop.ask("GET", path)[1]
+        assert unpaid in page
+        assert "Thank you" not in page
+    body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+    header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
+    assert shop.ask("POST", "/webhook", body, **header)[0] == 200
+    assert unpaid not in shop.ask("GET", "/")[1]
+    page = shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
+    assert "Thank you for order" in page
+    assert unpaid not in page
 
 
 def test_a_gateway_that_is_away_is_said_in_words(shop: Client) -> None:

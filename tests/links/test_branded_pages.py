@@ -67,8 +67,12 @@ def test_every_face_has_the_merchants_name_and_colours(
     assert f'href="/brand/{branded.public_id}/' in text
 
 
-def test_the_page_has_the_logo_and_the_links(branded: Merchant, payer: Payer) -> None:
-    text = payer.look(f"/p/{make_link(branded).code}")
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_has_the_logo_and_the_links(
+    face: str, branded: Merchant, payer: Payer
+) -> None:
+    status = 410 if face == "archived" else 200
+    text = payer.look(f"/p/{FACES[face](branded).code}", status)
     assert f'<img src="/brand/{branded.public_id}/' in text
     for words, address in (("Need help?", "help"), ("Terms", "terms")):
         assert words in text

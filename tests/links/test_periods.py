@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from links.periods import after, coverage
+from links.services.subscriptions import REMIND_BEFORE
 from links.states import Interval
 
 
@@ -41,6 +42,13 @@ def test_paying_early_adds_to_what_is_left() -> None:
     assert covered
     assert covered.until == at(2026, 3, 31)
     assert covered.next_until == at(2026, 4, 30)
+
+
+@pytest.mark.parametrize("interval", Interval)
+def test_the_next_period_can_be_paid_when_a_reminder_comes(interval: Interval) -> None:
+    covered = coverage([at(2026, 1, 31)], interval)
+    assert covered
+    assert covered.begun < covered.renewable_at <= covered.until - REMIND_BEFORE
 
 
 def test_paying_after_a_gap_begins_afresh() -> None:

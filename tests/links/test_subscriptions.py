@@ -9,20 +9,23 @@ import orjson
 import pytest
 from django.core import mail
 from django.db import transaction
-from django.utils import timezone
+from django.db.models import F
+from django.utils import timezone, translation
+from django.utils.formats import date_format
 
 from checkouts.models import Checkout
 from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
+from links.periods import coverage
 from links.selectors import takings_of
 from links.services.subscriptions import (
     plan_reminders,
     settle_accepted,
     settle_subscriptions,
 )
-from links.states import MailKind
+from links.states import Interval, MailKind
 from links.tokens import personal_url
 from mails.models import OutgoingMail
 from mails.services import send_due_mails
@@ -72,22 +75,79 @@ def test_an_address_no_mail_reaches_is_explained(payer: Payer, email: str) -> No
     assert not Subscription.objects.exists()
 
 
+def weeks_pass(count: int) -> None:
+    """Move every payment into the past."""
+    paid = Checkout.objects.exclude(paid_at=None)
+    paid.update(paid_at=F("paid_at") - timedelta(weeks=count))
+
+
 def test_a_subscriber_pays_period_after_period_from_page_to_page(payer: Payer) -> None:
     link = make_subscription_link()
     payer.pay(f"/p/{link.code}")
     subscription = Subscription.objects.get()
     now = timezone.now() + timedelta(seconds=6)
     play_due_steps(now=now)
+    weeks_pass(4)
     assert "Paid until" in payer.look(path_of(subscription))
     second = payer.pay(path_of(subscription))
     assert second.customer_ref == subscription.public_id
     assert payer.pay(path_of(subscription)) == second
     play_due_steps(now=timezone.now() + timedelta(seconds=6))
+    weeks_pass(4)
     third = payer.pay(path_of(subscription))
     assert third != second
     assert Subscription.objects.count() == 1
     slots = LinkCheckout.objects.order_by("pk").values_list("slot", flat=True)
     assert [slot.rpartition(":")[2] for slot in slots[1:]] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "heading", "offers"),
+    [
+        (0, "Thank you", False),
+        (1, "Paid until", False),
+        (26, "Paid until", True),
+        (40, "This ended on", True),
+    ],
+)
+def test_renewing_is_offered_only_near_its_date(
+    days_ago: int, heading: str, offers: bool, payer: Payer
+) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=days_ago))
+    text = payer.look(path_of(subscription))
+    assert heading in text
+    assert ("Pay the next period" in text) is offers
+    paid = Checkout.objects.get()
+    assert (f"/c/{paid.code}/receipt" in text) is (heading != "This ended on")
+
+
+def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
+    payer: Payer,
+) -> None:
+    moment = timezone.now()
+    subscription = paid_at(moment)
+    covered = coverage([moment], Interval.MONTH)
+    assert covered
+    text = payer.look(f"{path_of(subscription)}?status=completed&lang=de")
+    assert "Vielen Dank" in text
+    for day in (covered.until, covered.renewable_at):
+        with translation.override("de"):
+            assert date_format(day, "DATE_FORMAT") in text
+    assert f"/c/{Checkout.objects.get().code}/receipt?lang=de" in text
+
+
+def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(
+    payer: Payer,
+) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=26))
+    path = path_of(subscription)
+    form = payer.form(path)
+    payer.pay(path)
+    play_due_steps(now=timezone.now() + timedelta(seconds=6))
+    pressed = payer.press(path, form)
+    assert pressed.status_code == 200
+    assert "Thank you" in pressed.content.decode()
+    assert Checkout.objects.count() == 2
 
 
 def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:
@@ -102,7 +162,7 @@ def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(
 ) -> None:
     subscription = make_subscriber()
     path = path_of(subscription)
-    assert "This page is yours" in payer.look(path)
+    assert "Bookmark this page to renew" in payer.look(path)
     payer.look(path[:-1] + ("A" if path[-1] != "A" else "B"), 404)
     other = make_subscription_link()
     payer.look(path.replace(subscription.link.code, other.code), 404)
@@ -116,7 +176,7 @@ def test_a_personal_link_outlives_the_key_it_was_signed_with(
     path = path_of(make_subscriber())
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another"
-    assert "This page is yours" in payer.look(path)
+    assert "Bookmark this page to renew" in payer.look(path)
     settings.SECRET_KEY_FALLBACKS = []
     payer.look(path, 404)
 
@@ -293,7 +353,7 @@ def test_a_title_with_lines_makes_no_second_header() -> None:
 
 
 def test_a_subscriber_who_pays_twice_at_once_pays_for_one_period(payer: Payer) -> None:
-    subscription = make_subscriber()
+    subscription = paid_at(timezone.now() - timedelta(days=26))
     forms = [payer.form(path_of(subscription)) for _ in range(2)]
     made = {payer.pay(path_of(subscription), form).pk for form in forms}
     assert len(made) == 1

@@ -158,6 +158,7 @@ def test_a_paid_invoice_says_so_and_takes_nothing_more(payer: Payer) -> None:
     make_link_checkout(link)
     text = payer.look(path_of(link))
     assert "This invoice is paid" in text
+    assert f'href="/c/{Checkout.objects.get().code}/receipt"' in text
     assert "<form" not in text
     response = payer.press(path_of(link), form)
     assert "This invoice is paid" in response.content.decode()

@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wallets.addresses import AddressError, address_key, canonical_address, evm_key
+from wallets.addresses import (
+    AddressError,
+    address_key,
+    canonical_address,
+    evm_key,
+    shown_address,
+)
 from wallets.chains.specs import Family
 from wallets.forwarder import create2_address, keccak
 
@@ -164,6 +170,11 @@ def test_a_non_bounceable_ton_address_is_kept_bounceable() -> None:
     text = "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K"
     canonical = canonical_address(text, family=Family.TON)
     assert canonical == "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
+
+
+@pytest.mark.parametrize("text", [EVM, SOLANA, TRON, "", "\x00", "A" * 48, "EQ"])
+def test_any_other_text_is_shown_as_it_is(text: str) -> None:
+    assert shown_address(text) == text
 
 
 def test_an_address_marked_for_tons_test_network_is_good_there_alone() -> None:

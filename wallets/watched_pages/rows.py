@@ -84,7 +84,7 @@ def _row(wallet: WatchedWallet, balances: Mapping[str, WatchedBalance]) -> Watch
         id=wallet.public_id,
         label=wallet.label,
         title=wallet.label or short,
-        address=wallet.address,
+        address=str(parts),
         marked=parts,
         short=short,
         chain=wallet.chain,

@@ -1,3 +1,4 @@
+// What pages of buyers and of merchants share: copy buttons, and times where their reader is.
 // Copy buttons: <button data-copy="value" data-copied="Copied" data-announce="Address copied">.
 const SHOWN_MS = 1800;
 
@@ -43,4 +44,23 @@ export function enableCopying({ announce }) {
     confirmOn(button);
     announce(button.dataset.announce);
   });
+}
+
+// <time datetime="…" data-local>20 November 2026, 05:30 UTC</time>: UTC stays on hover, and for readers who live in it.
+export function showLocalTimes() {
+  const { lang } = document.documentElement;
+  const format = new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, {
+    year: "numeric",
+    month: "long",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    timeZoneName: "short",
+  });
+  for (const time of document.querySelectorAll("time[data-local]:not([title])")) {
+    const when = new Date(time.dateTime);
+    if (!when.getTimezoneOffset()) continue;
+    time.title = time.textContent.trim();
+    time.textContent = format.format(when);
+  }
 }

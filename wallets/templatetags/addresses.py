@@ -1,0 +1,8 @@
+"""Addresses as people read them."""
+
+from django import template
+
+from wallets.addresses import shown_address
+
+register = template.Library()
+register.filter(shown_address)
