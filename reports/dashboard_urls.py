@@ -6,6 +6,7 @@ from reports.dashboard import overview, payments, search, statement, summary
 
 urlpatterns = [
     path("", overview.overview, name="dashboard_overview"),
+    path("latest/", overview.latest, name="dashboard_latest"),
     path("search/", search.search, name="dashboard_search"),
     path("payments/", payments.payments, name="dashboard_payments"),
     path("reports/", summary.reports, name="dashboard_reports"),
