@@ -1,7 +1,6 @@
 """What buyers say they paid, beside the inbox: it moves no money, and often says which item is whose."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -18,7 +17,6 @@ from checkouts.services.reports import close_report
 from checkouts.states import InboxStatus, RescueVerdict
 from gateway.core.clientaddr import address_or_none
 from gateway.core.keyset import keyset_page
-from gateway.core.money import readable
 from wallets.networks import chains
 
 
@@ -61,18 +59,9 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
 def _words(report: BuyerReport) -> tuple[str, str, str]:
     """What we found, how much it is, and on which network."""
     spec = chains().get(report.chain)
-    amount = _readable(str(report.details.get("amount", "")))
+    amount = str(report.details.get("amount", ""))
     verdict = VERDICTS[RescueVerdict(report.verdict)]
     return verdict, amount, spec.title if spec else ""
-
-
-def _readable(amount: str) -> str:
-    """Write an amount and its token, kept as buyers read it, as the rest of the dashboard does."""
-    number, _, token = amount.partition(" ")
-    try:
-        return f"{readable(Decimal(number))} {token}"
-    except ArithmeticError:
-        return amount
 
 
 def _items_about(rows: Sequence[BuyerReport]) -> dict[int, InboxItem]:
