@@ -27,7 +27,7 @@ from checkouts.payloads import checkout_url, confirmations_of, remaining_units
 from checkouts.payuris import PaymentRequest, qr_text, wallet_links
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
-from gateway.core.money import CENT, EXACT, format_token, from_units
+from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.addresses import shown_address
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family, Network
@@ -88,11 +88,11 @@ def build_page(
         networks=networks,
         target=target,
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
-        total=plain_amount(checkout.amount),
-        received=f"{plain_amount(received)} {unit}",
+        total=readable(checkout.amount),
+        received=f"{readable(received)} {unit}",
         total_number=typed_amount(checkout.amount),
         received_number=typed_amount(received),
-        remaining=f"{plain_amount(from_units(remaining_units(checkout)))} {unit}",
+        remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
@@ -113,15 +113,9 @@ def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
     return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
 
 
-def plain_amount(amount: Decimal) -> str:
-    """Write a token amount as people read it, such as `1,250.0045`: two decimals at least, and no zeros past them."""
-    whole, _, fraction = f"{Decimal(format_token(amount)):,f}".partition(".")
-    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
-
-
 def typed_amount(amount: Decimal) -> str:
-    """Write the same as wallets take it, without thousands marks."""
-    return plain_amount(amount).replace(",", "")
+    """Write a token amount as wallets take it: as `readable` does, without thousands marks."""
+    return readable(amount).replace(",", "")
 
 
 def return_url(checkout: Checkout) -> str:
@@ -241,7 +235,7 @@ def _payment(
     is_real = checkout.mode == Mode.LIVE
     return Payment(
         amount=amount,
-        shown_amount=plain_amount(due),
+        shown_amount=readable(due),
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
         address=shown_address(request.address),
         qr_text=qr_text(request),
@@ -307,7 +301,7 @@ def _unit(standing: Sequence[TransferRow]) -> str:
 def _excess(checkout: Checkout, unit: str) -> str:
     if checkout.exception != CheckoutException.OVERPAID:
         return ""
-    return f"{plain_amount(checkout.amount_received - checkout.amount)} {unit}"
+    return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
@@ -339,7 +333,7 @@ def _shown(row: TransferRow) -> ShownTransfer:
     url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
     return ShownTransfer(
         chain_name=spec.title,
-        amount=f"{plain_amount(from_units(row.units))} {row.token}",
+        amount=f"{readable_units(row.units)} {row.token}",
         sender=shown_address(row.sender),
         tx_hash=row.tx_hash,
         url=url,

@@ -2,10 +2,12 @@
 
 from django.urls import path
 
-from reports.dashboard import overview, payments, statement, summary
+from reports.dashboard import overview, payments, search, statement, summary
 
 urlpatterns = [
     path("", overview.overview, name="dashboard_overview"),
+    path("latest/", overview.latest, name="dashboard_latest"),
+    path("search/", search.search, name="dashboard_search"),
     path("payments/", payments.payments, name="dashboard_payments"),
     path("reports/", summary.reports, name="dashboard_reports"),
     path("reports/export/", summary.export, name="dashboard_reports_csv"),

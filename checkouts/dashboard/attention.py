@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from accounts.seats import Seat
 from accounts.states import Mode
 from checkouts.dashboard.capacity import Capacity
-from checkouts.dashboard.inbox_queries import MOST_COUNTED, open_count
+from checkouts.dashboard.inbox_queries import MOST_COUNTED, alarm_count, open_count
 from wallets.networks import chain_spec
 from wallets.selectors import chain_statuses, receiving_wallets
 from wallets.states import ChainStatus
@@ -16,7 +16,7 @@ from webhooks.dashboard.queries import failing_count
 # The worse ones first.
 _TROUBLES: Final = (
     (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers."),
-    (ChainStatus.DELAYED, "is read late.", "Payments on it take longer to show."),
+    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show."),
 )
 
 
@@ -34,16 +34,31 @@ def notices_of(
     seat: Seat, capacities: Iterable[Capacity], *, now: datetime
 ) -> list[Notice]:
     """Return what wants attention, the most urgent first."""
-    found = [_inbox(seat), _endpoints(seat)]
+    found = [_alarms(seat), _inbox(seat), _endpoints(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
         found += _networks(seat, now)
     return [notice for notice in found if notice is not None]
 
 
+def _alarms(seat: Seat) -> Notice | None:
+    count = alarm_count(seat)
+    if not count:
+        return None
+    many = f"{count} payments were" if count > 1 else "A payment was"
+    return Notice(
+        f"{many} taken back by the network.",
+        "Hold the goods back if you still can.",
+        f"{seat.url('dashboard_inbox')}?reason=reversed",
+        "See alarms",
+        "bad",
+    )
+
+
 def _inbox(seat: Seat) -> Notice | None:
-    waiting = open_count(seat)
-    if not waiting:
+    # Alarms have a line of their own.
+    waiting = open_count(seat) - alarm_count(seat)
+    if waiting <= 0:
         return None
     many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
     if waiting == MOST_COUNTED:
@@ -61,12 +76,10 @@ def _endpoints(seat: Seat) -> Notice | None:
     count = failing_count(seat)
     if not count:
         return None
-    many = (
-        f"{count} addresses for webhooks do" if count > 1 else "A webhook address does"
-    )
+    many = f"{count} webhook addresses do" if count > 1 else "A webhook address does"
     return Notice(
         f"{many} not answer.",
-        "No event is lost: they are sent once it does.",
+        "No event is lost. Events are sent once it answers.",
         seat.url("dashboard_webhooks"),
         "See webhooks",
         "bad",
@@ -75,8 +88,8 @@ def _endpoints(seat: Seat) -> Notice | None:
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
     return Notice(
-        f"{capacity.left} exact amounts of {capacity.price} USD are left.",
-        "Without one, new checkouts of this price offer only Base and Polygon. A price one cent off has its own amounts.",
+        f"{capacity.left:,} exact amounts of {capacity.price} USD are left.",
+        "Without one, new checkouts of this price offer only Base and Polygon. A price one cent higher or lower has its own amounts.",
         seat.url("dashboard_checkouts"),
         "See checkouts",
         "warn",
@@ -89,7 +102,7 @@ def _networks(seat: Seat, now: datetime) -> list[Notice]:
         return [
             Notice(
                 "You have no receiving wallet.",
-                "Until you set one, no live checkout can be made.",
+                "You need one before you can create a live checkout.",
                 seat.url("dashboard_receiving_wallets"),
                 "Set a wallet",
                 "warn",
@@ -99,7 +112,7 @@ def _networks(seat: Seat, now: datetime) -> list[Notice]:
     return [
         Notice(
             f"{chain_spec(chain).title} {trouble}",
-            f"{words} Nothing that was sent is lost.",
+            f"{words} No payment is lost.",
             seat.url("dashboard_receiving_wallets"),
             "See wallets",
             "warn",

@@ -7,7 +7,7 @@ from django.db.models import Count
 from accounts.seats import Seat
 from checkouts.exactamounts import CAPACITY
 from checkouts.models import AmountReservation
-from gateway.core.money import format_usd
+from gateway.core.money import readable
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """In use, so many of a price's amounts are a reason to warn."""
@@ -36,6 +36,6 @@ def capacities_of(seat: Seat) -> list[Capacity]:
     counted = held.values("price").annotate(used=Count("pk"))
     rows = counted.order_by("-used", "price").values_list("price", "used")
     return [
-        Capacity(format_usd(price), used, max(CAPACITY - used, 0))
+        Capacity(readable(price), used, max(CAPACITY - used, 0))
         for price, used in rows[:_MOST_SHOWN]
     ]

@@ -92,7 +92,7 @@ def export(request: SeatedRequest) -> HttpResponseBase:
 def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Show one checkout."""
     found = _found(request.seat, checkout_id)
-    detail = detail_of(found, request.seat)
+    detail = detail_of(found, request.seat, now=timezone.now())
     context = {"detail": detail, "qr": qr_code(detail.url) if detail.is_open else None}
     return render(request, "dashboard/checkouts/detail.html", context)
 
@@ -100,7 +100,8 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Answer with what changed of a checkout's page, or with nothing where it looks as before."""
-    detail = detail_of(_found(request.seat, checkout_id), request.seat)
+    found = _found(request.seat, checkout_id)
+    detail = detail_of(found, request.seat, now=timezone.now())
     if request.GET.get("seen") == detail.digest():
         return HttpResponse(status=204)
     context = {"detail": detail, "is_update": True}

@@ -12,10 +12,10 @@ from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
 from checkouts.dashboard.inbox_words import VERDICTS
 from checkouts.dashboard.timeline import Step, timeline_of
+from checkouts.dashboard.waiting import WaitingMoney, waiting_money
 from checkouts.dashboard.words import TRANSFERS, status_badge
 from checkouts.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout
-from checkouts.pages import plain_amount
 from checkouts.payloads import (
     checkout_payload,
     checkout_url,
@@ -25,7 +25,7 @@ from checkouts.payloads import (
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
-from gateway.core.money import from_units
+from gateway.core.money import from_units, readable, readable_units
 from gateway.core.prettyjson import indented
 from wallets.addresses import shown_address
 from wallets.networks import chain_spec
@@ -93,6 +93,7 @@ class Detail:
     transfers: tuple[ShownTransfer, ...]
     offers: tuple[Offer, ...]
     reports: tuple[Report, ...]
+    waiting: tuple[WaitingMoney, ...]
     deliveries: tuple[ShownDelivery, ...]
     escrow: ShownEscrow | None
     predecessor: str
@@ -131,7 +132,7 @@ def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
     return related.filter(public_id=public_id).first()
 
 
-def detail_of(checkout: Checkout, seat: Seat) -> Detail:
+def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     """Read what the page of a checkout shows to somebody."""
     rows = credited_transfers([checkout.pk]).get(checkout.pk, [])
     deliveries = deliveries_of(checkout)
@@ -144,10 +145,10 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
         public_id=checkout.public_id,
         status=checkout.status,
         badge=status_badge(checkout.status, checkout.exception),
-        price=f"{checkout.amount:,.2f}",
+        price=readable(checkout.amount),
         currency=checkout.currency,
-        received=plain_amount(received),
-        remaining=plain_amount(from_units(remaining_units(checkout))),
+        received=readable(received),
+        remaining=readable(from_units(remaining_units(checkout))),
         description=checkout.description,
         url=checkout_url(checkout.code),
         facts=_facts(checkout, seat),
@@ -156,6 +157,7 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
+        waiting=waiting_money(checkout, now=now),
         deliveries=deliveries,
         escrow=escrow,
         predecessor=replaces,
@@ -209,7 +211,7 @@ def _transfer(row: TransferRow) -> ShownTransfer:
     return ShownTransfer(
         chain=row.chain,
         network=spec.title,
-        amount=f"{plain_amount(from_units(row.units))} {row.token}",
+        amount=f"{readable_units(row.units)} {row.token}",
         badge=TRANSFERS[TransferState(row.state)],
         confirmations=min(confirmations_of(row), spec.confirmations),
         required=spec.confirmations,
@@ -223,7 +225,7 @@ def _transfer(row: TransferRow) -> ShownTransfer:
 def _offers(checkout: Checkout) -> tuple[Offer, ...]:
     held = AmountReservation.objects.filter(checkout=checkout, released_at=None)
     newest = held.order_by("-pk").first()
-    amount = plain_amount(newest.price + from_units(newest.suffix)) if newest else ""
+    amount = readable(newest.price + from_units(newest.suffix)) if newest else ""
     return tuple(
         Offer(
             chain=chain,

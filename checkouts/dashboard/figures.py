@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import Sum
+from django.db.models import Max, Sum
 
 from accounts.seats import Seat
 from checkouts.models import DailyTotal
@@ -85,19 +85,28 @@ class Figures:
     days: tuple[Day, ...]
     networks: tuple[NetworkSum, ...]
     speed: Speed | None
+    speed_before: Speed | None
 
     @property
     def volume_change(self) -> Decimal | None:
         """Per cent more, or less, than in as many days before; None where nothing was paid then."""
-        if not self.before.volume:
-            return None
-        return _tenths((self.now.volume / self.before.volume - 1) * 100)
+        return change_of(self.now.volume, self.before.volume)
+
+    @property
+    def completed_change(self) -> Decimal | None:
+        """Per cent more, or fewer, paid checkouts than before; None where none was paid then."""
+        return change_of(self.now.completed, self.before.completed)
 
     @property
     def conversion_change(self) -> Decimal | None:
         """Points of per cent more, or less, than before."""
         now, before = self.now.conversion, self.before.conversion
         return None if now is None or before is None else _tenths(now - before)
+
+
+def change_of(now: Decimal | int, before: Decimal | int) -> Decimal | None:
+    """Return how many per cent more, or less, a figure is than before; None where it was nothing."""
+    return _tenths((Decimal(now) / before - 1) * 100) if before else None
 
 
 def _tenths(amount: Decimal) -> Decimal:
@@ -108,7 +117,8 @@ def _tenths(amount: Decimal) -> Decimal:
 def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
     """Read what a merchant's checkouts of a mode brought in so many days up to today, today included."""
     since = today - timedelta(days=days - 1)
-    rows = _rows(seat, since=since - timedelta(days=days), until=today)
+    begin = since - timedelta(days=days)
+    rows = _rows(seat, since=begin, until=today)
     by_day: dict[date, Sums] = defaultdict(Sums)
     by_chain: dict[str, Sums] = defaultdict(Sums)
     before = Sums()
@@ -127,6 +137,7 @@ def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
         days=_days(by_day, since, days),
         networks=_networks(by_chain),
         speed=_speed(seat, since),
+        speed_before=_speed(seat, begin, until=since),
     )
 
 
@@ -161,26 +172,41 @@ _SPEED = """
     SELECT percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY extract(epoch FROM c.paid_at - first.seen_at)::float8)
     FROM (
         SELECT id, paid_at FROM checkouts_checkout
-        WHERE merchant_id = %s AND mode = %s AND status = %s
+        WHERE merchant_id = %s AND mode = %s AND status = %s AND id <= %s
         ORDER BY id DESC LIMIT %s
     ) c
     CROSS JOIN LATERAL (
         SELECT min(t.detected_at) AS seen_at FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
         WHERE p.checkout_id = c.id
     ) first
-    WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC' AND first.seen_at <= c.paid_at
+    WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC' AND c.paid_at < %s::date::timestamp AT TIME ZONE 'UTC'
+        AND first.seen_at <= c.paid_at
 """
+_LAST_KEY: Final = 2**63 - 1
 
 
-def _speed(seat: Seat, since: date) -> Speed | None:
+def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:
+    """Return how long crediting took, of the newest that were made before `until` and paid from `since` on."""
     parameters: list[Any] = [
         seat.merchant.pk,
         seat.mode,
         CheckoutStatus.COMPLETED,
+        _last_key(seat, until),
         MOST_TIMED,
         since,
+        until,
     ]
     with connection.cursor() as cursor:
         cursor.execute(_SPEED, parameters)
         found = cursor.fetchone()[0]
     return Speed(*found) if found else None
+
+
+def _last_key(seat: Seat, until: date) -> int:
+    """Return the key that no checkout made before a day is beyond, as the kept days say."""
+    if until == date.max:
+        return _LAST_KEY
+    kept = DailyTotal.objects.filter(
+        merchant=seat.merchant, mode=seat.mode, day__lt=until
+    )
+    return kept.aggregate(last=Max("last_id"))["last"] or 0

@@ -9,6 +9,12 @@ from django.utils import timezone
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
+from checkouts.dashboard.inbox_evidence import (
+    confirmation_of,
+    label_of,
+    late_money,
+    suggestion_of,
+)
 from checkouts.dashboard.inbox_queries import (
     Tab,
     alarm_count,
@@ -22,14 +28,11 @@ from checkouts.dashboard.inbox_queries import (
 )
 from checkouts.dashboard.inbox_rows import (
     Choice,
-    choices_of,
-    effect_of_credit,
     explorer_url,
     found_choices,
     history,
     item_row,
     item_rows,
-    late_money,
     pending,
     ranked_choices,
 )
@@ -77,7 +80,7 @@ def item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
-    """Ask whether somebody is sure, and then decide."""
+    """Ask for a confirmation that repeats what will happen, and then decide."""
     found = _item(request, item_id)
     given = request.POST if request.method == "POST" else request.GET
     act = _act(given.get("act", ""))
@@ -86,7 +89,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     if act == InboxAct.CREDIT and (
         checkout is None or (is_asked and checkout.is_final)
     ):
-        messages.error(request, "Choose an open checkout that this money is for.")
+        messages.error(request, "Select the open checkout that this money is for.")
         return _to(request, found)
     if is_asked:
         return _decide_page(request, found, act, checkout)
@@ -128,7 +131,7 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
         )
     except ConflictError as error:
         return _too_late(request, found.pk, error)
-    messages.success(request, "Undone. Nothing has happened, and the item is open.")
+    messages.success(request, "Undone. Nothing has changed, and the item is open.")
     return _to(request, found)
 
 
@@ -210,6 +213,12 @@ def _item_page(
     text = request.GET.get("q", "")
     found_by_name = found_choices(seat, found, text) if text and is_open else []
     choices = ranked_choices(seat, found) if InboxAct.CREDIT in acts else []
+    late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
+    suggestion = suggestion_of(found, acts, late)
+    if suggestion and suggestion.choice:
+        # It stands above the others, with a button of its own.
+        choices = _without(choices, [suggestion.choice])
+    choices = _without(choices, found_by_name)
     context = _facts(found) | {
         "conflict": conflict,
         "pending": waits,
@@ -220,9 +229,12 @@ def _item_page(
         "seen": _newest(decisions),
         "searched": text,
         "found": found_by_name,
-        "choices": _without(choices, found_by_name),
+        "choices": choices,
         "can_credit": any(each.is_open for each in (*choices, *found_by_name)),
-        "late": late_money(found) if InboxAct.ACCEPT_LATE in acts else None,
+        "late": late,
+        "suggestion": suggestion,
+        # Those that a rule found, and could not choose between.
+        "tied": sum(each.is_likely and each.is_open for each in choices),
     }
     return render(request, "dashboard/inbox/item.html", context, status=status)
 
@@ -235,6 +247,7 @@ def _without(choices: list[Choice], shown: list[Choice]) -> list[Choice]:
 def _facts(found: InboxItem) -> dict[str, Any]:
     return {
         "item": found,
+        "checkout_label": label_of(found),
         "row": item_row(found),
         "transfer": found.transfer,
         "labels": [str(label) for label in found.transfer.labels],
@@ -258,9 +271,7 @@ def _decide_page(
     context = _facts(found) | {
         "act": act,
         "checkout": checkout,
-        "choice": choices_of(found.transfer, [checkout], {})[0] if checkout else None,
-        "effect": effect_of_credit(checkout, found.transfer) if checkout else "",
-        "late": late_money(found) if act == InboxAct.ACCEPT_LATE else None,
+        "confirmation": confirmation_of(found, act, checkout),
         "refund_tx": given.get("refund_tx", ""),
         "error": error,
         # As of the page that the person decided on, not of this one.

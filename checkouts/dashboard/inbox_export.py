@@ -12,9 +12,11 @@ from checkouts.dashboard.inbox_queries import items_in
 from checkouts.dashboard.inbox_rows import item_rows, named
 from checkouts.dashboard.inbox_words import DECIDED
 from checkouts.models import InboxItem
+from checkouts.pages import typed_amount
 from checkouts.states import InboxAct
 from gateway.core.csvfiles import csv_response
 from gateway.core.keyset import chunks_by_key
+from gateway.core.money import from_units
 from gateway.core.times import iso
 
 _HEADER = (
@@ -54,7 +56,7 @@ def _cells(item: InboxItem) -> list[object]:
     return [
         item.pk,
         iso(transfer.block_time),
-        row.amount,
+        typed_amount(from_units(transfer.units)),
         transfer.token,
         transfer.chain,
         transfer.sender,

@@ -17,15 +17,12 @@ from checkouts.dashboard.inbox_queries import (
 )
 from checkouts.dashboard.inbox_words import DECIDED, DOING, OUTCOMES, REASONS, Words
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.pages import plain_amount
 from checkouts.payloads import remaining_units
 from checkouts.pricing import needed_units, overpaid_above_units
-from checkouts.services.successors import late_items, late_units
 from checkouts.states import InboxAct, InboxReason, InboxStatus
-from gateway.core.money import format_usd, from_units, to_units
+from gateway.core.money import readable_units, to_units
 from wallets.models import Transfer
 from wallets.networks import chain_spec
-from wallets.states import TransferState
 
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)
@@ -53,7 +50,7 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemR
     transfer = item.transfer
     return ItemRow(
         id=item.pk,
-        amount=shown_units(int(transfer.units)),
+        amount=readable_units(int(transfer.units)),
         token=transfer.token,
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,
@@ -72,11 +69,6 @@ def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
         item_row(item, decision=next(iter(getattr(item, "standing", ())), None))
         for item in items
     ]
-
-
-def shown_units(units: int) -> str:
-    """Write base units as people type them."""
-    return plain_amount(from_units(units))
 
 
 def _why(item: InboxItem) -> str:
@@ -121,11 +113,13 @@ def explorer_url(transfer: Transfer) -> str:
 class Choice:
     """A checkout that an item may be credited to, and what is known for and against it.
 
-    `difference` compares the money with what the checkout still needs. `asked` are exact amounts its buyer was shown, the
+    `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout still needs. `asked` are exact amounts its buyer was shown, the
     `is_exact` one of which came.
     """
 
     checkout: Checkout
+    price: str
+    received: str
     difference: str
     fits: bool
     age: str
@@ -180,12 +174,15 @@ def _choice(
 ) -> Choice:
     units = int(transfer.units)
     missing = remaining_units(checkout) or to_units(checkout.amount)
+    received = to_units(checkout.amount_received)
     return Choice(
         checkout=checkout,
+        price=readable_units(to_units(checkout.amount)),
+        received=readable_units(received) if received else "",
         difference=_difference(units - missing),
         fits=completes(checkout, units),
         age=_age(checkout, transfer.block_time),
-        asked=tuple(shown_units(amount) for amount in asked),
+        asked=tuple(readable_units(amount) for amount in asked),
         is_exact=units in asked,
         why_not=sentence(passed.get(checkout.public_id, "")),
         is_likely=checkout.public_id in passed,
@@ -196,7 +193,7 @@ def _difference(units: int) -> str:
     if units == 0:
         return "exactly what it needs"
     how = "more" if units > 0 else "less"
-    return f"{shown_units(abs(units))} {how} than it needs"
+    return f"{readable_units(abs(units))} {how} than it needs"
 
 
 def _age(checkout: Checkout, came_at: datetime) -> str:
@@ -211,54 +208,6 @@ def completes(checkout: Checkout, units: int) -> bool:
     total = to_units(checkout.amount_received) + units
     return (
         needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
-    )
-
-
-def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
-    """Say what a checkout will be once it has the money too."""
-    total = to_units(checkout.amount_received) + int(transfer.units)
-    price = to_units(checkout.amount)
-    if total < needed_units(checkout.amount):
-        return (
-            f"It will have {shown_units(total)} of {format_usd(checkout.amount)} USD, and still"
-            f" be {shown_units(price - total)} short: it does not complete."
-        )
-    final = transfer.state == TransferState.CONFIRMED
-    when = "It completes" if final else "It completes once the network has confirmed it"
-    if total > overpaid_above_units(checkout.amount):
-        return f"{when}, paid {shown_units(total - price)} too much. checkout.completed is sent."
-    return f"{when}, and checkout.completed is sent."
-
-
-@dataclass(frozen=True, slots=True)
-class LateMoney:
-    """What a successor of an expired checkout would receive."""
-
-    checkout: Checkout
-    have: str
-    price: str
-    missing: str
-    others: int
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether it would complete."""
-        return not self.missing
-
-
-def late_money(item: InboxItem) -> LateMoney | None:
-    """Return what would be accepted with an item; None where no checkout is known that it came too late for."""
-    checkout = item.checkout
-    if checkout is None:
-        return None
-    units, needed = late_units(item), needed_units(checkout.amount)
-    short = max(to_units(checkout.amount) - units, 0) if units < needed else 0
-    return LateMoney(
-        checkout=checkout,
-        have=shown_units(units),
-        price=format_usd(checkout.amount),
-        missing=shown_units(short) if short else "",
-        others=len([late for late in late_items(item) if late.pk != item.pk]),
     )
 
 
@@ -336,4 +285,4 @@ def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | N
 
 def named(person: User | None) -> str:
     """Return how the team knows a person."""
-    return (person.name or person.email) if person else "Somebody"
+    return (person.name or person.email) if person else "A former team member"

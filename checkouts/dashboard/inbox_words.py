@@ -20,7 +20,7 @@ REASONS: Final = MappingProxyType(
         InboxReason.REVERSED: Words(
             "The network took a payment back",
             "A checkout had completed with this money, and its network has removed the transfer since. The checkout stays"
-            " completed. Hold the goods back if you still can. The money may come back by itself; we go on looking.",
+            " completed. Hold the goods back if you still can. If the transfer returns, it counts again.",
         ),
         InboxReason.LATE: Words(
             "Came after its checkout had expired",
@@ -28,31 +28,31 @@ REASONS: Final = MappingProxyType(
             " references takes it, and completes.",
         ),
         InboxReason.LATE_OUTAGE: Words(
-            "Sent in time, seen too late by us",
-            "The buyer paid in time. We could not read the network then, and the checkout expired before we saw it.",
+            "Sent in time, but we saw it too late",
+            "The buyer paid in time. We could not read the network then, so the checkout expired before we saw the payment.",
         ),
         InboxReason.EXTRA: Words(
             "Its checkout was paid already",
             "The buyer paid twice, or sent a second part that was not needed.",
         ),
         InboxReason.WRONG_NETWORK: Words(
-            "Not what its checkout offered",
-            "The token or the network is not one that this checkout could be paid with.",
+            "Wrong network or token for its checkout",
+            "This checkout could not be paid with this token on this network.",
         ),
         InboxReason.WRONG_TOKEN: Words(
             "A token that you do not accept",
-            "It is listed, and looks like what was asked for, but no checkout can be paid with it.",
+            "It looks like what was asked for, but no checkout can be paid with it.",
         ),
         InboxReason.DUST: Words(
             "Less than a cent",
-            "Transfers this small are nearly always spam. They are kept for your books and never matched.",
+            "Transfers this small are nearly always spam. They are recorded and never matched.",
         ),
         InboxReason.UNMATCHED: Words(
             "No checkout asks for this amount",
-            "Nothing says which checkout this money is for.",
+            "No evidence says which checkout this money is for.",
         ),
         InboxReason.AMBIGUOUS: Words(
-            "Several checkouts could be meant",
+            "Several checkouts fit",
             "More than one checkout fits, so none was credited.",
         ),
         InboxReason.RIVAL: Words(

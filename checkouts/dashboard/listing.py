@@ -13,10 +13,9 @@ from accounts.seats import Seat
 from checkouts.dashboard.searching import matching_keys
 from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
-from checkouts.pages import plain_amount
 from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.keyset import chunks_by_key, keyset_page
-from gateway.core.money import format_token, format_usd
+from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from settlements.models import Hold
 from wallets.networks import chain_spec
@@ -193,8 +192,8 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid]) -> ListedCheckout:
         subtitle=checkout.description
         or (checkout.public_id if checkout.order_ref else ""),
         badge=status_badge(checkout.status, checkout.exception),
-        price=f"{checkout.amount:,.2f}",
-        received=plain_amount(received) if received else "",
+        price=readable(checkout.amount),
+        received=readable(received) if received else "",
         networks=tuple((chain, chain_spec(chain).title) for chain in chains),
         created_at=checkout.created_at,
     )

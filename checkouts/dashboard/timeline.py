@@ -16,7 +16,6 @@ from checkouts.models import (
     InboxItem,
     Payment,
 )
-from checkouts.pages import plain_amount
 from checkouts.rows import TransferRow
 from checkouts.states import (
     CheckoutStatus,
@@ -24,7 +23,7 @@ from checkouts.states import (
     InboxStatus,
     RescueVerdict,
 )
-from gateway.core.money import from_units
+from gateway.core.money import from_units, readable, readable_units
 from wallets.networks import chain_spec
 from webhooks.models import Event
 from webhooks.states import DeliveryStatus
@@ -50,7 +49,7 @@ def timeline_of(
 ) -> tuple[Step, ...]:
     """Return what happened to a checkout, the oldest first."""
     steps = [
-        Step(checkout.created_at, "Created", f"{checkout.amount:,.2f} USD"),
+        Step(checkout.created_at, "Created", f"{readable(checkout.amount)} USD"),
         *_choices(checkout),
         *_transfer_steps(checkout, transfers),
         *_moves(checkout),
@@ -68,7 +67,7 @@ def timeline_of(
 
 def _choices(checkout: Checkout) -> Iterator[Step]:
     for held in AmountReservation.objects.filter(checkout=checkout).order_by("pk"):
-        amount = plain_amount(held.price + from_units(held.suffix))
+        amount = readable(held.price + from_units(held.suffix))
         note = f"{amount} names this checkout"
         yield Step(held.reserved_at, "Buyer chose a network with exact amounts", note)
 
@@ -80,7 +79,7 @@ def _transfer_steps(
     payments = Payment.objects.filter(its_own)
     reasons = dict(payments.values_list("transfer", "reason"))
     for row in transfers:
-        amount = f"{plain_amount(from_units(row.units))} {row.token}"
+        amount = f"{readable_units(row.units)} {row.token}"
         spec = chain_spec(row.chain)
         reason = reasons.get(row.transfer_id, "")
         note = f"Known by {reason}" if reason else ""

@@ -16,13 +16,12 @@ from django.db.models import Q
 from accounts.states import Mode
 from checkouts.answers import standing_of
 from checkouts.models import BuyerReport, Checkout, Payment
-from checkouts.pages import plain_amount
 from checkouts.rescue import UNDECIDED, Case, Finding, Standing, find
 from checkouts.selectors import other_tries
 from checkouts.services.rescuefacts import Books, from_books, from_chain
 from checkouts.states import RescueVerdict
 from gateway.core.errors import RateLimitError
-from gateway.core.money import from_units
+from gateway.core.money import readable_units
 from wallets.lookup import Lookup, ask_again, look_up, recorded, spellings
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -195,7 +194,7 @@ def _details(finding: Finding, silent: Sequence[str]) -> dict[str, Any]:
     if movement is not None:
         details |= {"recipient": movement.recipient, "tx_hash": movement.tx_hash}
         if movement.token:
-            amount = plain_amount(from_units(movement.units))
+            amount = readable_units(movement.units)
             details["amount"] = f"{amount} {movement.token}"
     if finding.late_by is not None:
         details["late_seconds"] = int(finding.late_by.total_seconds())

@@ -9,6 +9,7 @@ from gateway.core.money import CENT
 register = template.Library()
 _MINUTE = 60
 _HOUR = 3600
+_TEN = 10
 
 
 @register.filter
@@ -27,6 +28,19 @@ def signed_money(amount: Decimal) -> str:
 def signed_fee(amount: Decimal) -> str:
     """Write fees as they add up, to a millionth of a dollar."""
     return f"{amount:,.6f}".replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
+def short_money(amount: Decimal) -> str:
+    """Write dollars as an axis has room for: 250, 12.5k, 1.5M; cents only below ten dollars."""
+    for mark, unit in (("M", 1_000_000), ("k", 1_000)):
+        if amount >= unit:
+            return f"{_plain(amount / unit)}{mark}"
+    return _plain(amount) if amount >= _TEN or amount == int(amount) else money(amount)
+
+
+def _plain(amount: Decimal) -> str:
+    return f"{amount.normalize():f}"
 
 
 @register.filter

@@ -12,11 +12,11 @@ from facilitator.dashboard.words import PROTOCOLS, STATUSES
 from facilitator.models import X402Payment
 from facilitator.states import PaymentStatus, Protocol
 from gateway.core.keyset import chunks_by_key
-from gateway.core.money import from_units
+from gateway.core.money import from_units, readable_units
 from gateway.core.times import iso, iso_or_none
 from wallets.dashboard_rows import marked
 from wallets.networks import chain_spec
-from wallets.watched_pages.rows import shortened, shown_amount
+from wallets.watched_pages.rows import shortened
 from webhooks.dashboard.words import Badge
 
 CSV_HEADER: Final = (
@@ -70,7 +70,7 @@ def _row(payment: X402Payment) -> PaymentRow:
     return PaymentRow(
         id=payment.public_id,
         resource=payment.resource,
-        amount=shown_amount(int(payment.units)),
+        amount=readable_units(int(payment.units)),
         token=payment.token,
         chain=payment.chain,
         chain_title=spec.title,

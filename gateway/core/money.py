@@ -56,6 +56,21 @@ def format_units(units: int | Decimal) -> str:
     return format_token(from_units(units))
 
 
+def readable(amount: Decimal) -> str:
+    """Write an amount as people read it: thousands marks, at least two decimals, no zeros past them (`1,250.0045`).
+
+    Raises Inexact for more than six decimals.
+    """
+    whole, _, fraction = format_token(amount).partition(".")
+    sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
+    return f"{sign}{int(digits):,}.{fraction.rstrip('0').ljust(2, '0')}"
+
+
+def readable_units(units: int | Decimal) -> str:
+    """Write base units of a token as `readable` writes its amount."""
+    return readable(from_units(units))
+
+
 def round_to_cent(amount: Decimal) -> Decimal:
     """Round a sum to a cent, half a cent away from zero."""
     return amount.quantize(CENT, rounding=ROUND_HALF_UP, context=_WIDE)

@@ -6,12 +6,11 @@ from typing import Final
 
 from checkouts.dashboard.listing import ListedCheckout, listed
 from checkouts.models import Checkout
-from gateway.core.money import format_usd
+from gateway.core.money import format_usd, readable
 from gateway.core.prettyjson import indented
 from links.dashboard.words import (
     KINDS,
     Kind,
-    collected_words,
     interval_of,
     link_badge,
     price_of,
@@ -66,7 +65,7 @@ def detail_of(link: PaymentLink) -> Detail:
         url=link_url(link.code),
         share_text=share_text(link),
         count=takings.count,
-        collected=collected_words(takings.amount),
+        collected=readable(takings.amount),
         facts=_facts(link),
         metadata="" if link.metadata == "{}" else indented(link.metadata),
         checkouts=_latest(link),

@@ -10,10 +10,10 @@ from django.db.models import Count, Q, QuerySet
 
 from accounts.seats import Seat
 from gateway.core.keyset import keyset_page
+from gateway.core.money import readable
 from links.dashboard.words import (
     ALL,
     KINDS,
-    collected_words,
     interval_of,
     link_badge,
     price_of,
@@ -105,6 +105,16 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
     return ListPage(rows, newer=page.newer, older=page.older)
 
 
+def found_links(links: Sequence[PaymentLink]) -> list[ListedLink]:
+    """Return what a search shows of links, in their order: without sums, for those read every checkout of a link.
+
+    Only an invoice is looked at, which has few checkouts: whether it is paid is its status.
+    """
+    invoices = [link for link in links if link.type == LinkType.INVOICE]
+    takings = takings_of(invoices)
+    return [_listed(link, takings.get(link.pk, NOTHING)) for link in links]
+
+
 def _listed(link: PaymentLink, takings: Takings) -> ListedLink:
     return ListedLink(
         public_id=link.public_id,
@@ -114,7 +124,7 @@ def _listed(link: PaymentLink, takings: Takings) -> ListedLink:
         interval=interval_of(link),
         limits=range_of(link),
         count=takings.count,
-        collected=collected_words(takings.amount),
+        collected=readable(takings.amount),
         badge=link_badge(link, takings),
         created_at=link.created_at,
     )

@@ -1,10 +1,9 @@
 """What the merchant's pages call types, statuses and sums of links."""
 
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from checkouts.pages import plain_amount
+from gateway.core.money import readable
 from links.models import LinkTemplate, PaymentLink
 from links.payloads import Takings
 from links.states import Interval, LinkStatus, LinkType
@@ -81,7 +80,7 @@ def price_of(source: PaymentLink | LinkTemplate) -> str:
     """Return what is asked for in USD; empty where the payer chooses."""
     if source.type == LinkType.DONATION or source.amount is None:
         return ""
-    return f"{source.amount:,.2f}"
+    return readable(source.amount)
 
 
 def interval_of(link: PaymentLink) -> str:
@@ -92,14 +91,9 @@ def interval_of(link: PaymentLink) -> str:
 def range_of(link: PaymentLink) -> str:
     """Return between which sums a payer may choose; empty where no limits were set."""
     low, high = (
-        "" if amount is None else f"{amount:,.2f}"
+        "" if amount is None else readable(amount)
         for amount in (link.min_amount, link.max_amount)
     )
     if low and high:
         return f"{low} to {high}"
     return f"from {low}" if low else f"up to {high}" if high else ""
-
-
-def collected_words(amount: Decimal) -> str:
-    """Write a sum of tokens with thousands marks, and as many decimals as it has."""
-    return plain_amount(amount)

@@ -3,20 +3,24 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from typing import Final
 
 from accounts.seats import Seat
-from checkouts.dashboard.figures import Figures, Sums
+from checkouts.dashboard.figures import Figures, Sums, change_of
 from facilitator.dashboard.sums import MachineDay, machine_days
 from wallets.networks import chain_spec
 
 _NOTHING = Decimal(0)
+# What a line of the chart may stand for, times a power of ten: numbers that people count in.
+_STEPS: Final = (Decimal(1), Decimal(2), Decimal("2.5"), Decimal(5), Decimal(10))
+_LINES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ChartDay:
-    """A day. The shares are in per mille of the best day's volume, both kinds together."""
+    """A day. The shares are in per mille of the axis, whose top no day exceeds, both kinds together."""
 
     day: date
     sums: Sums
@@ -42,12 +46,22 @@ class ChartNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The days, what machines paid in them, the best day's volume, and the networks, the busiest first."""
+    """The days, what machines paid in them and in as many before, the best day's volume, and the networks, the busiest first.
+
+    `ticks` are the amounts beside the lines, the top one first; none where nothing was paid.
+    """
 
     days: Sequence[ChartDay]
     machines: MachineDay
+    machines_before: MachineDay
+    ticks: Sequence[Decimal]
     best: Decimal
     networks: Sequence[ChartNetwork]
+
+    @property
+    def machines_change(self) -> Decimal | None:
+        """Per cent more, or less, that machines paid than in as many days before; None where they paid nothing then."""
+        return change_of(self.machines.volume, self.machines_before.volume)
 
 
 def chart_of(seat: Seat, figures: Figures) -> Chart:
@@ -56,16 +70,33 @@ def chart_of(seat: Seat, figures: Figures) -> Chart:
     by_chain = defaultdict(
         Decimal, {network.chain: network.volume for network in figures.networks}
     )
-    for part in machine_days(seat, since=figures.since, until=figures.until):
+    before = MachineDay()
+    begin = figures.since - timedelta(days=len(figures.days))
+    for part in machine_days(seat, since=begin, until=figures.until):
+        if part.day < figures.since:
+            before += part.paid
+            continue
         by_day[part.day] += part.paid
         by_chain[part.chain] += part.paid.volume
-    days = _days(figures, by_day)
+    best = _best(figures, by_day)
+    step = step_of(best)
     return Chart(
-        days,
+        _days(figures, by_day, step * _LINES),
         machines=sum(by_day.values(), MachineDay()),
-        best=_best(figures, by_day),
+        machines_before=before,
+        ticks=[step * line for line in range(_LINES, -1, -1)] if best else (),
+        best=best,
         networks=_networks(by_chain),
     )
+
+
+def step_of(best: Decimal) -> Decimal:
+    """Return what one line of an axis of four stands for: the least round amount that reaches the best day; 0 for none."""
+    if not best:
+        return _NOTHING
+    quarter = best / _LINES
+    power = Decimal(10) ** quarter.adjusted()
+    return next(step * power for step in _STEPS if step * power >= quarter)
 
 
 def _best(figures: Figures, by_day: Mapping[date, MachineDay]) -> Decimal:
@@ -76,15 +107,16 @@ def _best(figures: Figures, by_day: Mapping[date, MachineDay]) -> Decimal:
     return max(volumes, default=_NOTHING)
 
 
-def _days(figures: Figures, by_day: Mapping[date, MachineDay]) -> list[ChartDay]:
-    best = _best(figures, by_day)
+def _days(
+    figures: Figures, by_day: Mapping[date, MachineDay], top: Decimal
+) -> list[ChartDay]:
     return [
         ChartDay(
             day.day,
             day.sums,
             paid,
-            share=_share(day.sums.volume, best),
-            machine_share=_share(paid.volume, best),
+            share=_share(day.sums.volume, top),
+            machine_share=_share(paid.volume, top),
         )
         for day in figures.days
         for paid in [by_day.get(day.day, MachineDay())]
@@ -100,5 +132,5 @@ def _networks(by_chain: Mapping[str, Decimal]) -> list[ChartNetwork]:
     ]
 
 
-def _share(part: Decimal, best: Decimal) -> int:
-    return int(part * 1000 / best) if best else 0
+def _share(part: Decimal, whole: Decimal) -> int:
+    return int(part * 1000 / whole) if whole else 0

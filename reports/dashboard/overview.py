@@ -5,25 +5,17 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
+from accounts.seats import SeatedRequest, seated
 from checkouts.dashboard.attention import notices_of
 from checkouts.dashboard.capacity import SHORT_FROM, capacities_of
 from checkouts.dashboard.figures import RANGES, figures_of
-from checkouts.dashboard.listing import ListedCheckout, listed
 from checkouts.dashboard.onboarding import onboarding_of
 from checkouts.exactamounts import CAPACITY
-from checkouts.models import Checkout
 from checkouts.services.counts import day_of
-from checkouts.states import CheckoutStatus
 from reports.dashboard.chart import chart_of
+from reports.dashboard.latest import latest_of
 
 _USUAL_DAYS = 30
-_LATEST = 8
-_WITH_MONEY = (
-    CheckoutStatus.COMPLETED,
-    CheckoutStatus.PROCESSING,
-    CheckoutStatus.UNDERPAID,
-)
 
 
 @seated(get=Act.SEE)
@@ -44,18 +36,15 @@ def overview(request: SeatedRequest) -> HttpResponse:
         "capacity": CAPACITY,
         "short_from": SHORT_FROM,
         "onboarding": onboarding_of(request.seat),
-        "latest": _latest(request.seat),
+        "latest": latest_of(request.seat),
     }
     return render(request, "dashboard/overview.html", context)
 
 
-def _latest(seat: Seat) -> list[ListedCheckout]:
-    """The newest checkouts that money came for: each status is a short look into the index that lists it."""
-    mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    found = [
-        checkout
-        for status in _WITH_MONEY
-        for checkout in mine.filter(status=status).order_by("-pk")[:_LATEST]
-    ]
-    found.sort(key=lambda checkout: -checkout.pk)
-    return listed(found[:_LATEST])
+@seated(get=Act.SEE)
+def latest(request: SeatedRequest) -> HttpResponse:
+    """Answer with the latest payments, or with nothing where they look as before."""
+    shown = latest_of(request.seat)
+    if request.GET.get("seen") == shown.digest():
+        return HttpResponse(status=204)
+    return render(request, "dashboard/overview_latest.html", {"latest": shown})

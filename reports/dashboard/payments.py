@@ -16,7 +16,7 @@ from django.shortcuts import render
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from accounts.states import Mode
-from checkouts.dashboard.inbox_rows import explorer_url, shown_units
+from checkouts.dashboard.inbox_rows import explorer_url
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.models import InboxItem
 from facilitator.dashboard.words import STATUSES
@@ -24,6 +24,7 @@ from facilitator.models import X402Payment
 from facilitator.selectors import PaymentFilter, payments_of
 from facilitator.states import PaymentStatus
 from gateway.core.keyset import KeysetPage
+from gateway.core.money import readable_units
 from reports.dashboard.mixed import Source, mixed_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
@@ -106,7 +107,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
     page = _page(seat, wanted, request.GET.dict())
     context = {
         "wanted": wanted,
-        "rows": _rows(page.rows),
+        "rows": payment_rows(page.rows),
         "pager": page,
         "kinds": KINDS.items(),
         "states": STATES,
@@ -161,7 +162,8 @@ def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
     return found if is_wanted else found.none()
 
 
-def _rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
+def payment_rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
+    """Return what is shown of payments, in their order; transfers come with `payment__checkout` and `x402_payment`."""
     transfers = [one for one in found if isinstance(one, Transfer)]
     items = InboxItem.objects.filter(transfer__in=transfers).order_by("pk")
     item_of = dict(items.values_list("transfer_id", "pk"))
@@ -179,7 +181,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
     machine = getattr(transfer, "x402_payment", None)
     return PaymentRow(
         kind=KINDS[ClaimKind(transfer.purpose)],
-        amount=shown_units(int(transfer.units)),
+        amount=readable_units(int(transfer.units)),
         token=transfer.token,
         chain=transfer.chain,
         chain_title=chain_spec(transfer.chain).title,
@@ -198,7 +200,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
 def _machine_row(payment: X402Payment) -> PaymentRow:
     return PaymentRow(
         kind=KINDS[ClaimKind.X402],
-        amount=shown_units(int(payment.units)),
+        amount=readable_units(int(payment.units)),
         token=payment.token,
         chain=payment.chain,
         chain_title=chain_spec(payment.chain).title,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from gateway.core.money import readable_units
 from settlements.dashboard.gas import COINS, coins
 from settlements.dashboard.words import PURPOSES, SENDERS, STATUSES
 from settlements.models import Settlement, SettlementItem
@@ -13,7 +14,7 @@ from wallets.dashboard_rows import marked
 from wallets.forwarder import checksum
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
-from wallets.watched_pages.rows import shortened, shown_amount
+from wallets.watched_pages.rows import shortened
 from webhooks.dashboard.words import Badge
 
 
@@ -66,11 +67,11 @@ def settlement_row(settlement: Settlement) -> SettlementRow:
     """Return what is shown of one."""
     spec, status = chain_spec(settlement.chain), SettlementStatus(settlement.status)
     is_settled = status is SettlementStatus.SETTLED
-    planned = shown_amount(int(settlement.units))
+    planned = readable_units(int(settlement.units))
     return SettlementRow(
         id=settlement.public_id,
         purpose=PURPOSES[ClaimKind(settlement.purpose)],
-        amount=shown_amount(int(settlement.units_moved)) if is_settled else planned,
+        amount=readable_units(int(settlement.units_moved)) if is_settled else planned,
         planned=planned,
         token=settlement.token,
         chain=settlement.chain,
@@ -104,8 +105,8 @@ def _item(item: SettlementItem) -> ItemRow:
         forwarder=str(address),
         short=shortened(address),
         explorer=template.format(address=address) if template else "",
-        amount=shown_amount(int(item.units)),
-        moved="" if moved is None else shown_amount(int(moved)),
+        amount=readable_units(int(item.units)),
+        moved="" if moved is None else readable_units(int(moved)),
     )
 
 

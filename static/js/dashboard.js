@@ -1,4 +1,4 @@
-// What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once.
+// What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once, `/` to search.
 import { enableCopying } from "./shared.js";
 
 const announcer = document.getElementById("announcer");
@@ -44,7 +44,21 @@ function sendOnce() {
   });
 }
 
+// `/` goes to the search box, unless somebody types or a dialog is open.
+function enableSearchKey() {
+  const box = document.querySelector("[data-search]");
+  if (!box) return;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    event.preventDefault();
+    box.focus();
+    box.select();
+  });
+}
+
 enableCopying({ announce });
 enableDialogs();
 enableMenus();
 sendOnce();
+enableSearchKey();

@@ -11,7 +11,7 @@ const REOPEN_MS = 60000;
 const LATEST_REOPEN_MS = 600000;
 
 // Only a stream that has brought news counts as live: a proxy that buffers brings none.
-function followStream({ address, onNews, onLost }) {
+export function followStream({ address, onNews, onLost }) {
   let source = null;
   let isLive = false;
   let refusals = 0;

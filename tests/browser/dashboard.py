@@ -17,6 +17,6 @@ def log_in_browser(context: BrowserContext, address: str, user: User) -> None:
     )
 
 
-def look(page: Page, name: str) -> list[str]:
-    """What axe and the screen find wrong with a page of the dashboard, which is not made for the narrowest phones."""
-    return faults(page, name, narrowest=390)
+def look(page: Page, name: str, *, narrowest: int = 390) -> list[str]:
+    """What axe and the screen find wrong with a page of the dashboard; most are not made for the narrowest phones."""
+    return faults(page, name, narrowest=narrowest)

@@ -71,9 +71,9 @@ def ambiguous_item(desk: Desk) -> tuple[InboxItem, Checkout]:
 
 def credit(page: Page, order_ref: str) -> None:
     page.get_by_label(order_ref).check()
-    page.get_by_role("button", name="Credit the chosen one").click()
+    page.get_by_role("button", name="Credit the selected checkout").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(order_ref)
-    page.get_by_role("button", name="Credit", exact=True).click()
+    page.get_by_role("button", name="Credit 25.00 USDC", exact=True).click()
 
 
 def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
@@ -86,7 +86,7 @@ def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
     expect(page.get_by_role("status")).to_contain_text("It takes effect in")
     page.get_by_role("button", name="Undo").click()
     expect(
-        page.get_by_text("Nothing has happened, and the item is open")
+        page.get_by_text("Nothing has changed, and the item is open")
     ).to_be_visible()
     assert status_of(wanted) == CheckoutStatus.PENDING
     credit(page, "HR-20478")
@@ -157,6 +157,14 @@ def _late(desk: Desk) -> tuple[InboxItem | None, str]:
     return late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=desk.merchant), ""
 
 
+def _named(desk: Desk) -> tuple[InboxItem | None, str]:
+    item, named = ambiguous_item(desk)
+    item.reason, item.checkout, item.candidates = InboxReason.WRONG_NETWORK, named, []
+    item.explanation = "USDT on base was not offered for this checkout"
+    item.save()
+    return item, ""
+
+
 def _pending(desk: Desk) -> tuple[InboxItem | None, str]:
     item, wanted = ambiguous_item(desk)
     # Far away, so that every picture shows the same page.
@@ -192,6 +200,7 @@ SCENES = {
     "empty": _empty,
     "item": _item,
     "late": _late,
+    "named": _named,
     "pending": _pending,
     "sure": _sure,
     "refund": _refund,
@@ -205,4 +214,4 @@ def test_pages_are_accessible_and_fit_the_screen(
 ) -> None:
     item, query = SCENES[name](desk)
     page = open_inbox(desk, item, query=query, device_scale_factor=2)
-    assert look(page, f"inbox-{name}") == []
+    assert look(page, f"inbox-{name}", narrowest=320) == []

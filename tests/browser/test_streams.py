@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from checkouts.models import Checkout
 from checkouts.services.attribution import attribute_transfers
 from tests.checkouts.factories import ADDRESS, make_page_checkout
+from tests.dashboard.people import make_desk
 from tests.factories import make_transfer
 from tests.streams.servers import StreamServer, stream_server
 
@@ -159,3 +160,17 @@ def test_a_page_whose_stream_server_dies_goes_on_by_polling(
     # The browser says so itself; no script of ours does.
     assert all("net::ERR_" in complaint for complaint in complaints)
     complaints.clear()
+
+
+def test_the_overview_shows_a_payment_as_it_comes_without_polling(
+    use_streams: Callable[..., StreamServer], open_desk: Callable[..., Page]
+) -> None:
+    use_streams()
+    desk = make_desk()
+    checkout = make_page_checkout(desk.merchant, order_ref="HR-20481")
+    page = open_desk(desk, "dashboard_overview")
+    expect(page.get_by_text("No payments yet")).to_be_visible()
+    pay(checkout)
+    row = page.get_by_role("row", name="HR-20481")
+    expect(row).to_contain_text("Confirming")
+    expect(page.locator("#announcer")).to_have_text("Latest payments updated")

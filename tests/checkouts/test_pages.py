@@ -14,12 +14,12 @@ from checkouts.page_state import CheckoutPage, Choice, Payment, Stage, clock_of
 from checkouts.pages import (
     Conditions,
     build_page,
-    plain_amount,
     return_url,
     typed_amount,
 )
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.money import readable
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, HEAD, OFFERS
 from tests.factories import NOON, USDC_ON_BASE
 from wallets.states import TransferState
@@ -291,7 +291,7 @@ def test_the_scenario_of_a_test_checkout_is_completed_unless_given() -> None:
 def test_amounts_are_written_in_one_way_and_typed_without_marks(
     amount: str, text: str
 ) -> None:
-    assert plain_amount(Decimal(amount)) == text
+    assert readable(Decimal(amount)) == text
     assert typed_amount(Decimal(amount)) == text.replace(",", "")
 
 

@@ -11,6 +11,7 @@ from gateway.core.money import (
     format_usd,
     from_units,
     parse_usd,
+    readable,
     round_up_to_cent,
     to_units,
 )
@@ -84,3 +85,18 @@ def test_no_part_of_a_unit_is_rounded_away():
 
 def test_rounding_up_never_asks_for_too_little():
     assert round_up_to_cent(Decimal("1.001")) == Decimal("1.01")
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        ("0", "0.00"),
+        ("25", "25.00"),
+        ("1250.0045", "1,250.0045"),
+        ("1234567.100000", "1,234,567.10"),
+        ("-0.5", "-0.50"),
+        ("-1250.000001", "-1,250.000001"),
+    ],
+)
+def test_an_amount_is_written_in_one_way_for_readers(amount, text):
+    assert readable(Decimal(amount)) == text

@@ -63,11 +63,11 @@ def test_the_list_says_what_came_and_why_in_words(owner: Desk, item: InboxItem) 
 
 
 def test_an_empty_inbox_explains_itself(owner: Desk) -> None:
-    assert "All money is where it belongs" in owner.get("dashboard_inbox").text
-    assert "Nothing is being done" in owner.get("dashboard_inbox", "?tab=doing").text
+    assert "Inbox is empty" in owner.get("dashboard_inbox").text
+    assert "No decision is waiting" in owner.get("dashboard_inbox", "?tab=doing").text
     resolved = owner.get("dashboard_inbox", "?tab=resolved").text
-    assert "Nothing was resolved yet" in resolved
-    assert "No buyer asks" in owner.get("dashboard_buyer_reports").text
+    assert "Nothing resolved yet" in resolved
+    assert "No reports from buyers" in owner.get("dashboard_buyer_reports").text
 
 
 def test_an_item_goes_from_tab_to_tab(owner: Desk, item: InboxItem) -> None:
@@ -219,7 +219,7 @@ def test_another_checkout_is_found_by_id_or_order_ref(
     page = owner.get(ITEM, f"?q={getattr(wanted, name)}", item_id=item.pk).text
     assert f'value="{wanted.public_id}"' in page
     assert "a stranger" not in page
-    assert "No open checkout" in owner.get(ITEM, "?q=%00", item_id=item.pk).text
+    assert "No checkout has the id" in owner.get(ITEM, "?q=%00", item_id=item.pk).text
 
 
 def test_a_viewer_sees_everything_and_can_do_nothing(

@@ -20,13 +20,19 @@ from checkouts.models import (
     InboxItem,
 )
 from checkouts.services.totals import rebuild
-from checkouts.states import InboxReason
+from checkouts.states import CheckoutStatus, InboxReason
+from checkouts.templatetags.humane import short_money
+from reports.dashboard.chart import step_of
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
     make_page_checkout,
+    make_seen,
+    move,
     pay,
 )
+from tests.dashboard.inboxes import reverse_a_payment
+from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import (
     LOCAL_NODES,
@@ -82,15 +88,103 @@ def test_the_figures_are_those_of_the_merchants_days(owner: Desk) -> None:
     assert shown.before.volume == Decimal("1.00")
     assert [str(day.sums.volume) for day in shown.days][-1] == "30.01"
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    # Four lines of ten dollars.
     assert (len(shown.days), chart.days[-1].share, chart.best) == (
         7,
-        1000,
+        750,
         Decimal("30.01"),
     )
+    assert chart.ticks == [40, 30, 20, 10, 0]
     assert [(one.chain, one.completed) for one in shown.networks] == [("base", 3)]
     assert shown.speed.median == 10
     assert figures(owner, "?days=90").now.completed == 4
     assert len(figures(owner, "?days=nonsense").days) == 30
+
+
+def test_each_figure_is_compared_with_as_many_days_before(owner: Desk) -> None:
+    now = timezone.now()
+    for days_ago in (0, 1, 2, 8):
+        make_paid_on(owner, days_ago)
+    for days_ago, units in ((0, 30_000), (9, 20_000)):
+        make_machine_payment(
+            owner.merchant,
+            units,
+            mode=Mode.TEST,
+            now=now - timedelta(days=days_ago),
+        )
+    sum_up()
+    page = owner.get("dashboard_overview", "?days=7")
+    shown = page.context["figures"]
+    assert (shown.now.completed, shown.before.completed) == (3, 1)
+    assert shown.completed_change == 200
+    assert shown.volume_change == 200
+    assert shown.speed_before.median == 10
+    assert "+200.0%" in page.text
+    assert "in prior 7 days" in page.text
+    owner.mode = Mode.TEST
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (chart.machines.count, chart.machines_before.count) == (1, 1)
+    assert chart.machines_change == 50
+
+
+def test_nothing_is_compared_with_days_without_payments(owner: Desk) -> None:
+    make_paid_on(owner, 0)
+    sum_up()
+    page = owner.get("dashboard_overview", "?days=7")
+    assert page.context["figures"].completed_change is None
+    assert page.context["figures"].speed_before is None
+    assert "prior 7 days" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("best", "step"),
+    [("0", "0"), ("0.01", "0.0025"), ("4", "1"), ("30.01", "10"), ("3050", "1000")],
+)
+def test_an_axis_counts_in_round_amounts(best: str, step: str) -> None:
+    assert step_of(Decimal(best)) == Decimal(step)
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        ("0", "0"),
+        ("2.5", "2.50"),
+        ("7", "7"),
+        ("250", "250"),
+        ("7500", "7.5k"),
+        ("2500000", "2.5M"),
+    ],
+)
+def test_an_axis_is_short_of_room(amount: str, text: str) -> None:
+    assert short_money(Decimal(amount)) == text
+
+
+def test_a_payment_that_was_taken_back_is_told_first(owner: Desk) -> None:
+    reverse_a_payment(owner)
+    notices = owner.get("dashboard_overview").context["notices"]
+    assert notices[0].heading == "A payment was taken back by the network."
+    assert notices[0].tone == "bad"
+    # It is not counted among what waits as well.
+    assert not [one for one in notices if "in your inbox" in one.heading]
+
+
+def test_the_latest_payments_name_what_may_move_next_and_say_nothing_twice(
+    owner: Desk, stranger: Desk
+) -> None:
+    seen = make_seen(merchant=owner.merchant)
+    make_completed(merchant=owner.merchant)
+    waiting = [make_page_checkout(owner.merchant) for _ in range(5)]
+    latest = owner.get("dashboard_overview").context["latest"]
+    assert len(latest.rows) == 2
+    followed = [seen, *reversed(waiting)][:4]
+    assert latest.streams == [f"/c/{one.code}/stream" for one in followed]
+    query = f"?seen={latest.digest()}"
+    assert owner.get("dashboard_latest", query).status_code == 204
+    move(seen, CheckoutStatus.COMPLETED)
+    fresh = owner.get("dashboard_latest", query)
+    assert fresh.status_code == 200
+    assert seen.code not in fresh.text
+    assert stranger.get("dashboard_latest").status_code == 404
 
 
 def test_an_empty_account_has_figures_too(viewer: Desk) -> None:
@@ -240,7 +334,7 @@ def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
     assert "are left" not in page.text
     monkeypatch.setattr("checkouts.dashboard.capacity.SHORT_FROM", 3)
     page = desk.get("dashboard_overview")
-    assert "9996 exact amounts of 25.00 USD are left" in page.text
+    assert "9,996 exact amounts of 25.00 USD are left" in page.text
     assert "Running short" in page.text
     AmountReservation.objects.update(released_at=timezone.now())
     assert not desk.get("dashboard_overview").context["capacities"]

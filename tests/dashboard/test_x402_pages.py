@@ -284,8 +284,8 @@ def test_the_overview_has_machines_beside_checkouts(owner: Desk, settings: Any) 
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]
     assert (chart.machines.count, chart.machines.volume) == (2, Decimal(3))
     today = chart.days[-1]
-    assert (len(chart.days), today.share, today.machine_share) == (7, 0, 1000)
-    assert chart.days[3].machine_share == 200
+    assert (len(chart.days), today.share, today.machine_share) == (7, 0, 625)
+    assert chart.days[3].machine_share == 125
     assert [(one.chain, one.volume) for one in chart.networks] == [("base", 3)]
     owner.mode = Mode.TEST
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]

@@ -104,6 +104,10 @@ class Transfer(ChainFact):
                 fields=["merchant", "mode", "-block_time", "-id"],
                 name="transfer_report",
             ),
+            # What a buyer's address paid, for the search box.
+            models.Index(
+                fields=["merchant", "mode", "sender", "-id"], name="transfer_by_sender"
+            ),
         ]
 
 

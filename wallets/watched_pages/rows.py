@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from gateway.core.money import format_units
+from gateway.core.money import readable_units
 from wallets.chains.registry import ChainSpec
 from wallets.dashboard_rows import MarkedAddress, marked
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
@@ -107,13 +107,7 @@ def shortened(parts: MarkedAddress) -> str:
 
 
 def _held(balance: WatchedBalance | None) -> str:
-    return "" if balance is None else shown_amount(int(balance.units))
-
-
-def shown_amount(units: int) -> str:
-    """Write base units as people read them: thousands marks, at least two decimals, no zeros past them."""
-    whole, _, fraction = format_units(units).partition(".")
-    return f"{int(whole):,}.{fraction.rstrip('0').ljust(2, '0')}"
+    return "" if balance is None else readable_units(int(balance.units))
 
 
 def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
@@ -124,7 +118,7 @@ def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
 def _movement(movement: WatchedMovement) -> MovementRow:
     spec, tx_hash = chain_spec(movement.chain), movement.tx_hash
     words, tone = _STATES[TransferState(movement.state)]
-    amount = shown_amount(int(movement.units))
+    amount = readable_units(int(movement.units))
     return MovementRow(
         direction=movement.direction,
         amount=f"{_SIGNS[Direction(movement.direction)]}{amount}",

@@ -1,0 +1,60 @@
+"""The latest payments of the overview, and the streams by which an open page hears that one of them moved."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from django.conf import settings
+from django.urls import reverse
+
+from accounts.seats import Seat
+from checkouts.dashboard.listing import ListedCheckout, listed
+from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
+
+_MOST_SHOWN: Final = 8
+# By HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
+_MOST_FOLLOWED: Final = 4
+_WITH_MONEY: Final = (
+    CheckoutStatus.COMPLETED,
+    CheckoutStatus.PROCESSING,
+    CheckoutStatus.UNDERPAID,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The newest checkouts that money came for, and the addresses of the streams of those that may move next."""
+
+    rows: Sequence[ListedCheckout]
+    streams: Sequence[str]
+
+    def digest(self) -> str:
+        """Name all that is shown and followed; another digest looks different."""
+        return blake2b(repr(self).encode(), digest_size=12).hexdigest()
+
+
+def latest_of(seat: Seat) -> Latest:
+    """Read them: each status is a short look into the index that lists it.
+
+    Followed are payments on their way and the newest checkouts that wait for one, four at most.
+    """
+    paid = [one for status in _WITH_MONEY for one in _newest(seat, status, _MOST_SHOWN)]
+    shown = sorted(paid, key=lambda checkout: -checkout.pk)[:_MOST_SHOWN]
+    moving = [checkout for checkout in shown if not checkout.is_final]
+    waiting = _newest(seat, CheckoutStatus.PENDING, _MOST_FOLLOWED)
+    return Latest(
+        rows=listed(shown),
+        streams=[_stream(one) for one in [*moving, *waiting][:_MOST_FOLLOWED]],
+    )
+
+
+def _newest(seat: Seat, status: CheckoutStatus, most: int) -> list[Checkout]:
+    mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    return list(mine.filter(status=status).order_by("-pk")[:most])
+
+
+def _stream(checkout: Checkout) -> str:
+    path: str = reverse("checkout-stream", args=[checkout.code])
+    return f"{settings.STREAM_URL}{path}"

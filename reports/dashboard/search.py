@@ -1,0 +1,21 @@
+"""The search page: whatever somebody pastes, and what of theirs it names."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from accounts.permissions import Act
+from accounts.seats import SeatedRequest, seated
+from checkouts.dashboard.searching import LONGEST_TEXT
+from reports.dashboard.matches import MOST_SHOWN, matches_of
+
+
+@seated(get=Act.SEE)
+def search(request: SeatedRequest) -> HttpResponse:
+    """Show what a text names, grouped by what it is."""
+    text = request.GET.get("q", "").strip()
+    context = {
+        "search_text": text[:LONGEST_TEXT],
+        "matches": matches_of(request.seat, text),
+        "most": MOST_SHOWN,
+    }
+    return render(request, "dashboard/search.html", context)
