@@ -11,7 +11,8 @@ from accounts.states import Mode
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
 from checkouts.dashboard.inbox_words import VERDICTS
-from checkouts.dashboard.timeline import Step, timeline_of
+from checkouts.dashboard.line_items import LineItems, line_items_of
+from checkouts.dashboard.timeline import History, Step, timeline_of
 from checkouts.dashboard.words import TRANSFERS, status_badge
 from checkouts.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout
@@ -24,7 +25,7 @@ from checkouts.payloads import (
 )
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.services.cancellation import reason_against_cancelling
-from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
+from checkouts.states import FINAL, CheckoutStatus, InboxStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.money import from_units
 from gateway.core.prettyjson import indented
@@ -89,6 +90,7 @@ class Detail:
     url: str
     facts: tuple[tuple[str, str], ...]
     metadata: str
+    items: LineItems | None
     steps: tuple[Step, ...]
     transfers: tuple[ShownTransfer, ...]
     offers: tuple[Offer, ...]
@@ -101,6 +103,14 @@ class Detail:
     created_at: datetime
     expires_at: datetime
     is_cancellable: bool
+    # Inbox items about its money that wait for a person, the oldest first.
+    waiting: tuple[int, ...]
+
+    @property
+    def receipt_url(self) -> str:
+        """The buyer's receipt; empty before it is paid."""
+        is_paid = self.status == CheckoutStatus.COMPLETED
+        return f"{self.url}/receipt" if is_paid else ""
 
     @property
     def is_open(self) -> bool:
@@ -141,6 +151,8 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
     replaces = checkout.replaces.public_id if checkout.replaces else ""
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
+    open_items = checkout.inbox_items.filter(status=InboxStatus.OPEN)
+    history = History(checkout, seat, rows, reports, successor, deliveries, escrow)
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -153,7 +165,8 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
         url=checkout_url(checkout.code),
         facts=_facts(checkout, seat),
         metadata=indented(checkout.metadata),
-        steps=timeline_of(checkout, rows, reports, successor, deliveries, escrow),
+        items=line_items_of(checkout.metadata, amount=checkout.amount),
+        steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
@@ -166,6 +179,7 @@ def detail_of(checkout: Checkout, seat: Seat) -> Detail:
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final
         and not reason_against_cancelling(checkout),
+        waiting=tuple(open_items.order_by("pk").values_list("pk", flat=True)),
     )
 
 
@@ -188,9 +202,9 @@ def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
     email = checkout.customer_email
     shown = email if seat.can(Act.RUN_PAYMENTS) else masked(email)
     named = (
-        ("order_ref", checkout.order_ref),
-        ("customer_ref", checkout.customer_ref),
-        ("product_ref", checkout.product_ref),
+        ("Order reference", checkout.order_ref),
+        ("Customer reference", checkout.customer_ref),
+        ("Product reference", checkout.product_ref),
         ("Customer e-mail", shown),
         ("Returns to", checkout.redirect_url),
         ("Webhooks to", checkout.webhook_url),
