@@ -7,6 +7,7 @@ from checkouts.dashboard import (
     inbox,
     inbox_export,
     inbox_reports,
+    notes,
 )
 
 urlpatterns = [
@@ -23,6 +24,16 @@ urlpatterns = [
         "checkouts/<str:checkout_id>/deliveries/<str:delivery_id>/resend/",
         checkouts.resend,
         name="dashboard_resend",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/cancel/",
+        checkouts.cancel,
+        name="dashboard_cancel",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/note/",
+        notes.write,
+        name="dashboard_checkout_note",
     ),
     path(
         "checkouts/<str:checkout_id>/release/",

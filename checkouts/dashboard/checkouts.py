@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
-from checkouts.dashboard.creating import NewCheckoutForm
+from checkouts.dashboard.creating import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.deliveries import deliveries_to
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.listing import (
@@ -24,10 +24,12 @@ from checkouts.dashboard.listing import (
     parse_wanted,
     status_counts,
 )
+from checkouts.dashboard.notes import note_context
 from checkouts.dashboard.searching import MOST_FOUND
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout
 from checkouts.qr import qr_code
+from checkouts.services.cancellation import cancel_checkout
 from checkouts.services.creation import create_checkout
 from checkouts.services.escrow import release_escrow
 from gateway.core.clientaddr import address_or_none
@@ -93,7 +95,8 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Show one checkout."""
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
-    context = {"detail": detail, "qr": qr_code(detail.url) if detail.is_open else None}
+    qr = qr_code(detail.url) if detail.is_open else None
+    context = {"detail": detail, "qr": qr} | note_context(found)
     return render(request, "dashboard/checkouts/detail.html", context)
 
 
@@ -146,6 +149,24 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     return _to_checkout(request.seat, checkout_id)
 
 
+@seated(post=Act.RUN_PAYMENTS)
+def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """End a checkout that nobody has paid."""
+    found = _found(request.seat, checkout_id)
+    try:
+        cancel_checkout(
+            found.pk,
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Checkout cancelled. It can no longer be paid.")
+    return _to_checkout(request.seat, checkout_id)
+
+
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def new_checkout(request: SeatedRequest) -> HttpResponse:
     """Ask for a checkout's amount, and make it by the rules of the API."""
@@ -164,18 +185,19 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         form.add_error(None, error.message)
         return _form(request, form, status=409)
     if created.is_new:
-        messages.success(request, "The checkout is there. Pass its link on.")
+        messages.success(request, "Checkout created. Share the link.")
     else:
-        messages.warning(request, "This order reference has a checkout: here it is.")
+        messages.warning(
+            request, "This order reference already has a checkout. Here it is."
+        )
     return _to_checkout(seat, created.row.public_id)
 
 
 def _form(
     request: SeatedRequest, form: NewCheckoutForm, status: int = 200
 ) -> HttpResponse:
-    return render(
-        request, "dashboard/checkouts/new.html", {"form": form}, status=status
-    )
+    context = {"form": form, "lacks_wallet": lacks_wallet(request.seat)}
+    return render(request, "dashboard/checkouts/new.html", context, status=status)
 
 
 def _found(seat: Seat, checkout_id: str) -> Checkout:
