@@ -198,7 +198,7 @@ def test_another_test_checkout_s_money_is_not_known(client: Client) -> None:
     pay(paid, tx_hash=any_hash())
     mine = make_page_checkout(paid.merchant, mode=Mode.TEST, offers={})
     for known in Transfer.objects.all():
-        assert "No network knows" in answer(client, mine, known.tx_hash)
+        assert "We can't find" in answer(client, mine, known.tx_hash)
     assert "about to be counted" in answer(client, paid, transfer.tx_hash)
 
 
@@ -206,7 +206,7 @@ def test_live_money_is_nothing_to_a_test_checkout(client: Client) -> None:
     live = make_seen()
     [transfer] = Transfer.objects.all()
     checkout = make_test_checkout(merchant=live.merchant)
-    assert "No network knows" in answer(client, checkout, transfer.tx_hash)
+    assert "We can't find" in answer(client, checkout, transfer.tx_hash)
 
 
 def test_a_stranger_s_payment_looks_like_one_that_nobody_knows(client: Client) -> None:
