@@ -1,6 +1,7 @@
 """What the views of the hosted page share: finding the checkout, drawing its page, answering in JSON."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,7 +47,7 @@ def asked_page(
     answer = answer_for(found, checkout, transfers)
     # Who asked about a payment sees the network it is on.
     paid_on = answer.chain if answer else ""
-    return build_page(
+    page = build_page(
         checkout,
         transfers=transfers,
         choice=Choice(
@@ -57,8 +58,8 @@ def asked_page(
         conditions=_conditions(checkout, now),
         now=now,
         answer=answer,
-        is_hash_unreadable=found == UNREADABLE,
     )
+    return replace(page, is_hash_unreadable=found == UNREADABLE)
 
 
 def _conditions(checkout: Checkout, now: datetime) -> Conditions:

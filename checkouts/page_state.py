@@ -205,7 +205,6 @@ class CheckoutPage:
     target: Target | None
     is_part_paid: bool
     total: str
-    total_number: str
     received: str
     received_number: str
     remaining: str
@@ -233,6 +232,11 @@ class CheckoutPage:
     def merchant_name(self) -> str:
         """What the buyer knows the merchant as."""
         return self.brand.name
+
+    @property
+    def total_number(self) -> str:
+        """The total as a number of HTML."""
+        return self.total.replace(",", "")
 
     @property
     def begins_again(self) -> bool:

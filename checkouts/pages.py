@@ -62,7 +62,6 @@ def build_page(
     conditions: Conditions,
     now: datetime,
     answer: Answer | None = None,
-    is_hash_unreadable: bool = False,
 ) -> CheckoutPage:
     """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
@@ -90,7 +89,6 @@ def build_page(
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
         total=readable(checkout.amount),
         received=f"{readable(received)} {unit}",
-        total_number=typed_amount(checkout.amount),
         received_number=typed_amount(received),
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
@@ -106,7 +104,6 @@ def build_page(
         paid_at=checkout.paid_at,
         is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
-        is_hash_unreadable=is_hash_unreadable,
     )
 
 

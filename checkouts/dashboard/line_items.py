@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gateway.core import json
+from gateway.core.money import readable
 
 MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000
@@ -43,7 +44,7 @@ def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
         return None
     total = sum((cost for _, cost in read), Decimal(0))
     lines = tuple(line for line, _ in read)
-    return LineItems(lines, _usd(total), is_exact=total == amount)
+    return LineItems(lines, readable(total), is_exact=total == amount)
 
 
 def _read(item: Any) -> tuple[LineItem, Decimal] | None:
@@ -61,8 +62,4 @@ def _read(item: Any) -> tuple[LineItem, Decimal] | None:
         return None
     each = Decimal(price)
     cost = each * quantity
-    return LineItem(name, quantity, _usd(each), _usd(cost)), cost
-
-
-def _usd(amount: Decimal) -> str:
-    return f"{amount:,.2f}"
+    return LineItem(name, quantity, readable(each), readable(cost)), cost

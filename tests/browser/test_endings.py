@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from tests.browser.test_checkout_page import SHIFTS
+from tests.browser.test_checkout_page import SHIFTS, STILL
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
@@ -133,7 +133,7 @@ def test_times_are_the_buyer_s_own_with_utc_on_hover_and_nothing_moves(
     time = page.locator("time")
     expect(time).to_have_text("21 November 2026 at 02:00 GMT+5:30")
     expect(time).to_have_attribute("title", "20 November 2026, 20:30 UTC")
-    assert page.evaluate(SHIFTS) == 0
+    assert page.evaluate(SHIFTS) < STILL
 
 
 def test_what_to_pay_with_and_by_when_goes_once_there_is_nothing_to_pay(

@@ -53,7 +53,7 @@ STATES: dict[str, tuple[Callable[[], Checkout], list[str]]] = {
         make_completed,
         ["Payment complete", "Return now", "basescan.org/tx/0x"],
     ),
-    "overpaid": (make_overpaid, ["Payment complete", "You sent 5.00 USDC more"]),
+    "overpaid": (make_overpaid, ["Payment complete", "You overpaid by 5.00 USDC"]),
     "closed": (make_closed, ["The time to pay is over", "don't send anything now"]),
     "expired": (make_expired, ["This checkout has expired", "Already sent it?"]),
     "test mode": (

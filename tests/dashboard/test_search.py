@@ -237,67 +237,89 @@ def multiply(model: Any, pk: int, **different: str) -> None:
         )
 
 
+HASHED = "'0x' || md5(n::text) || md5((-n)::text)"
+BYTES = "decode(md5(n::text) || md5((-n)::text), 'hex')"
+SHORT_ID = "left(public_id, 30) || n"
+SHORT_CODE = "left(code, 20) || n"
+
+
+def run(statement: str, *values: int) -> None:
+    """Run a statement of SQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
 def fill(item: InboxItem) -> None:
     """Give the merchant some thousands of everything that is searched."""
-    merchant = item.merchant
-    hashed = "'0x' || md5(n::text) || md5((-n)::text)"
-    unique = {"public_id": "left(public_id, 30) || n", "tx_hash": hashed}
+    fill_payments(item)
+    fill_links(item)
+    fill_settlements(item)
+    run("ANALYZE")
+
+
+def fill_payments(item: InboxItem) -> None:
+    """Checkouts, transfers that paid them or wait in the inbox, and machines' payments."""
     multiply(
         Checkout,
         item.checkout_id or 0,
-        public_id="left(public_id, 30) || n",
-        code="left(code, 20) || n",
+        public_id=SHORT_ID,
+        code=SHORT_CODE,
         order_ref="'order-' || n",
         creation_ref="'order-' || n",
-        deposit_nonce="decode(md5(n::text) || md5((-n)::text), 'hex')",
+        deposit_nonce=BYTES,
     )
-    multiply(Transfer, item.transfer_id, sender="'0x' || md5(n::text)", **unique)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO checkouts_inboxitem (merchant_id, mode, transfer_id, reason, explanation, candidates, status,"
-            " created_at) SELECT merchant_id, mode, id, 'unmatched', '', '[]', 'dismissed', now() FROM wallets_transfer"
-            " WHERE id > %s AND id %% 2 = 0",
-            [item.transfer_id],
-        )
-        cursor.execute(
-            "INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at) SELECT c.id, t.id, '', now()"
-            " FROM (SELECT id, row_number() OVER () n FROM wallets_transfer WHERE id > %s AND id %% 2 = 1) t"
-            " JOIN (SELECT id, row_number() OVER () n FROM checkouts_checkout WHERE id > %s) c USING (n)",
-            [item.transfer_id, item.checkout_id],
-        )
-    multiply(X402Payment, make_machine_payment(merchant).pk, **unique)
-    link = make_link(merchant, mode=Mode.LIVE)
     multiply(
-        PaymentLink,
-        link.pk,
-        public_id="left(public_id, 30) || n",
-        code="left(code, 20) || n",
+        Transfer,
+        item.transfer_id,
+        public_id=SHORT_ID,
+        tx_hash=HASHED,
+        sender="'0x' || md5(n::text)",
     )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO links_linkcheckout (link_id, checkout_id, slot, attempt)"
-            " SELECT %s, id, id::text, 1 FROM checkouts_checkout WHERE id > %s",
-            [link.pk, item.checkout_id],
-        )
+    run(
+        "INSERT INTO checkouts_inboxitem (merchant_id, mode, transfer_id, reason, explanation, candidates, status,"
+        " created_at) SELECT merchant_id, mode, id, 'unmatched', '', '[]', 'dismissed', now() FROM wallets_transfer"
+        " WHERE id > %s AND id %% 2 = 0",
+        item.transfer_id,
+    )
+    run(
+        "INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at) SELECT c.id, t.id, '', now()"
+        " FROM (SELECT id, row_number() OVER () n FROM wallets_transfer WHERE id > %s AND id %% 2 = 1) t"
+        " JOIN (SELECT id, row_number() OVER () n FROM checkouts_checkout WHERE id > %s) c USING (n)",
+        item.transfer_id,
+        item.checkout_id or 0,
+    )
+    machine = make_machine_payment(item.merchant)
+    multiply(X402Payment, machine.pk, public_id=SHORT_ID, tx_hash=HASHED)
+
+
+def fill_links(item: InboxItem) -> None:
+    """Links, one of which made all the checkouts."""
+    link = make_link(item.merchant, mode=Mode.LIVE)
+    multiply(PaymentLink, link.pk, public_id=SHORT_ID, code=SHORT_CODE)
+    run(
+        "INSERT INTO links_linkcheckout (link_id, checkout_id, slot, attempt)"
+        " SELECT %s, id, id::text, 1 FROM checkouts_checkout WHERE id > %s",
+        link.pk,
+        item.checkout_id or 0,
+    )
+
+
+def fill_settlements(item: InboxItem) -> None:
+    """Settlements, each of one forwarder."""
     deposit = item.transfer.deposit
     assert deposit is not None
-    settled = make_settlement(merchant, deposit=deposit)
-    multiply(Settlement, settled.pk, **unique)
-    multiply(
-        DepositAddress,
+    settled = make_settlement(item.merchant, deposit=deposit)
+    multiply(Settlement, settled.pk, public_id=SHORT_ID, tx_hash=HASHED)
+    key = "decode(substr(md5(n::text) || md5((-n)::text), 1, 40), 'hex')"
+    multiply(DepositAddress, deposit.pk, key=key, nonce=BYTES)
+    run(
+        "INSERT INTO settlements_settlementitem (settlement_id, deposit_id, token, chain, units, units_moved, ended_at)"
+        " SELECT s.id, d.id, 'USDC', 'base', 1, 1, now()"
+        " FROM (SELECT id, row_number() OVER () n FROM settlements_settlement WHERE id > %s) s"
+        " JOIN (SELECT id, row_number() OVER () n FROM wallets_depositaddress WHERE id > %s) d USING (n)",
+        settled.pk,
         deposit.pk,
-        key="decode(substr(md5(n::text) || md5((-n)::text), 1, 40), 'hex')",
-        nonce="decode(md5(n::text) || md5((-n)::text), 'hex')",
     )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO settlements_settlementitem (settlement_id, deposit_id, token, chain, units, units_moved, ended_at)"
-            " SELECT s.id, d.id, 'USDC', 'base', 1, 1, now()"
-            " FROM (SELECT id, row_number() OVER () n FROM settlements_settlement WHERE id > %s) s"
-            " JOIN (SELECT id, row_number() OVER () n FROM wallets_depositaddress WHERE id > %s) d USING (n)",
-            [settled.pk, deposit.pk],
-        )
-        cursor.execute("ANALYZE")
 
 
 def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem) -> None:
