@@ -122,7 +122,8 @@ def test_a_search_leads_to_the_checkout_from_any_page(
     page = open_desk(busy, "dashboard_team", viewport=PHONE)
     page.get_by_role("searchbox", name="Search").fill("HR-20481")
     page.keyboard.press("Enter")
-    page.get_by_role("link", name="HR-20481").click()
+    found = page.get_by_role("region", name="Checkouts")
+    found.get_by_role("link", name="HR-20481").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("49.00 USD")
 
 
