@@ -48,6 +48,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "link_template.deleted": "Link template deleted",
         "operator.looked": "An operator looked at your pages",
         "operator.stopped": "The operator stopped looking",
+        "checkout.cancelled": "Checkout cancelled",
         "escrow.released": "Escrow released",
         "settlement.asked": "Settlement asked for",
         "inbox.decided": "Inbox item decided",

@@ -19,6 +19,7 @@ from checkouts.selectors import (
     parse_filter,
     reserved_amount,
 )
+from checkouts.services.cancellation import cancel_checkout
 from checkouts.services.creation import create_checkout
 from checkouts.services.escrow import release_escrow
 from checkouts.services.reservations import choose_exact_amount
@@ -34,6 +35,7 @@ CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)
 LIST = Limit("checkouts.list", 30)
 CHOOSE = Limit("checkouts.options", 60)
+CANCEL = Limit("checkouts.cancel", 60)
 RELEASE = Limit("checkouts.release", 60)
 
 
@@ -112,6 +114,35 @@ class CheckoutItem(ApiView):
     def get(self, request: Request, checkout_id: str) -> Response:
         """Return a checkout as it stands now."""
         principal = principal_of_request(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        return Response(checkout_object(row))
+
+
+class CheckoutCancel(ApiView):
+    """`/api/v1/checkouts/{checkout_id}/cancel`."""
+
+    limits: ClassVar = {"POST": CANCEL}
+
+    @extend_schema(
+        operation_id="cancelCheckout",
+        tags=["Checkouts"],
+        request=None,
+        responses={200: schemas.Checkout, **schemas.errors(401, 404, 409, 429)},
+    )
+    def post(self, request: Request, checkout_id: str) -> Response:
+        """End a checkout that nobody has paid. It is `expired` from then on, with `cancelled: true`. Repeatable.
+
+        `checkout.expired` is sent. Money that still comes is late money: it waits in your inbox. 409 `state_conflict`: money
+        came for it, or it has ended.
+        """
+        principal = principal_of_request(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        cancel_checkout(
+            row.id,
+            actor_label=f"API key {principal.key_id}",
+            address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to the Django request
+            now=timezone.now(),
+        )
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
 

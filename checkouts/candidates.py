@@ -207,6 +207,7 @@ def _candidate(row: Sequence[Any], reserved: Sequence[Reserved]) -> Candidate:
         expires_at=expires_at,
         customer_ref=refs[0],
         product_ref=refs[1],
+        is_cancelled=refs[2],
         reserved=tuple(reserved),
     )
 
@@ -310,7 +311,7 @@ _PRICED = f"""
 
 _CHECKOUTS = """
     SELECT id, public_id, status, offers::text, amount, amount_received, created_at, expires_at, customer_ref,
-           product_ref
+           product_ref, cancelled_at IS NOT NULL
     FROM checkouts_checkout WHERE id = ANY(%(ids)s::bigint[])
 """
 _RESERVED = """

@@ -25,6 +25,11 @@ urlpatterns = [
         name="dashboard_resend",
     ),
     path(
+        "checkouts/<str:checkout_id>/cancel/",
+        checkouts.cancel,
+        name="dashboard_cancel",
+    ),
+    path(
         "checkouts/<str:checkout_id>/release/",
         checkouts.release,
         name="dashboard_release",

@@ -5,7 +5,7 @@ wallet, where the amount tells, in `checkouts.exactmatching`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ class CheckoutFacts:
     status: CheckoutStatus
     offers: Mapping[str, Any]
     expires_at: datetime
+    is_cancelled: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | N
     late_by = transfer.block_time - checkout.expires_at
     if checkout.status == CheckoutStatus.COMPLETED:
         return ToInbox(InboxReason.EXTRA, "the checkout was paid already")
+    if checkout.is_cancelled:
+        return ToInbox(InboxReason.LATE, "arrived after the checkout was cancelled")
     if late_by > GRACE:
         return ToInbox(
             InboxReason.LATE,

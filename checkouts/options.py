@@ -46,10 +46,10 @@ def may_begin_again(checkout: Checkout) -> bool:
     """Whether the buyer of an expired checkout, its merchant loaded, may make a fresh one.
 
     Where part of the money came only the merchant can say what becomes of it; asking for the whole price again would be
-    asking twice. A checkout made from a payment link is made afresh there: the link keeps account of its own.
+    asking twice. What the merchant cancelled is not to be paid at all. A checkout made from a payment link is made afresh there: the link keeps account of its own.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
-    if not is_over or checkout.amount_received:
+    if not is_over or checkout.cancelled_at or checkout.amount_received:
         return False
     merchant = checkout.merchant
     is_allowed = merchant.buyers_may_retry and merchant.closed_at is None

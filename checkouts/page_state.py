@@ -211,6 +211,8 @@ class CheckoutPage:
     remaining: str
     excess: str
     is_reversed: bool
+    # Its merchant ended it before anything came.
+    is_cancelled: bool
     may_begin_again: bool
     # Where to begin again instead; empty where there is no such page.
     again_url: str

@@ -95,6 +95,7 @@ def build_page(
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
         is_reversed=checkout.exception == CheckoutException.REVERSED,
+        is_cancelled=checkout.cancelled_at is not None,
         may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
         again_url="" if conditions.has_late_money else again_url(checkout),
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,

@@ -53,6 +53,7 @@ def checkout_payload(
         "amount_remaining": format_units(remaining_units(checkout)),
         "exception": checkout.exception or None,
         "paid_at": iso_or_none(checkout.paid_at),
+        "cancelled": checkout.cancelled_at is not None,
         "replaces": replaces,
         "replaced_by": replaced_by,
         "transfers": [_transfer(transfer) for transfer in transfers],

@@ -50,6 +50,8 @@ class CheckoutFacts(Protocol):
     @property
     def paid_at(self) -> datetime | None: ...
     @property
+    def cancelled_at(self) -> datetime | None: ...
+    @property
     def escrow(self) -> bool: ...
     @property
     def hold_subject(self) -> str: ...
@@ -76,6 +78,7 @@ class CheckoutRow(NamedTuple):
     expires_at: datetime
     created_at: datetime
     paid_at: datetime | None
+    cancelled_at: datetime | None
     escrow: bool
     replaces: str | None
     replaced_by: str | None
@@ -95,7 +98,7 @@ class CheckoutRow(NamedTuple):
 COLUMNS = """
     c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,
     c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
-    c.expires_at, c.created_at, c.paid_at, c.escrow,
+    c.expires_at, c.created_at, c.paid_at, c.cancelled_at, c.escrow,
     (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
     (SELECT s.public_id FROM checkouts_checkout s WHERE s.replaces_id = c.id),
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)

@@ -133,6 +133,9 @@ class Checkout(s.Serializer[None]):
     amount_remaining = s.CharField()
     exception = s.ChoiceField(choices=CheckoutException.choices, allow_null=True)
     paid_at = s.DateTimeField(allow_null=True)
+    cancelled = s.BooleanField(
+        help_text="Whether you ended it before it was paid. Its status is `expired` then."
+    )
     replaces = s.CharField(
         allow_null=True,
         help_text="The expired checkout whose late money was accepted into this one.",

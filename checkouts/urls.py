@@ -3,6 +3,7 @@
 from django.urls import path
 
 from checkouts.api import (
+    CheckoutCancel,
     CheckoutCollection,
     CheckoutItem,
     CheckoutOptions,
@@ -12,6 +13,7 @@ from checkouts.api import (
 urlpatterns = [
     path("checkouts", CheckoutCollection.as_view()),
     path("checkouts/<str:checkout_id>", CheckoutItem.as_view()),
+    path("checkouts/<str:checkout_id>/cancel", CheckoutCancel.as_view()),
     path("checkouts/<str:checkout_id>/options", CheckoutOptions.as_view()),
     path("checkouts/<str:checkout_id>/release", CheckoutRelease.as_view()),
 ]

@@ -28,6 +28,7 @@ from checkouts.dashboard.searching import MOST_FOUND
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout
 from checkouts.qr import qr_code
+from checkouts.services.cancellation import cancel_checkout
 from checkouts.services.creation import create_checkout
 from checkouts.services.escrow import release_escrow
 from gateway.core.clientaddr import address_or_none
@@ -143,6 +144,24 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     else:
         words = "The money is released." if is_first else "It was released already."
         messages.success(request, f"{words} The next sweep takes it to your wallet.")
+    return _to_checkout(request.seat, checkout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """End a checkout that nobody has paid."""
+    found = _found(request.seat, checkout_id)
+    try:
+        cancel_checkout(
+            found.pk,
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Checkout cancelled. It can no longer be paid.")
     return _to_checkout(request.seat, checkout_id)
 
 

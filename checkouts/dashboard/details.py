@@ -23,6 +23,7 @@ from checkouts.payloads import (
     remaining_units,
 )
 from checkouts.rows import TransferRow, credited_transfers
+from checkouts.services.cancellation import reason_against_cancelling
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.money import from_units, readable, readable_units
@@ -101,6 +102,7 @@ class Detail:
     body: str
     created_at: datetime
     expires_at: datetime
+    is_cancellable: bool
 
     @property
     def is_open(self) -> bool:
@@ -144,7 +146,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
-        badge=status_badge(checkout.status, checkout.exception),
+        badge=status_badge(checkout),
         price=readable(checkout.amount),
         currency=checkout.currency,
         received=readable(received),
@@ -165,6 +167,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         body=_body(checkout, rows),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
+        is_cancellable=not checkout.is_final
+        and not reason_against_cancelling(checkout),
     )
 
 

@@ -191,7 +191,7 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid]) -> ListedCheckout:
         title=checkout.order_ref or checkout.public_id,
         subtitle=checkout.description
         or (checkout.public_id if checkout.order_ref else ""),
-        badge=status_badge(checkout.status, checkout.exception),
+        badge=status_badge(checkout),
         price=readable(checkout.amount),
         received=readable(received) if received else "",
         networks=tuple((chain, chain_spec(chain).title) for chain in chains),

@@ -101,9 +101,15 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
         if kind == "checkout.underpaid":
             yield Step(at, "Underpaid", "The buyer is asked for the rest", "warn")
         if kind == "checkout.expired":
-            yield Step(at, "Expired", "Its networks were read to the end", "warn")
+            yield _end(checkout, at)
     if checkout.status == CheckoutStatus.COMPLETED and checkout.paid_at is not None:
         yield Step(checkout.paid_at, "Completed", "", "ok")
+
+
+def _end(checkout: Checkout, at: datetime) -> Step:
+    if checkout.cancelled_at is not None:
+        return Step(at, "Cancelled", "Money that still comes waits in the inbox")
+    return Step(at, "Expired", "Its networks were read to the end", "warn")
 
 
 def _inbox(checkout: Checkout) -> Iterator[Step]:

@@ -3,6 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
+from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from wallets.states import TransferState
 from webhooks.dashboard.words import Badge
@@ -55,7 +56,13 @@ SCENARIOS: Final = MappingProxyType(
 )
 
 
-def status_badge(status: str, exception: str) -> Badge:
+CANCELLED: Final = Badge("Cancelled", "")
+
+
+def status_badge(checkout: CheckoutFacts) -> Badge:
     """Return the word for where a checkout stands, its exception told where there is one."""
-    unusual = _EXCEPTIONS.get((CheckoutStatus(status), CheckoutException(exception)))
-    return unusual or _STATUSES[CheckoutStatus(status)]
+    if checkout.cancelled_at is not None:
+        return CANCELLED
+    status = CheckoutStatus(checkout.status)
+    unusual = _EXCEPTIONS.get((status, CheckoutException(checkout.exception)))
+    return unusual or _STATUSES[status]

@@ -95,6 +95,8 @@ class Checkout(models.Model):
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
     paid_at = models.DateTimeField(null=True)
+    # The merchant ended it before it was paid. `expires_at` was moved to that moment.
+    cancelled_at = models.DateTimeField(null=True)
 
     objects = CheckoutQuerySet.as_manager()
 
@@ -111,6 +113,10 @@ class Checkout(models.Model):
                 condition=Q(status=CheckoutStatus.COMPLETED, paid_at__isnull=False)
                 | ~Q(status=CheckoutStatus.COMPLETED) & Q(paid_at=None),
                 name="checkout_completed_has_paid_at",
+            ),
+            models.CheckConstraint(
+                condition=Q(cancelled_at=None) | Q(status=CheckoutStatus.EXPIRED),
+                name="checkout_cancelled_is_expired",
             ),
             models.UniqueConstraint(
                 fields=["merchant", "mode", "creation_ref", "amount", "currency"],

@@ -187,6 +187,7 @@ def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
         offers_json=parameters["offers"],
         amount_received=_NOTHING,
         paid_at=None,
+        cancelled_at=None,
         replaces=None,
         replaced_by=None,
         has_payments=False,

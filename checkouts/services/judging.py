@@ -270,4 +270,5 @@ def _checkout_facts(checkout: Checkout) -> CheckoutFacts:
         status=CheckoutStatus(checkout.status),
         offers=checkout.offers,
         expires_at=checkout.expires_at,
+        is_cancelled=checkout.cancelled_at is not None,
     )

@@ -71,6 +71,17 @@ def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
     ring_pages(checkout.pk for checkout in checkouts)
 
 
+def cancel(checkout: Checkout, *, now: datetime) -> None:
+    """Move a checkout to `expired` because its merchant ends it, and end its time; the caller made sure that no money came."""
+    checkout.cancelled_at = now
+    checkout.expires_at = min(checkout.expires_at, now)
+    expire([checkout], now=now)
+    # After the status: the table refuses a live checkout that is cancelled.
+    Checkout.objects.filter(pk=checkout.pk).update(
+        cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at
+    )
+
+
 def received(transfers: Iterable[TransferRow]) -> Received:
     """Add up the credited transfers that a chain still holds."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]

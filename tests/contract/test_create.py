@@ -50,6 +50,7 @@ ADDED_FIELDS = {
     "amount_remaining",
     "exception",
     "paid_at",
+    "cancelled",
     "replaces",
     "replaced_by",
     "transfers",

@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 Document = dict[str, Any]
 ITEM = "/checkouts/{checkout_id}"
 OPTIONS = "/checkouts/{checkout_id}/options"
+CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
 CHOICE = {"chain": "base", "token": "USDC"}
 
@@ -103,6 +104,16 @@ def events_of_a_payment(client: ApiClient) -> Answer:
     answer = client.get("/events")
     assert answer.body["data"]
     return answer
+
+
+def cancel_unpaid(client: ApiClient) -> Answer:
+    return client.post(f"/checkouts/{client.created()['id']}/cancel", b"")
+
+
+def cancel_paid(client: ApiClient) -> Answer:
+    checkout_id = client.created()["id"]
+    pay(checkout_id)
+    return client.post(f"/checkouts/{checkout_id}/cancel", b"")
 
 
 def release_paid(client: ApiClient) -> Answer:
@@ -274,6 +285,9 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", OPTIONS, 413): lambda client: choose(client, body=b" " * (256 * 1024 + 1)),
     ("post", OPTIONS, 415): lambda client: choose(client, content_type="text/plain"),
     ("post", OPTIONS, 429): limited("POST", "/checkouts/x/options", 60),
+    ("post", CANCEL, 200): cancel_unpaid,
+    ("post", CANCEL, 409): cancel_paid,
+    **refusals("POST", "/checkouts/x/cancel", CANCEL, 60),
     ("post", RELEASE, 200): release_paid,
     ("post", RELEASE, 409): release_unpaid,
     **refusals("POST", "/checkouts/x/release", RELEASE, 60),

@@ -78,6 +78,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
         not_found,
         {"chain": "base", "token": "USDC"},
     ),
+    ("POST", "checkouts/<str:checkout_id>/cancel"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/release"): (not_found, None),
     ("POST", "links"): (own_new_one, {"title": "Tea", "amount": "25.00"}),
     ("GET", "links"): (none_of_theirs, None),

@@ -47,6 +47,7 @@ from webhooks.models import Delivery, EventCounter
 M = TypeVar("M", bound=models.Model)
 BLOCK: Final = {"block_height": 20, "block_hash": "0x" + "ab" * 32, "block_time": NOON}
 LIVE: Final = {"mode": "live"}
+ANOTHER: Final = {"public_id": "chk", "code": "x", "deposit_nonce": b"x"}
 OTHER: Final = {"tx_hash": "0x2", "public_id": "trf"}
 USDC: Final = {"chain": "base", "token": "USDC"}
 
@@ -289,16 +290,15 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     ),
     "checkout_amount_positive": (
         make_checkout,
-        lambda _: {"amount": 0, "public_id": "chk", "code": "x", "deposit_nonce": b"x"},
+        lambda _: ANOTHER | {"amount": 0},
     ),
     "checkout_completed_has_paid_at": (
         make_checkout,
-        lambda _: {
-            "status": CheckoutStatus.COMPLETED,
-            "public_id": "chk",
-            "code": "x",
-            "deposit_nonce": b"x",
-        },
+        lambda _: ANOTHER | {"status": CheckoutStatus.COMPLETED},
+    ),
+    "checkout_cancelled_is_expired": (
+        make_checkout,
+        lambda _: ANOTHER | {"cancelled_at": NOON},
     ),
     "one_reservation_per_price": (
         _reservation,

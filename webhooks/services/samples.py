@@ -127,6 +127,7 @@ def _checkout(public_id: str, merchant: Merchant, now: datetime) -> bytes:
             "amount_remaining": format_token(_ZERO),
             "exception": None,
             "paid_at": iso(now),
+            "cancelled": False,
             "replaces": None,
             "replaced_by": None,
             "transfers": [],
