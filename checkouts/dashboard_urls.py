@@ -7,6 +7,7 @@ from checkouts.dashboard import (
     inbox,
     inbox_export,
     inbox_reports,
+    notes,
 )
 
 urlpatterns = [
@@ -28,6 +29,11 @@ urlpatterns = [
         "checkouts/<str:checkout_id>/cancel/",
         checkouts.cancel,
         name="dashboard_cancel",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/note/",
+        notes.write,
+        name="dashboard_checkout_note",
     ),
     path(
         "checkouts/<str:checkout_id>/release/",

@@ -24,6 +24,7 @@ from checkouts.dashboard.listing import (
     parse_wanted,
     status_counts,
 )
+from checkouts.dashboard.notes import note_context
 from checkouts.dashboard.searching import MOST_FOUND
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout
@@ -94,7 +95,8 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Show one checkout."""
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
-    context = {"detail": detail, "qr": qr_code(detail.url) if detail.is_open else None}
+    qr = qr_code(detail.url) if detail.is_open else None
+    context = {"detail": detail, "qr": qr} | note_context(found)
     return render(request, "dashboard/checkouts/detail.html", context)
 
 

@@ -11,7 +11,8 @@ from accounts.states import Mode
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
 from checkouts.dashboard.inbox_words import VERDICTS
-from checkouts.dashboard.timeline import Step, timeline_of
+from checkouts.dashboard.line_items import LineItems, line_items_of
+from checkouts.dashboard.timeline import History, Step, timeline_of
 from checkouts.dashboard.waiting import WaitingMoney, waiting_money
 from checkouts.dashboard.words import TRANSFERS, status_badge
 from checkouts.escrow import releases_of
@@ -90,6 +91,7 @@ class Detail:
     url: str
     facts: tuple[tuple[str, str], ...]
     metadata: str
+    items: LineItems | None
     steps: tuple[Step, ...]
     transfers: tuple[ShownTransfer, ...]
     offers: tuple[Offer, ...]
@@ -103,6 +105,12 @@ class Detail:
     created_at: datetime
     expires_at: datetime
     is_cancellable: bool
+
+    @property
+    def receipt_url(self) -> str:
+        """The buyer's receipt; empty before it is paid."""
+        is_paid = self.status == CheckoutStatus.COMPLETED
+        return f"{self.url}/receipt" if is_paid else ""
 
     @property
     def is_open(self) -> bool:
@@ -143,6 +151,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     replaces = checkout.replaces.public_id if checkout.replaces else ""
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
+    history = History(checkout, seat, rows, reports, successor, deliveries, escrow)
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -155,7 +164,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         url=checkout_url(checkout.code),
         facts=_facts(checkout, seat),
         metadata=indented(checkout.metadata),
-        steps=timeline_of(checkout, rows, reports, successor, deliveries, escrow),
+        items=line_items_of(checkout.metadata, amount=checkout.amount),
+        steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout),
         reports=tuple(map(_report, reports)),
@@ -191,9 +201,9 @@ def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
     email = checkout.customer_email
     shown = email if seat.can(Act.RUN_PAYMENTS) else masked(email)
     named = (
-        ("order_ref", checkout.order_ref),
-        ("customer_ref", checkout.customer_ref),
-        ("product_ref", checkout.product_ref),
+        ("Order reference", checkout.order_ref),
+        ("Customer reference", checkout.customer_ref),
+        ("Product reference", checkout.product_ref),
         ("Customer e-mail", shown),
         ("Returns to", checkout.redirect_url),
         ("Webhooks to", checkout.webhook_url),

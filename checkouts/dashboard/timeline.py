@@ -1,11 +1,14 @@
 """A checkout's history, put together from the rows that each step of it left."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import Q
 
+from accounts.seats import Seat
+from accounts.states import Mode
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
 from checkouts.dashboard.inbox_words import OUTCOMES, REASONS, VERDICTS
@@ -16,6 +19,7 @@ from checkouts.models import (
     InboxItem,
     Payment,
 )
+from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
 from checkouts.states import (
     CheckoutStatus,
@@ -29,67 +33,102 @@ from webhooks.models import Event
 from webhooks.states import DeliveryStatus
 
 
+class Link(NamedTuple):
+    """Where a step can be seen in full. One that leaves the dashboard opens in a new tab."""
+
+    words: str
+    url: str
+    is_outside: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened. `tone` is a badge's: ok, warn, bad, info or empty."""
+    """Something that happened, or that is due. `tone` is a badge's (ok, warn, bad, info or empty), or `next` while it is due."""
 
     at: datetime
     title: str
     note: str = ""
     tone: str = ""
+    link: Link | None = None
 
 
-def timeline_of(
-    checkout: Checkout,
-    transfers: Sequence[TransferRow],
-    reports: Sequence[BuyerReport],
-    successor: Checkout | None,
-    deliveries: Sequence[ShownDelivery],
-    escrow: ShownEscrow | None,
-) -> tuple[Step, ...]:
+@dataclass(frozen=True, slots=True)
+class History:
+    """The rows of a checkout that its page has read already, and who looks at it."""
+
+    checkout: Checkout
+    seat: Seat
+    transfers: Sequence[TransferRow]
+    reports: Sequence[BuyerReport]
+    successor: Checkout | None
+    deliveries: Sequence[ShownDelivery]
+    escrow: ShownEscrow | None
+
+
+def timeline_of(history: History) -> tuple[Step, ...]:
     """Return what happened to a checkout, the oldest first."""
     steps = [
-        Step(checkout.created_at, "Created", f"{readable(checkout.amount)} USD"),
-        *_choices(checkout),
-        *_transfer_steps(checkout, transfers),
-        *_moves(checkout),
-        *_inbox(checkout),
-        *_reports(reports),
-        *_webhooks(deliveries),
-        *_escrow(escrow),
+        _created(history),
+        *_choices(history.checkout),
+        *_transfer_steps(history),
+        *_moves(history.checkout),
+        *_inbox(history),
+        *_reports(history),
+        *_webhooks(history),
+        *_escrow(history.escrow),
+        *_continued(history),
     ]
-    if successor is not None:
-        note = successor.public_id
-        steps.append(Step(successor.created_at, "Continued by a new checkout", note))
     # A step that takes no time comes after the one that caused it.
     return tuple(sorted(steps, key=lambda step: step.at))
+
+
+def _created(history: History) -> Step:
+    checkout = history.checkout
+    note = f"{readable(checkout.amount)} {checkout.currency}"
+    link = None
+    if checkout.replaces is not None:
+        note = f"{note}, to accept late money"
+        link = _checkout_link(history, checkout.replaces, "Expired checkout")
+    return Step(checkout.created_at, "Checkout created", note, link=link)
+
+
+def _checkout_link(history: History, other: Checkout, words: str) -> Link:
+    url = history.seat.url("dashboard_checkout", checkout_id=other.public_id)
+    return Link(words, url)
+
+
+def _continued(history: History) -> Iterator[Step]:
+    if (successor := history.successor) is not None:
+        link = _checkout_link(history, successor, "New checkout")
+        note = "A new checkout took the late money"
+        yield Step(successor.created_at, "Late payment accepted", note, "ok", link)
 
 
 def _choices(checkout: Checkout) -> Iterator[Step]:
     for held in AmountReservation.objects.filter(checkout=checkout).order_by("pk"):
         amount = readable(held.price + from_units(held.suffix))
-        note = f"{amount} names this checkout"
-        yield Step(held.reserved_at, "Buyer chose a network with exact amounts", note)
+        note = f"Asked to pay exactly {amount}"
+        yield Step(held.reserved_at, "Buyer chose a network", note)
 
 
-def _transfer_steps(
-    checkout: Checkout, transfers: Iterable[TransferRow]
-) -> Iterator[Step]:
-    its_own = Q(checkout=checkout) | Q(handed_by=checkout)
+def _transfer_steps(history: History) -> Iterator[Step]:
+    its_own = Q(checkout=history.checkout) | Q(handed_by=history.checkout)
     payments = Payment.objects.filter(its_own)
     reasons = dict(payments.values_list("transfer", "reason"))
-    for row in transfers:
+    for row in history.transfers:
         amount = f"{readable_units(row.units)} {row.token}"
         spec = chain_spec(row.chain)
         reason = reasons.get(row.transfer_id, "")
-        note = f"Known by {reason}" if reason else ""
-        yield Step(row.detected_at, f"{amount} seen on {spec.title}", note, "info")
+        # A simulated transfer has no transaction that an explorer could show.
+        url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
+        link = Link("Transaction", url, is_outside=True) if url else None
+        why = f"Credited: {reason}" if reason else ""
+        yield Step(row.detected_at, f"{amount} seen on {spec.title}", why, "info", link)
         if row.confirmed_at is not None:
-            yield Step(row.confirmed_at, f"{amount} confirmed", "", "ok")
+            yield Step(row.confirmed_at, f"{amount} confirmed", "", "ok", link)
         if row.orphaned_at is not None:
-            yield Step(
-                row.orphaned_at, f"{amount} taken back by the network", "", "bad"
-            )
+            title = f"{amount} reversed by the network"
+            yield Step(row.orphaned_at, title, "", "bad", link)
 
 
 def _moves(checkout: Checkout) -> Iterator[Step]:
@@ -103,30 +142,37 @@ def _moves(checkout: Checkout) -> Iterator[Step]:
         if kind == "checkout.expired":
             yield _end(checkout, at)
     if checkout.status == CheckoutStatus.COMPLETED and checkout.paid_at is not None:
-        yield Step(checkout.paid_at, "Completed", "", "ok")
+        url = f"{checkout_url(checkout.code)}/receipt"
+        link = Link("Receipt", url, is_outside=True)
+        yield Step(checkout.paid_at, "Completed", "", "ok", link)
 
 
 def _end(checkout: Checkout, at: datetime) -> Step:
     if checkout.cancelled_at is not None:
         return Step(at, "Cancelled", "Money that still comes waits in the inbox")
-    return Step(at, "Expired", "Its networks were read to the end", "warn")
+    return Step(at, "Expired", "Not paid in time", "warn")
 
 
-def _inbox(checkout: Checkout) -> Iterator[Step]:
-    for item in InboxItem.objects.filter(checkout=checkout).order_by("pk"):
+def _inbox(history: History) -> Iterator[Step]:
+    for item in InboxItem.objects.filter(checkout=history.checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
+        url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
+        link = Link("Inbox item", url)
         is_notice = item.reason == InboxReason.RIVAL
-        what = "Notice in the inbox" if is_notice else "Money came to the inbox"
-        yield Step(item.created_at, what, reason, "warn")
+        what = "Notice in the inbox" if is_notice else "Payment moved to the inbox"
+        yield Step(item.created_at, what, reason, "warn", link)
         if item.resolved_at is not None:
             outcome = OUTCOMES[InboxStatus(item.status)]
-            yield Step(item.resolved_at, f"Inbox: {outcome.lower()}")
+            title = f"Inbox item {outcome.lower()}"
+            yield Step(item.resolved_at, title, link=link)
 
 
-def _reports(reports: Iterable[BuyerReport]) -> Iterator[Step]:
-    for report in reports:
+def _reports(history: History) -> Iterator[Step]:
+    link = Link("Reports of buyers", history.seat.url("dashboard_buyer_reports"))
+    for report in history.reports:
         verdict = VERDICTS[RescueVerdict(report.verdict)]
-        yield Step(report.reported_at, "Buyer looked for a payment", verdict)
+        title = "Buyer reported a payment"
+        yield Step(report.reported_at, title, verdict, link=link)
 
 
 def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
@@ -135,14 +181,18 @@ def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
         yield Step(escrow.released_at, escrow.badge.label, note, "ok")
 
 
-def _webhooks(deliveries: Iterable[ShownDelivery]) -> Iterator[Step]:
-    for delivery in deliveries:
-        if delivery.finished_at is None:
+def _webhooks(history: History) -> Iterator[Step]:
+    for delivery in history.deliveries:
+        url = history.seat.url("dashboard_delivery", delivery_id=delivery.public_id)
+        link, name = Link("Delivery", url), f"Webhook {delivery.event}"
+        if delivery.next_at is not None:
+            failed = f"{delivery.attempts} failed" if delivery.attempts else ""
+            yield Step(delivery.next_at, f"{name}: next attempt", failed, "next", link)
+        elif delivery.finished_at is None:
             continue
-        if delivery.status == DeliveryStatus.DELIVERED:
-            yield Step(
-                delivery.finished_at, f"{delivery.event} delivered", delivery.url, "ok"
-            )
-        if delivery.status == DeliveryStatus.FAILED:
-            words = f"{delivery.event} not delivered"
-            yield Step(delivery.finished_at, words, delivery.url, "bad")
+        elif delivery.status == DeliveryStatus.DELIVERED:
+            at = delivery.finished_at
+            yield Step(at, f"{name} delivered", delivery.url, "ok", link)
+        elif delivery.status == DeliveryStatus.FAILED:
+            at = delivery.finished_at
+            yield Step(at, f"{name} failed", delivery.url, "bad", link)

@@ -12,6 +12,7 @@ from checkouts.models.checkouts import (
     TestStep,
 )
 from checkouts.models.inbox import BuyerReport, InboxDecision, InboxItem
+from checkouts.models.notes import TeamNote
 from checkouts.models.payments import Payment
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "InboxDecision",
     "InboxItem",
     "Payment",
+    "TeamNote",
     "TestStep",
 ]
