@@ -176,7 +176,7 @@ def _donation_range(
         None if body.get(name) is None else amount_in(body, name) for name in names
     )
     if low is not None and high is not None and low > high:
-        raise refuse("max_amount", "max_amount must not be less than min_amount.")
+        raise refuse("max_amount", "max_amount must be at least min_amount.")
     return low, high
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
-from checkouts.dashboard.creating import NewCheckoutForm
+from checkouts.dashboard.creating import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.deliveries import deliveries_to
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.listing import (
@@ -185,18 +185,19 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         form.add_error(None, error.message)
         return _form(request, form, status=409)
     if created.is_new:
-        messages.success(request, "The checkout is there. Pass its link on.")
+        messages.success(request, "Checkout created. Share the link.")
     else:
-        messages.warning(request, "This order reference has a checkout: here it is.")
+        messages.warning(
+            request, "This order reference already has a checkout. Here it is."
+        )
     return _to_checkout(seat, created.row.public_id)
 
 
 def _form(
     request: SeatedRequest, form: NewCheckoutForm, status: int = 200
 ) -> HttpResponse:
-    return render(
-        request, "dashboard/checkouts/new.html", {"form": form}, status=status
-    )
+    context = {"form": form, "lacks_wallet": lacks_wallet(request.seat)}
+    return render(request, "dashboard/checkouts/new.html", context, status=status)
 
 
 def _found(seat: Seat, checkout_id: str) -> Checkout:

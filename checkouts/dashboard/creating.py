@@ -4,13 +4,17 @@ from typing import Any, Final
 
 from django import forms
 
+from accounts.seats import Seat
+from accounts.states import Mode
 from checkouts.dashboard.words import SCENARIOS
 from checkouts.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, parse_create
 from checkouts.inputs import NewCheckout
 from checkouts.references import MAX_LENGTH
 from checkouts.states import TestScenario
 from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import add_refusal
 from gateway.core.weburls import url_policy
+from wallets.models import ReceivingWallet
 
 _EXPIRIES: Final = (
     (900, "15 minutes"),
@@ -19,6 +23,12 @@ _EXPIRIES: Final = (
     (14_400, "4 hours"),
     (86_400, "24 hours"),
 )
+
+
+def lacks_wallet(seat: Seat) -> bool:
+    """Whether nothing live can be made here yet, for there is nowhere to be paid."""
+    wallets = ReceivingWallet.objects.filter(merchant=seat.merchant)
+    return seat.mode == Mode.LIVE and not wallets.exists()
 
 
 class NewCheckoutForm(forms.Form):
@@ -85,6 +95,5 @@ class NewCheckoutForm(forms.Form):
         try:
             self.wanted = parse_create(body | {"currency": "USD"}, url_policy())
         except InvalidRequestError as error:
-            field = error.param if error.param in self.fields else None
-            self.add_error(field, error.message)
+            add_refusal(self, error)
         return fields

@@ -87,7 +87,7 @@ def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
     named = (
         ("Payer may give", range_of(link)),
         ("Suggested", ", ".join(link.suggested_amounts)),
-        ("Filled in at first", begins_with),
+        ("Default amount", begins_with),
         ("customer_ref", link.customer_ref),
         ("product_ref", link.product_ref),
         ("Returns to", link.redirect_url),

@@ -8,6 +8,7 @@ from django import forms
 from checkouts.references import MAX_LENGTH
 from gateway.core import json
 from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import add_refusal
 from gateway.core.prettyjson import indented
 from gateway.core.weburls import url_policy
 from links.forms import MOST_SUGGESTIONS, parse_changes, parse_link
@@ -94,8 +95,8 @@ class LinkForm(forms.Form):
         initial=_DEFAULT_INTERVAL,
         help_text="It cannot be changed later.",
     )
-    min_amount = _amount_field("At least, in USD")
-    max_amount = _amount_field("At most, in USD")
+    min_amount = _amount_field("Minimum amount", help_text="In USD")
+    max_amount = _amount_field("Maximum amount", help_text="In USD")
     suggested_amounts = forms.CharField(
         label="Suggested amounts",
         required=False,
@@ -137,8 +138,8 @@ class LinkForm(forms.Form):
                 del self.fields[name]
         amount = self.fields["amount"]
         if kind == LinkType.DONATION:
-            amount.label = "Filled in at first, in USD"
-            amount.help_text = "The payer may change it."
+            amount.label = "Default amount"
+            amount.help_text = "In USD. The payer may change it."
             self.order_fields(_DONATION_ORDER)
         else:
             amount.required = True
@@ -174,8 +175,7 @@ class LinkForm(forms.Form):
         try:
             self.wanted = self._parsed(self._body())
         except InvalidRequestError as error:
-            name = (error.param or "").partition(".")[0]
-            self.add_error(name if name in self.fields else None, error.message)
+            add_refusal(self, error)
         return self.cleaned_data
 
     def _parsed(self, body: dict[str, Any]) -> LinkFields:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
+from checkouts.dashboard.creating import lacks_wallet
 from gateway.core.errors import ConflictError
 from links.dashboard.filling import EditLinkForm, NewLinkForm, initial_of_template
 from links.dashboard.finding import found_link, found_template, person_of
@@ -55,7 +56,7 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
     except ConflictError as error:
         form.add_error(None, error.message)
         return _new(request, form, chosen, status=409)
-    messages.success(request, "The link is there. Share it.")
+    messages.success(request, "Payment link created. Share it.")
     return _to_link(request.seat, link)
 
 
@@ -83,7 +84,7 @@ def _template(seat: Seat, template_id: str) -> LinkTemplate | None:
 def _new(
     request: SeatedRequest, form: NewLinkForm, kind: Kind, status: int = 200
 ) -> HttpResponse:
-    context = {"form": form, "kind": kind}
+    context = {"form": form, "kind": kind, "lacks_wallet": lacks_wallet(request.seat)}
     return render(request, "dashboard/links/new.html", context, status=status)
 
 

@@ -73,7 +73,7 @@ def test_a_link_is_made_paid_and_archived(
     page.get_by_role("main").get_by_role("link", name="New link").click()
     page.get_by_role("link", name="Donation").click()
     page.get_by_label("Title").fill("Plant a coffee tree")
-    page.get_by_label("At least").fill("5")
+    page.get_by_label("Minimum amount").fill("5")
     page.get_by_label("Suggested amounts").fill("10, 25")
     page.get_by_role("button", name="Create link").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Plant a coffee tree")

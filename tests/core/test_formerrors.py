@@ -1,0 +1,50 @@
+"""Errors of the API on a form: at their field, and in the words of its label."""
+
+import pytest
+from django import forms
+
+from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import add_refusal
+
+
+class Form(forms.Form):
+    """Two amounts, and a list of them."""
+
+    amount = forms.CharField(label="Amount in USD")
+    min_amount = forms.CharField(label="Minimum amount", required=False)
+    max_amount = forms.CharField(label="Maximum amount", required=False)
+    suggested_amounts = forms.CharField(label="Suggested amounts", required=False)
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "field", "shown"),
+    [
+        (
+            "max_amount must be at least min_amount.",
+            "max_amount",
+            "max_amount",
+            "Maximum amount must be at least the minimum amount.",
+        ),
+        (
+            "suggested_amounts.2 must be an amount.",
+            "suggested_amounts.2",
+            "suggested_amounts",
+            "Suggested amounts must be an amount.",
+        ),
+        (
+            "amount must be a string; this amount is none.",
+            "amount",
+            "amount",
+            "Amount in USD must be a string; this amount is none.",
+        ),
+        ("metadata is too large.", "metadata", "__all__", "metadata is too large."),
+        ("Something else.", None, "__all__", "Something else."),
+    ],
+)
+def test_an_error_stands_at_its_field_and_calls_it_by_its_label(
+    message: str, param: str | None, field: str, shown: str
+) -> None:
+    form = Form({"amount": "1"})
+    assert form.is_valid()
+    add_refusal(form, InvalidRequestError(message, param=param))
+    assert form.errors == {field: [shown]}
