@@ -166,6 +166,8 @@ def test_settlements_and_their_gas_are_seen(
     widen(page)
     page.get_by_role("link", name="Settlements").last.click()
     page.get_by_role("button", name="Settle USDT on Polygon, Checkouts").click()
+    sure = page.get_by_role("dialog", name="Settle USDT on Polygon?")
+    sure.get_by_role("button", name="Settle").click()
     expect(page.get_by_role("status")).to_contain_text("1,250.50 USDT on Polygon")
     assert Settlement.objects.filter(created_at__gte=now, batch__gt="").exists()
 
