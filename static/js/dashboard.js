@@ -57,8 +57,26 @@ function enableSearchKey() {
   });
 }
 
+// <time datetime="2026-11-17T14:05:00+00:00"> shows UTC; who points at it reads their own time beside it.
+function tellLocalTime() {
+  const words = new Intl.DateTimeFormat("en-GB", {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
+  document.addEventListener("pointerover", ({ target }) => {
+    const time = target.closest?.("time[datetime*='T']");
+    if (time && !time.title) time.title = `${words.format(new Date(time.dateTime))}, your time`;
+  });
+}
+
 enableCopying({ announce });
 enableDialogs();
 enableMenus();
 sendOnce();
 enableSearchKey();
+tellLocalTime();

@@ -100,6 +100,8 @@ def test_an_authenticator_app_is_set_up_and_asked_for(
     page.get_by_role("button", name="Set it up").click()
     heading(page, "Recovery codes")
     assert look(page, "account-recovery-codes") == []
+    page.get_by_role("button", name="Copy codes").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
     recovery = page.locator(".codes li").first.inner_text()
 
     other = open_context().new_page()
