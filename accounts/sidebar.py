@@ -23,10 +23,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries under a heading; the first group has none."""
+    """Entries under a heading, which opens and closes them; the first group has none."""
 
     heading: str
     entries: tuple[Entry, ...]
+    stays_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,27 @@ class Line:
     url: str
     is_current: bool
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A group as this person sees it now. `count` is how much waits in all of it."""
+
+    heading: str
+    lines: tuple[Line, ...]
+    is_open: bool
+
+    @property
+    def count(self) -> int:
+        """How much waits behind its heading."""
+        return sum(line.count for line in self.lines)
+
+
+def section_of(group: Group, request: HttpRequest) -> Section:
+    """Return how a group stands in the sidebar of a request that has a seat: open where the page is one of its own."""
+    lines = tuple(line_of(entry, request) for entry in group.entries)
+    is_here = any(line.is_current for line in lines)
+    return Section(group.heading, lines, is_open=group.stays_open or is_here)
 
 
 def line_of(entry: Entry, request: HttpRequest) -> Line:

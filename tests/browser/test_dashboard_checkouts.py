@@ -1,5 +1,6 @@
 """Checkouts in the dashboard, in a browser: the first one completing while somebody looks, and what the pages look like."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -62,6 +63,36 @@ def test_the_first_test_checkout_completes_on_screen(
     assert page.url == address
     # Over and told: it is not asked for again.
     expect(page.locator("#live[hx-get]")).to_have_count(0)
+
+
+def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(
+    open_desk: Callable[..., Page],
+) -> None:
+    page = open_desk(
+        make_desk(mode=Mode.TEST),
+        "dashboard_reports",
+        viewport=PHONE,
+        timezone_id="Asia/Kolkata",
+    )
+    page.get_by_role("banner").get_by_role("link", name="New checkout").click()
+    page.get_by_label("Amount in USD").fill("25")
+    page.get_by_role("button", name="Create checkout").click()
+    expect(page.get_by_role("status")).to_contain_text("Checkout created")
+    page.get_by_text("Add a note").click()
+    page.get_by_role("textbox", name="Note").fill("Ines pays at the counter")
+    page.get_by_role("button", name="Save note").click()
+    expect(page.get_by_text("Ines pays at the counter").first).to_be_visible()
+    first = page.locator("#live time").first
+    first.hover()
+    expect(first).to_have_attribute("title", re.compile(r"GMT\+5:30, your time$"))
+    page.get_by_role("button", name="Cancel checkout…").click()
+    dialog = page.get_by_role("dialog", name="Cancel this checkout?")
+    dialog.get_by_role("button", name="Not now").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Cancel checkout…").click()
+    dialog.get_by_role("button", name="Cancel checkout").click()
+    expect(page.locator("#live").get_by_text("Cancelled").first).to_be_visible()
+    assert look(page, "dashboard-checkout-cancelled") == []
 
 
 def test_money_in_escrow_is_released_on_screen(

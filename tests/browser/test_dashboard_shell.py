@@ -29,8 +29,11 @@ def test_the_sidebar_opens_on_a_phone_and_leads_on(
     navigation = page.get_by_role("navigation", name="Main")
     expect(navigation).to_be_hidden()
     page.get_by_role("button", name="Menu").click()
-    navigation.get_by_role("link", name="Team").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Team")
+    expect(navigation.get_by_role("link", name="Inbox")).to_be_visible()
+    expect(navigation.get_by_role("link", name="Webhooks")).to_be_hidden()
+    navigation.get_by_text("Developers").click()
+    navigation.get_by_role("link", name="Webhooks").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Webhooks")
 
 
 def test_the_mode_switch_keeps_the_page(

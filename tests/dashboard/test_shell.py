@@ -84,3 +84,10 @@ def test_who_must_log_in_first_comes_back_to_where_they_wanted_to_be() -> None:
     asked = Client().get(path + "?a=1")
     assert asked["Location"].endswith(f"next={path.replace('/', '%2F')}%3Fa%3D1")
     assert log_in(user).get(path).status_code == 200
+
+
+def test_the_sidebar_opens_where_one_is(owner: Desk) -> None:
+    page = owner.get("dashboard_team").text
+    bar = page.split('<nav class="navigation"')[1].split("</nav>")[0]
+    groups = [part.split(">")[0].strip() for part in bar.split("<details")[1:]]
+    assert groups == ["open", "", "", "open"]
