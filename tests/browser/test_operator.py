@@ -13,6 +13,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from accounts.models import AuditEntry, User
 from accounts.states import Mode
 from tests.accounts.logins import totp_code
+from tests.browser import axe
 from tests.browser.dashboard import look
 from tests.dashboard.people import PASSWORD, make_member
 from tests.factories import NOON, make_merchant
@@ -65,6 +66,7 @@ def test_each_page_can_be_read_in_every_size_and_theme(
     for name, path in PAGES.items():
         page.goto(path)
         assert look(page, f"operator-{name}") == [], name
+        assert axe.violations(page, rules=["target-size"]) == [], name
 
 
 def test_a_plan_is_set_and_a_person_put_out(
