@@ -67,9 +67,8 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage = _stage(checkout, now)
     networks = _networks(checkout, conditions, choice, standing)
-    target = None
-    if stage == Stage.PAY:
-        target = _target(checkout, conditions, networks, choice, standing)
+    asked = (checkout, conditions, networks, choice, standing)
+    target = _target(*asked) if stage == Stage.PAY else None
     unit = _unit(standing)
     received = checkout.amount_received
     return CheckoutPage(

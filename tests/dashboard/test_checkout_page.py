@@ -86,6 +86,7 @@ def test_late_money_leads_to_its_inbox_item(owner: Desk) -> None:
     page = page_of(owner, item.checkout)
     url = owner.url("dashboard_inbox_item", item_id=item.pk)
     assert page.count(f'href="{url}"') == 2
+    assert "Accept late payment…" in page
     assert "Payment moved to the inbox" in page
 
 
