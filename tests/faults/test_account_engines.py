@@ -31,7 +31,7 @@ def test_a_transaction_cut_off_by_the_server_loses_nothing(
     name = accounts.the(kind)
     with accounts.database.holding_up_writes(OPEN_AT[kind]):
         accounts.pay_new(2)
-        wait_until(lambda: accounts.database.is_held_up(name), seconds=30)
+        wait_until(lambda: accounts.database.is_held_up(name))
         stop(accounts, name)
     settle(accounts)
     accounts.pay_new()
@@ -57,7 +57,7 @@ def test_everything_killed_at_once_in_a_stream_of_payments_goes_on_where_it_was(
     accounts: AccountInstallation,
 ) -> None:
     sent = accounts.pay_new(2)
-    wait_until(partial(are_recorded, accounts, sent, len(sent) // 2), seconds=30)
+    wait_until(partial(are_recorded, accounts, sent, len(sent) // 2))
     for name in accounts.names:
         accounts.kill(name)
     accounts.valkey.stop()

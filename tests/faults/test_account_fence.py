@@ -32,7 +32,7 @@ def wakes_with_payments_that_are_gone(
         for name, chain in accounts.nodes.items():
             chain.fork(marks[name])
     accounts.end_leases()
-    wait_until(lambda: has_taken_over(accounts, second), seconds=30)
+    wait_until(lambda: has_taken_over(accounts, second))
     await_order(accounts)
     accounts.misbehave(drops)
     woken_at = accounts.database.now()
@@ -49,9 +49,9 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
     accounts: AccountInstallation,
 ) -> None:
     first, second = accounts.the("watcher"), accounts.start("watcher")
-    wait_until(lambda: is_standing_by(accounts, second), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, second))
     woken_at = wakes_with_payments_that_are_gone(accounts, first, second)
-    wait_until(lambda: is_standing_by(accounts, first, since=woken_at), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, first, since=woken_at))
     assert not phantoms(accounts)
     accounts.behave()
     await_order(accounts)
@@ -64,14 +64,14 @@ def test_without_the_fence_it_records_money_that_is_not_there(
     first = accounts.start(
         "watcher", sys.executable, "-m", "tests.faults.unfenced_watcher"
     )
-    wait_until(lambda: is_standing_by(accounts, first), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, first))
     accounts.freeze(second)
     accounts.end_leases()
-    wait_until(lambda: has_taken_over(accounts, first), seconds=30)
+    wait_until(lambda: has_taken_over(accounts, first))
     accounts.thaw(second)
-    wait_until(lambda: is_standing_by(accounts, second), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, second))
     wakes_with_payments_that_are_gone(accounts, first, second)
-    wait_until(lambda: phantoms(accounts) == len(accounts.chains), seconds=30)
+    wait_until(lambda: phantoms(accounts) == len(accounts.chains))
     accounts.kill(first)
     accounts.behave()
     await_order(accounts)

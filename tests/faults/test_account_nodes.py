@@ -78,7 +78,7 @@ def node_in_use(chain: AccountChain) -> int:
         )
         return first - second
 
-    wait_until(lambda: abs(lead()) >= CLEAR_LEAD, seconds=30)
+    wait_until(lambda: abs(lead()) >= CLEAR_LEAD)
     return 0 if lead() > 0 else 1
 
 
@@ -101,7 +101,7 @@ def test_the_other_node_stands_in_for_the_one_in_use(
     settle(accounts)
     for chain, (node, before) in struck.items():
         asked = partial(has_been_asked, accounts.nodes[chain], node, before)
-        wait_until(asked, seconds=30)
+        wait_until(asked)
     trouble.end()
     accounts.pay_new()
     settle(accounts)
@@ -115,7 +115,7 @@ def is_asked_more(chain: AccountChain, requests: int) -> bool:
 def await_complaint(accounts: AccountInstallation, chain: str, words: str) -> None:
     """Return once the watcher has written down what is wrong with a chain's nodes."""
     asked = "SELECT last_error FROM wallets_chaincursor WHERE chain = %s"
-    wait_until(lambda: words in accounts.database.value(asked, chain), seconds=30)
+    wait_until(lambda: words in accounts.database.value(asked, chain))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_with_no_good_node_left_payments_wait_until_one_heals(
     for chain, name in names.items():
         await_complaint(accounts, chain, COMPLAINTS[name])
     for chain, both in accounts.nodes.items():
-        wait_until(partial(is_asked_more, both, sum(before[chain])), seconds=30)
+        wait_until(partial(is_asked_more, both, sum(before[chain])))
     assert accounts.states(sent) == [""] * len(sent)
     assert not any("not on chain" in problem for problem in audit(accounts))
     trouble.end()

@@ -32,7 +32,7 @@ class Pair:
 def pair(accounts: AccountInstallation) -> Pair:
     """A second watcher beside the first."""
     pair = Pair(accounts.the("watcher"), accounts.start("watcher"))
-    wait_until(lambda: is_standing_by(accounts, pair.second), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, pair.second))
     assert has_taken_over(accounts, pair.first)
     return pair
 
@@ -81,11 +81,11 @@ def test_a_frozen_watcher_that_wakes_up_after_its_lease_changes_nothing(
         await_capture()
         accounts.freeze(pair.first)
     accounts.end_leases()
-    wait_until(lambda: has_taken_over(accounts, pair.second), seconds=30)
+    wait_until(lambda: has_taken_over(accounts, pair.second))
     settle(accounts)
     woken_at = accounts.database.now()
     accounts.thaw(pair.first)
-    wait_until(lambda: is_standing_by(accounts, pair.first, since=woken_at), seconds=30)
+    wait_until(lambda: is_standing_by(accounts, pair.first, since=woken_at))
     await_order(accounts, seconds=5)
 
 
@@ -97,12 +97,12 @@ def test_watchers_killed_at_any_moment_of_a_stream_of_payments_lose_and_double_n
     for _ in range(KILLS):
         accounts.pay_new()
         enough = accounts.asked() + choice.randint(1, MOST_REQUESTS)
-        wait_until(partial(has_been_asked, accounts, enough), seconds=30)
+        wait_until(partial(has_been_asked, accounts, enough))
         accounts.kill(accounts.watcher_of("solana"))
         accounts.pay_new()
         accounts.start("watcher")
         accounts.end_leases()
-        wait_until(partial(are_all_read, accounts), seconds=30)
+        wait_until(partial(are_all_read, accounts))
     settle(accounts)
 
 

@@ -31,7 +31,7 @@ def wakes_with_a_payment_that_is_gone(
         installation.freeze(first)
         installation.nodes["base"].reorg(1)
     installation.end_leases()
-    wait_until(lambda: has_taken_over(installation, second), seconds=30)
+    wait_until(lambda: has_taken_over(installation, second))
     await_order(installation)
     for chain in installation.nodes:
         installation.misbehave(drops, chain=chain, urls=2)
@@ -48,9 +48,9 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(
     installation: Installation,
 ) -> None:
     first, second = installation.the("watcher"), installation.start("watcher")
-    wait_until(lambda: is_standing_by(installation, second), seconds=30)
+    wait_until(lambda: is_standing_by(installation, second))
     woken_at = wakes_with_a_payment_that_is_gone(installation, first, second)
-    wait_until(lambda: is_standing_by(installation, first, since=woken_at), seconds=30)
+    wait_until(lambda: is_standing_by(installation, first, since=woken_at))
     assert not has_phantom(installation)
     installation.behave()
     await_order(installation)
@@ -63,14 +63,14 @@ def test_without_the_fence_it_records_money_that_is_not_there(
     first = installation.start(
         "watcher", sys.executable, "-m", "tests.faults.unfenced_watcher"
     )
-    wait_until(lambda: is_standing_by(installation, first), seconds=30)
+    wait_until(lambda: is_standing_by(installation, first))
     installation.freeze(second)
     installation.end_leases()
-    wait_until(lambda: has_taken_over(installation, first), seconds=30)
+    wait_until(lambda: has_taken_over(installation, first))
     installation.thaw(second)
-    wait_until(lambda: is_standing_by(installation, second), seconds=30)
+    wait_until(lambda: is_standing_by(installation, second))
     wakes_with_a_payment_that_is_gone(installation, first, second)
-    wait_until(lambda: has_phantom(installation), seconds=30)
+    wait_until(lambda: has_phantom(installation))
     installation.kill(first)
     installation.behave()
     await_order(installation)

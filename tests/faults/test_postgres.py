@@ -43,7 +43,7 @@ def test_a_transaction_cut_off_by_the_server_loses_nothing(
     with installation.database.holding_up_writes(OPEN_AT[kind]):
         installation.pay_all(installation.create_checkouts(3))
         installation.finalize()
-        wait_until(lambda: installation.database.is_held_up(name), seconds=30)
+        wait_until(lambda: installation.database.is_held_up(name))
         stop(installation, name)
     settle(installation)
     installation.pay_all(installation.create_checkouts(1), chain="polygon")

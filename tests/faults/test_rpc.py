@@ -92,7 +92,7 @@ def test_the_second_node_stands_in_for_the_first(
 def await_complaint(installation: Installation, chain: str, words: str) -> None:
     """Return once the watcher has written down what is wrong with a chain's nodes."""
     asked = "SELECT last_error FROM wallets_chaincursor WHERE chain = %s"
-    wait_until(lambda: words in installation.database.value(asked, chain), seconds=30)
+    wait_until(lambda: words in installation.database.value(asked, chain))
 
 
 def answers_for(node: Anvil) -> Fault:
@@ -115,7 +115,7 @@ def test_a_node_of_another_chain_is_passed_over_from_the_start(
     installation.misbehave(answers_for(installation.nodes["polygon"]))
     watcher = installation.start("watcher")
     installation.end_leases()
-    wait_until(lambda: installation.watcher_of("base") == watcher, seconds=30)
+    wait_until(lambda: installation.watcher_of("base") == watcher)
     installation.pay_all(installation.create_checkouts(2))
     installation.pay_all(installation.create_checkouts(1), chain="polygon")
     settle(installation)
@@ -158,7 +158,7 @@ def test_with_no_good_node_left_payments_wait_until_one_heals(
     installation.finalize()
     for chain, name in zip(CHAIN_IDS, (on_base, on_polygon), strict=True):
         await_complaint(installation, chain, COMPLAINTS[name])
-    wait_until(lambda: asked_before < times_asked(installation), seconds=30)
+    wait_until(lambda: asked_before < times_asked(installation))
     assert not any("not on chain" in problem for problem in audit(installation))
     installation.behave()
     await_order(installation)

@@ -39,9 +39,7 @@ def second(installation: Installation) -> str:
     """A second sender, at work beside the first."""
     second = installation.start("sender")
     started = installation.database.now()
-    wait_until(
-        lambda: installation.database.has_asked_since(second, started), seconds=30
-    )
+    wait_until(lambda: installation.database.has_asked_since(second, started))
     return second
 
 
@@ -56,14 +54,14 @@ def caught_in_a_request(installation: Installation, seed: int) -> tuple[str, Blo
     blocking = Blocking(after=random.Random(seed).randrange(EVENTS - LANES))
     installation.receiver.reply = blocking
     earn_events(installation)
-    wait_until(lambda: installation.receiver.in_flight == LANES, seconds=30)
+    wait_until(lambda: installation.receiver.in_flight == LANES)
     return installation.sender_of_webhooks(), blocking
 
 
 def caught_recording(installation: Installation) -> str:
     """The sender that cannot write down what it sent. To be called while nobody can write to the attempts."""
     earn_events(installation)
-    wait_until(lambda: held_up_sender(installation), seconds=30)
+    wait_until(lambda: held_up_sender(installation))
     return held_up_sender(installation)
 
 
@@ -96,9 +94,7 @@ def test_a_sender_frozen_past_its_lease_sends_nothing_that_another_one_sent(
     settle(installation)
     arrived, woken_at = installation.receiver.ids(), installation.database.now()
     installation.thaw(sender)
-    wait_until(
-        lambda: installation.database.has_asked_since(sender, woken_at), seconds=30
-    )
+    wait_until(lambda: installation.database.has_asked_since(sender, woken_at))
     await_order(installation, seconds=5)
     assert installation.receiver.ids() == arrived
 
@@ -122,9 +118,7 @@ def test_a_sender_frozen_while_it_records_keeps_nobody_waiting_for_its_locks(
     settle(installation)
     woken_at = installation.database.now()
     installation.thaw(sender)
-    wait_until(
-        lambda: installation.database.has_asked_since(sender, woken_at), seconds=30
-    )
+    wait_until(lambda: installation.database.has_asked_since(sender, woken_at))
     await_order(installation, seconds=5)
 
 

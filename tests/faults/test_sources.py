@@ -99,7 +99,7 @@ def read_with_a_leaver(node: Anvil, leaver: Leaver) -> dict[str, tuple[str, int]
     """Pay while the chain is read from a node that leaves logs out; return what was paid."""
     paid = pay_all(node)
     node.mine(6)
-    wait_until(lambda: is_read_to(node.block_number()), seconds=30)
+    wait_until(lambda: is_read_to(node.block_number()))
     assert len(leaver.left_out) >= PAYMENTS // ONE_IN
     return paid
 
@@ -127,8 +127,8 @@ def test_a_node_that_leaves_out_one_log_in_fifty_loses_nothing(
         liar.fault = leaver
         with watching(liar.url, honest.url):
             paid = read_with_a_leaver(base_node, leaver)
-            wait_until(lambda: len(recorded()) == PAYMENTS, seconds=30)
-            wait_until(_is_confirmed, seconds=30)
+            wait_until(lambda: len(recorded()) == PAYMENTS)
+            wait_until(_is_confirmed)
     assert recorded() == paid
     missed = SourceDifference.objects.filter(kind=DifferenceKind.MISSED)
     assert set(missed.values_list("source", flat=True)) == {honest.url}

@@ -106,7 +106,7 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
         try:
             wait_until(server.answers, seconds=90)
             with unfinished(server, [UNFINISHED[0]] * 8):
-                wait_until(lambda: not server.answers(), seconds=30)
+                wait_until(lambda: not server.answers())
                 assert not comes_true(server.answers, seconds=3)
         finally:
             process.terminate()

@@ -37,7 +37,7 @@ class Pair:
 def pair(installation: Installation) -> Pair:
     """A second watcher beside the first."""
     pair = Pair(installation.the("watcher"), installation.start("watcher"))
-    wait_until(lambda: is_standing_by(installation, pair.second), seconds=30)
+    wait_until(lambda: is_standing_by(installation, pair.second))
     assert has_taken_over(installation, pair.first)
     return pair
 
@@ -87,13 +87,11 @@ def test_a_frozen_watcher_that_wakes_up_after_its_lease_changes_nothing(
         await_capture()
         installation.freeze(pair.first)
     installation.end_leases()
-    wait_until(lambda: has_taken_over(installation, pair.second), seconds=30)
+    wait_until(lambda: has_taken_over(installation, pair.second))
     settle(installation)
     woken_at = installation.database.now()
     installation.thaw(pair.first)
-    wait_until(
-        lambda: is_standing_by(installation, pair.first, since=woken_at), seconds=30
-    )
+    wait_until(lambda: is_standing_by(installation, pair.first, since=woken_at))
     await_order(installation, seconds=5)
 
 
