@@ -1,5 +1,6 @@
 """Links in each state, as rows."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -106,13 +107,18 @@ def make_paid_invoice(
 
 
 def make_subscriber(
-    link: PaymentLink | None = None, *, email: str = "", paid: bool = True
+    link: PaymentLink | None = None,
+    *,
+    email: str = "",
+    paid: bool = True,
+    days_ago: int = 0,
 ) -> Subscription:
-    """Somebody who pays a subscription, and paid it just now."""
+    """Somebody who pays a subscription, and paid it just now or so many days ago."""
     link = link or make_subscription_link()
     subscription = Subscription.objects.create(
         link=link, email=email, created_at=timezone.now()
     )
     if paid:
-        make_link_checkout(link, subscription=subscription, paid_at=timezone.now())
+        paid_at = timezone.now() - timedelta(days=days_ago)
+        make_link_checkout(link, subscription=subscription, paid_at=paid_at)
     return subscription
