@@ -9,7 +9,7 @@ from pytest_django.plugin import blocking_manager_key
 
 from accounts.authentication import key_cache
 from gateway.core import ratelimit, valkey
-from tests.emptying import empty_instead_of_flushing, vacuum_grown_tables
+from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.statics import look_once
 from wallets import selectors
@@ -27,7 +27,7 @@ UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 MEASURED_CASES = 1
 """So many cases of a test are measured: the others run the same lines, and measuring doubles their time."""
 
-VACUUM_EACH = 10
+CLEANED_EACH = 3
 """After so many tests it is looked what they left in the tables."""
 
 _numbers = itertools.count(1)
@@ -70,9 +70,9 @@ def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Measure what computes little: measuring doubles a process's time, and the others reach the lines without it."""
-    if next(_ran) % VACUUM_EACH == 0:
+    if next(_ran) % CLEANED_EACH == 0:
         with unmeasured(), item.config.stash[blocking_manager_key].unblock():
-            vacuum_grown_tables()
+            clean_tables()
     if _is_measured(item):
         return (yield)
     with unmeasured():

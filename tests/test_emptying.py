@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from tests import emptying
 from tests.checkouts.crowds import make_crowd
@@ -46,7 +47,7 @@ def test_what_a_test_rolled_back_takes_no_room_after_a_vacuum() -> None:
         make_crowd(make_merchant(), 5_000)
         transaction.set_rollback(True)
     assert table_bytes() > emptying.LARGE_BYTES
-    emptying.vacuum_grown_tables()
+    emptying.clean_tables()
     assert table_bytes() == 0
 
 
@@ -55,3 +56,19 @@ def table_bytes() -> int:
         cursor.execute("SELECT pg_relation_size('checkouts_checkout')")
         size: int = cursor.fetchone()[0]
     return size
+
+
+def test_what_was_counted_in_a_table_is_forgotten() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE checkouts_checkout")
+        assert counted(cursor) == 0
+        emptying.clean_tables()
+        assert counted(cursor) == -1
+
+
+def counted(cursor: CursorWrapper) -> int:
+    """How many rows PostgreSQL believes are in the table; -1 if it never counted them."""
+    cursor.execute(
+        "SELECT reltuples FROM pg_class WHERE relname = 'checkouts_checkout'"
+    )
+    return int(cursor.fetchone()[0])
