@@ -6,7 +6,7 @@ from checkouts.models import Checkout
 from checkouts.services import creation
 
 # What a new checkout does not have yet.
-LATER = {"id", "replaces_id", "paid_at"}
+LATER = {"id", "replaces_id", "paid_at", "cancelled_at"}
 
 
 def test_the_insert_names_every_column_of_a_new_checkout():
