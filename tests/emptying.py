@@ -97,6 +97,8 @@ def clean_tables() -> None:
         cursor.execute(_GROWN, [LARGE_BYTES])
         for (table,) in cursor.fetchall():
             cursor.execute(
-                sql.SQL("VACUUM {}").format(sql.Identifier(table)).as_string()
+                sql.SQL("VACUUM (SKIP_LOCKED) {}")
+                .format(sql.Identifier(table))
+                .as_string()
             )
         cursor.execute(_FORGET_COUNTS)
