@@ -28,7 +28,7 @@ MEASURED_CASES = 5
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 CLEANED_EACH = 3
-"""After so many tests it is looked what they left in the tables."""
+"""Tables are cleaned once in so many tests."""
 
 _numbers = itertools.count(1)
 _ran = itertools.count(1)
@@ -69,7 +69,10 @@ def _place(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure what computes little: measuring doubles a process's time, and the others reach the lines without it."""
+    """Clean the tables now and then, and measure what computes little.
+
+    Measuring doubles a process's time, and the other tests reach the lines without it.
+    """
     if next(_ran) % CLEANED_EACH == 0:
         with unmeasured(), item.config.stash[blocking_manager_key].unblock():
             clean_tables()
