@@ -20,6 +20,8 @@ from accounts.services import guard
 from accounts.services.factors import use_up
 from accounts.services.guard import Secret
 
+_NOT_NOW = "The code was used already, or is not valid yet. Wait for the next."
+
 
 class LoginForm(PlainFields, library.LoginForm):  # type: ignore[misc]
     """Address and password. The adapter counts the guess."""
@@ -102,8 +104,8 @@ class _GuardedCode:
         now = timezone.now()
         _admit(self.user.email, Secret.CODE)
         code: str = super().clean_code()  # type: ignore[misc]
-        if not use_up(self.authenticator, now=now):
-            raise forms.ValidationError("The code was used already. Wait for the next.")
+        if not use_up(self.authenticator, code, now=now):
+            raise forms.ValidationError(_NOT_NOW)
         guard.forgive(self.user.email, Secret.CODE)
         return code
 

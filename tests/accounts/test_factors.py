@@ -147,13 +147,43 @@ def test_a_code_that_was_used_is_used_in_every_process(person: User, key: str) -
     assert not is_logged_in(second)
 
 
-@pytest.mark.parametrize(("seconds", "is_new"), [(0, False), (29, False), (30, True)])
-def test_of_two_uses_in_one_period_the_first_counts(
-    seconds: int, is_new: bool, person: User, key: str
+PERIOD = timedelta(seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "after", "counts"),
+    [
+        (0, 0, 0, False),
+        (0, 0, 29, False),
+        (0, 0, 30, False),
+        (0, 1, 30, True),
+        (-1, -1, 0, False),
+        (-1, -1, 29, False),
+        (0, -1, 0, False),
+        (0, -1, 29, False),
+        (-1, 1, 30, True),
+    ],
+)
+def test_a_code_counts_once_and_none_before_it_afterwards(
+    first: int, then: int, after: int, counts: bool, person: User, key: str
 ) -> None:
     app = Authenticator.objects.get(type="totp")
-    assert use_up(app, now=NOON)
-    assert use_up(app, now=NOON + timedelta(seconds=seconds)) is is_new
+    assert use_up(app, totp_code(key, NOON + first * PERIOD), now=NOON)
+    code = totp_code(key, NOON + then * PERIOD)
+    assert use_up(app, code, now=NOON + timedelta(seconds=after)) is counts
+
+
+@pytest.mark.parametrize(
+    ("steps", "counts"), [(-2, False), (-1, True), (0, True), (1, False)]
+)
+def test_a_code_may_have_changed_in_the_app_while_it_was_typed(
+    steps: int, counts: bool, person: User, key: str, time_machine: Any
+) -> None:
+    time_machine.move_to(NOON, tick=False)
+    client = Client()
+    try_login(person.email, PASSWORD, client)
+    client.post(AUTHENTICATE, {"code": totp_code(key, NOON + steps * PERIOD)})
+    assert is_logged_in(client) is counts
 
 
 def test_a_reset_by_mail_gives_no_more_guesses_at_the_code(

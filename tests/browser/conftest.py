@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.dashboard import log_in_browser
@@ -21,6 +28,10 @@ from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+PATIENCE = 30_000
+"""Milliseconds that a page may take on a busy machine. Playwright's own 5,000 suit a quiet one."""
+expect.set_options(timeout=PATIENCE)
 
 # Playwright's own list, which ours takes the place of.
 PLAYWRIGHT_WITHOUT = [
@@ -197,7 +208,7 @@ def open_context(
 
     def open_one(**options: Any) -> BrowserContext:
         context = browser.new_context(**({"viewport": DESKTOP} | options))
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(REPORT_VIOLATIONS)
         context.on("page", lambda page: _listen(page, complaints))
         contexts.append(context)
