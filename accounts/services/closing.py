@@ -1,7 +1,7 @@
 """Closing a merchant account, and reopening it.
 
-A closed account takes no new checkouts and links. What exists goes on: open checkouts run out, money is watched, settled and
-reported, and API keys still read.
+A closed account takes no new checkouts, links and signed payments of machines. What exists goes on: open checkouts run out,
+money is watched, settled and reported, and API keys still read.
 """
 
 from datetime import datetime, timedelta

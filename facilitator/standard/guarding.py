@@ -1,13 +1,15 @@
-"""What the library leaves to whoever runs it: which merchant's money it may be about, and whether there is time left."""
+"""What the library leaves to whoever runs it: whose money it may be, whether they still sell, whether there is time left."""
 
 from datetime import datetime
 from typing import Final
 
+from accounts.services.closing import refuse_if_closed
 from facilitator.services.addresses import is_paid_at
 from facilitator.services.using import Caller
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.inputs import StandardRequest
+from gateway.core.errors import ConflictError
 
 # What the library asks for at least, in seconds.
 _LEAST_TIME: Final = 6
@@ -29,6 +31,20 @@ def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) ->
     if signed.units != request.units:
         mismatch = reasons.spoken(reasons.VALUE_MISMATCH, request.spec.family)
         raise RefusedPaymentError(mismatch, payer=signed.payer)
+
+
+def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
+    """Raise RefusedPaymentError where nothing may be sent for a payment of which nothing was sent yet.
+
+    That is where the merchant account is closed, and where the authorisation might end before it is in a block.
+    """
+    try:
+        refuse_if_closed(caller.merchant_id)
+    except ConflictError as error:
+        raise RefusedPaymentError(
+            reasons.INVALID_REQUIREMENTS, str(error), payer=request.signed.payer
+        ) from error
+    refuse_late(request, now=now)
 
 
 def refuse_late(request: StandardRequest, *, now: datetime) -> None:

@@ -24,7 +24,7 @@ from facilitator.standard.authorizations import (
 )
 from facilitator.standard.errors import RefusedPaymentError, TakenElsewhereError
 from facilitator.standard.forms import network_in, parse_standard
-from facilitator.standard.guarding import refuse_late, refuse_others
+from facilitator.standard.guarding import refuse_new, refuse_others
 from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
 from facilitator.standard.sharing import SETTLING, may_ask, refuse_failing
@@ -70,7 +70,7 @@ def _carried_out(
 ) -> Answer:
     if caller.mode == Mode.LIVE:
         return _Settling(caller, request, clock, waiting).answer()
-    refuse_late(request, now=clock())
+    refuse_new(caller, request, now=clock())
     return settle_simulated(caller, request, now=clock())
 
 
@@ -92,7 +92,7 @@ class _Settling:
         """Return what the authorisation came to, or that it is on its way. Raises RefusedPaymentError, CalledAgainError."""
         row, told = find(self._request), None
         if row is None or may_begin_anew(row, now=self._clock()):
-            refuse_late(self._request, now=self._clock())
+            refuse_new(self._caller, self._request, now=self._clock())
             refuse_failing(self._request, now=self._clock())
             if not self._waiting.enter(self._request.spec.name):
                 # What is sent must be waited for: published middlewares take a pending payment for a failed one.

@@ -8,7 +8,7 @@ from facilitator.standard import answers
 from facilitator.standard.authorizations import find_for, is_same, is_unanswered
 from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.forms import parse_standard
-from facilitator.standard.guarding import refuse_late, refuse_others
+from facilitator.standard.guarding import refuse_new, refuse_others
 from facilitator.standard.inputs import Body, Clock, StandardRequest
 from facilitator.standard.rails import rail_of
 from facilitator.standard.sharing import VERIFYING, may_ask, refuse_failing
@@ -25,7 +25,7 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
         refuse_others(caller, request, now=clock())
         if (known := _known(caller, request)) is not None:
             return known
-        refuse_late(request, now=clock())
+        refuse_new(caller, request, now=clock())
         if caller.mode == Mode.TEST:
             return verify_simulated(request)
         refuse_failing(request, now=clock())

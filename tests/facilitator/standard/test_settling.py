@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.models import FeeEntry
+from accounts.models import FeeEntry, Merchant
 from accounts.states import Mode
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import waiting
@@ -102,6 +102,31 @@ def test_an_authorisation_that_a_stranger_handed_in_is_paid_all_the_same(
     assert (answer["success"], answer["transaction"]) == (True, tx_hash)
     assert not GasTransaction.objects.exists()
     assert X402Payment.objects.get().tx_hash == tx_hash
+
+
+def test_of_a_closed_account_nothing_new_is_sent_and_what_was_paid_is_served(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    served = body_of(authorize(base_node, to, UNITS), usdc)
+    answer = settle(seller, served, key="a")
+    by_hash = hand_in(base_node, told := authorize(base_node, to, UNITS), usdc)
+    base_node.mine(3)
+    assert seller.merchant
+    Merchant.objects.filter(pk=seller.merchant.pk).update(closed_at=timezone.now())
+
+    fresh = body_of(authorize(base_node, to, UNITS), usdc)
+    assert verify(seller, fresh)["invalidReason"] == "invalid_payment_requirements"
+    refused = settle(seller, fresh)
+    assert refused["errorReason"] == "invalid_payment_requirements"
+    assert (refused["success"], refused["transaction"]) == (False, "")
+    assert GasTransaction.objects.count() == Authorization.objects.count() == 1
+    assert settle(seller, served, key="a") == answer
+    claim = claim_of(base_node, by_hash, told.to, amount="0.01", price="0.01")
+    assert verdict(seller, claim) == "valid"
+
+    Merchant.objects.update(closed_at=None)
+    assert verify(seller, fresh)["isValid"]
 
 
 def test_money_goes_to_no_address_but_the_merchants(
