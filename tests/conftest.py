@@ -24,7 +24,7 @@ pytest_plugins = [
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
 """The marks of tests that coverage leaves out."""
 
-MEASURED_CASES = 5
+MEASURED_CASES = 1
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 CLEANED_EACH = 3
