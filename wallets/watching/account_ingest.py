@@ -30,18 +30,17 @@ from wallets.watching.ingest import (
 from wallets.watching.leases import Lease, fenced
 from wallets.watching.owners import Facts, Owners, record_facts
 
-_LACKS_RECEIVING: Final = """
+# By EXCEPT, which compares each wallet once. As an anti join it compared each with each for as long as PostgreSQL had not
+# counted the tables again: five seconds for ten thousand wallets that were just added.
+_READ: Final = "SELECT key FROM wallets_accountcursor WHERE chain = %(chain)s"
+_LACKS_RECEIVING: Final = f"""
+    SELECT EXISTS (SELECT key FROM wallets_receivingwallet WHERE chain = %(chain)s EXCEPT {_READ})
+"""  # noqa: S608 - only our own text is put in
+_LACKS_WATCHED: Final = f"""
     SELECT EXISTS (
-        SELECT FROM wallets_receivingwallet w
-        WHERE w.chain = %(chain)s
-          AND NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key))
-"""
-_LACKS_WATCHED: Final = """
-    SELECT EXISTS (
-        SELECT FROM wallets_watchedwallet w
-        WHERE w.chain = %(chain)s AND w.mode = 'live' AND w.removed_at IS NULL
-          AND NOT EXISTS (SELECT FROM wallets_accountcursor a WHERE a.chain = w.chain AND a.key = w.key))
-"""
+        SELECT key FROM wallets_watchedwallet WHERE chain = %(chain)s AND mode = 'live' AND removed_at IS NULL
+        EXCEPT {_READ})
+"""  # noqa: S608 - only our own text is put in
 _OPEN: Final = """
     INSERT INTO wallets_accountcursor (chain, key, address, height, height_time, last_error)
     SELECT DISTINCT ON (w.key) w.chain, w.key, w.address, %(height)s::bigint, %(time)s::timestamptz, ''
