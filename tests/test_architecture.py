@@ -49,13 +49,6 @@ def long_functions(source: str) -> Iterator[tuple[str, int]]:
                 yield node.name, length
 
 
-def relative_imports(source: str) -> Iterator[int]:
-    """Line numbers of `from . import x` in any form."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            yield node.lineno
-
-
 def mail_imports(source: str) -> Iterator[int]:
     """Line numbers of imports of what can send mail."""
     for node in ast.walk(ast.parse(source)):
@@ -114,16 +107,6 @@ def test_there_is_no_drawer_called_utils() -> None:
     assert [
         relative(p) for p in python_sources() if p.stem in {"utils", "helpers"}
     ] == []
-
-
-def test_imports_are_absolute() -> None:
-    assert list(relative_imports("from . import money")) == [1]
-    found = [
-        f"{relative(path)}:{line}"
-        for path in python_sources()
-        for line in relative_imports(path.read_text())
-    ]
-    assert found == []
 
 
 def test_chain_adapters_load_without_django_or_celery() -> None:
