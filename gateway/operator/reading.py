@@ -48,6 +48,14 @@ class ReadOnlyAdmin(_Admin):
         """Let addresses ask for what the filters offer: any column at all would let a hash be guessed bit by bit."""
         return lookup.split("__")[0] in self.get_list_filter(request)
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: Any = None
+    ) -> HttpResponse:
+        """Show the list under the name that it has in the sidebar."""
+        areas = self.admin_site.each_context(request)["areas"]
+        [title] = [area["title"] for area in areas if area["is_here"]]
+        return super().changelist_view(request, {"title": title})
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
