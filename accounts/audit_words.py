@@ -40,7 +40,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "member.left": "Member left",
         "webhook_url.changed": "Webhook URL changed",
         "webhook_secret.shown": "Webhook secret shown",
-        "webhook_secret.rolled": "Webhook secret rolled",
+        "webhook_secret.rolled": "Webhook secret rotated",
         "payment_link.created": "Payment link created",
         "payment_link.changed": "Payment link changed",
         "payment_link.status_set": "Payment link paused, archived or opened",

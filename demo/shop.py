@@ -164,7 +164,7 @@ class Handler(BaseHTTPRequestHandler):
         elif asset := pages.ASSETS.get(url.path):
             self._answer(asset.text, kind=asset.kind)
         else:
-            self._page("There is no such page.", status=HTTPStatus.NOT_FOUND)
+            self._page("Page not found.", status=HTTPStatus.NOT_FOUND)
 
     def _home(self, asked: dict[str, str]) -> None:
         """The page; Florin leads buyers back to it, and says how their checkout stands."""
@@ -187,7 +187,7 @@ class Handler(BaseHTTPRequestHandler):
         if body is None:
             self._page("Too much.", status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         elif action is None:
-            self._page("There is no such page.", status=HTTPStatus.NOT_FOUND)
+            self._page("Page not found.", status=HTTPStatus.NOT_FOUND)
         elif action != self._webhook and not self._from_our_page():
             self._page("Use the form on this page.", status=HTTPStatus.FORBIDDEN)
         else:

@@ -88,7 +88,7 @@ def _endpoints(seat: Seat) -> Notice | None:
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
     return Notice(
-        f"{capacity.left:,} exact amounts of {capacity.price} USD are left.",
+        f"{capacity.left:,} exact amounts of {capacity.price} USD are left, {capacity.left_for_links:,} of them for payment links.",
         "Without one, new checkouts of this price offer only Base and Polygon. A price one cent higher or lower has its own amounts.",
         seat.url("dashboard_checkouts"),
         "See checkouts",

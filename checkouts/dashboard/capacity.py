@@ -2,30 +2,42 @@
 
 from typing import Final, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, F, Q
 
 from accounts.seats import Seat
-from checkouts.exactamounts import CAPACITY
+from checkouts.exactamounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """In use, so many of a price's amounts are a reason to warn."""
 
+LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
+"""So many amounts of a price may payment links take."""
+
+_LINKS_SHORT_FROM: Final = LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
+# As `KEPT_FROM_LINKS` has it: the others have an even sum.
+_BY_LINKS: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
 
 
 class Capacity(NamedTuple):
-    """A price in USD, and how many of its exact amounts are in use, by live and cooling checkouts, and left."""
+    """A price in USD, how many of its exact amounts live and cooling checkouts use, and how many are left.
+
+    `left_for_links` of these a payment link's checkouts may have.
+    """
 
     price: str
     used: int
     left: int
+    left_for_links: int
 
     @property
     def is_short(self) -> bool:
         """Whether it is time to warn."""
-        return self.used >= SHORT_FROM
+        return self.used >= SHORT_FROM or (
+            self.left_for_links <= LINK_CAPACITY - _LINKS_SHORT_FROM
+        )
 
 
 def capacities_of(seat: Seat) -> list[Capacity]:
@@ -33,9 +45,15 @@ def capacities_of(seat: Seat) -> list[Capacity]:
     held = AmountReservation.objects.filter(
         merchant=seat.merchant, mode=seat.mode, released_at=None
     )
-    counted = held.values("price").annotate(used=Count("pk"))
-    rows = counted.order_by("-used", "price").values_list("price", "used")
+    counted = held.alias(odd=_BY_LINKS).values("price")
+    counted = counted.annotate(used=Count("pk"), of_links=Count("pk", filter=Q(odd=0)))
+    rows = counted.order_by("-used", "price").values_list("price", "used", "of_links")
     return [
-        Capacity(readable(price), used, max(CAPACITY - used, 0))
-        for price, used in rows[:_MOST_SHOWN]
+        Capacity(
+            readable(price),
+            used,
+            max(CAPACITY - used, 0),
+            max(LINK_CAPACITY - of_links, 0),
+        )
+        for price, used, of_links in rows[:_MOST_SHOWN]
     ]

@@ -20,7 +20,7 @@ from gateway.core.money import from_units
 from gateway.core.times import iso
 
 _HEADER = (
-    "item",
+    "transfer",
     "received_at",
     "amount",
     "token",
@@ -54,7 +54,7 @@ def _cells(item: InboxItem) -> list[object]:
     [row] = item_rows([item])
     transfer, checkout = item.transfer, item.checkout
     return [
-        item.pk,
+        transfer.public_id,
         iso(transfer.block_time),
         typed_amount(from_units(transfer.units)),
         transfer.token,

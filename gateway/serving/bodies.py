@@ -13,7 +13,7 @@ from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation na
 )
 
 from gateway.core import ratelimit
-from gateway.core.clientaddr import client_of
+from gateway.core.clientaddr import client_of, limited_as
 from gateway.core.errors import (
     BodyLateError,
     BodyTooLargeError,
@@ -31,7 +31,7 @@ BODY_SECONDS: Final = 10.0
 
 SLOW_SECONDS: Final = 1.0
 SLOW: Final = Limit("slow_body", 30)
-"""How many bodies one client may take longer than `SLOW_SECONDS` for. Further ones are not waited for."""
+"""How many bodies one client, or one IPv6 /64, may take longer than `SLOW_SECONDS` for. Further ones are not waited for."""
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
@@ -150,7 +150,7 @@ class Bodies:
                 _give_up(task, reading, RateLimitError(retry_after))
 
         counting = self._in_thread(
-            lambda: ratelimit.hit(SLOW, address, now=time.time())
+            lambda: ratelimit.hit(SLOW, limited_as(address), now=time.time())
         )
         counting.add_done_callback(decide)
 

@@ -13,14 +13,14 @@ class IntervalsForm(forms.Form):
     """When forwarders are emptied without anybody asking."""
 
     minimum = forms.DecimalField(
-        label="From so many USD on",
+        label="Minimum amount (USD)",
         min_value=0,
         max_value=MOST_MINIMUM,
         decimal_places=2,
         help_text="What waits of a token on a network, together. Less waits for more, or until you press Settle.",
     )
     every_hours = forms.IntegerField(
-        label="Hours between two",
+        label="Settle every (hours)",
         min_value=0,
         max_value=MOST_HOURS,
         help_text="24 is once a day. 0 settles only when you ask for it.",

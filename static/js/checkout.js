@@ -51,14 +51,15 @@ function show(html) {
   enliven();
 }
 
-const RETURNED = "florin:returned";
+const RETURNED = "florin:returned:";
 let returning = null;
 
 // Once for each payment: a buyer who opens the page again wants to read it.
 function isFirstReturn() {
   try {
-    if (localStorage.getItem(RETURNED) === location.pathname) return false;
-    localStorage.setItem(RETURNED, location.pathname);
+    const key = RETURNED + location.pathname;
+    if (localStorage.getItem(key)) return false;
+    localStorage.setItem(key, "1");
   } catch {
     // Storage is refused in some frames; the server still ends this after minutes.
   }

@@ -94,6 +94,41 @@ def test_fifty_logins_at_once_take_little_memory_and_time(
     assert False in took["answers"]
 
 
+def test_four_hashes_are_made_at_once_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hasher, counted = hashers.LimitedArgon2Hasher(), threading.Lock()
+    older = Argon2PasswordHasher().encode("right", "saltsaltsalt")
+    present = hasher.encode("right", "saltsaltsalt")
+    running: list[int] = [0]
+    full = threading.Event()
+    most = 0
+
+    def verify(self: Any, password: str, encoded: str) -> bool:
+        nonlocal most
+        with counted:
+            running[0] += 1
+            most = max(most, running[0])
+            if running[0] == 4:
+                full.set()
+        # Until as many as may be are there, so that one more would be seen.
+        full.wait(5)
+        with counted:
+            running[0] -= 1
+        return False
+
+    monkeypatch.setattr(Argon2PasswordHasher, "verify", verify)
+    threads = [
+        threading.Thread(target=hasher.verify, args=("wrong", encoded))
+        for encoded in [present, older] * 10
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 4
+
+
 @pytest.mark.django_db
 def test_a_hash_made_with_other_parameters_is_replaced_at_login(settings: Any) -> None:
     settings.PASSWORD_HASHERS = [HASHER]

@@ -269,6 +269,17 @@ def test_a_page_that_is_opened_later_stays(
     expect(page.get_by_role("link", name="Return to Halden Roasters")).to_be_visible()
 
 
+def test_each_payment_is_followed_to_the_shop_once_whatever_was_paid_between(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    first, second = make_completed(), make_completed()
+    for checkout in (first, second):
+        open_page(checkout)
+        page.wait_for_url(SHOP)
+    open_page(first)
+    expect(page.locator("#returning")).to_have_class(re.compile("is-over"))
+
+
 def test_a_page_that_hears_of_a_payment_late_still_returns(
     page: Page, open_page: Callable[..., Page]
 ) -> None:

@@ -67,9 +67,9 @@ def test_rolling_the_secret_shows_the_new_one_and_both_sign(
 ) -> None:
     old = ensure_secret(desk.merchant, now=timezone.now())
     page = open_desk(desk, "dashboard_webhooks")
-    page.get_by_role("button", name="Roll", exact=True).click()
-    dialog = page.get_by_role("dialog", name="Roll the secret?")
-    dialog.get_by_role("button", name="Roll the secret").click()
+    page.get_by_role("button", name="Rotate secret", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Rotate the secret?")
+    dialog.get_by_role("button", name="Rotate secret").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Your new signing secret")
     new, still = secrets_of(desk.merchant, now=timezone.now())
     expect(page.locator("#secret")).to_have_text(new)

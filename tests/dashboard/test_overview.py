@@ -12,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.states import Mode, Role
+from checkouts.dashboard.capacity import LINK_CAPACITY, Capacity
+from checkouts.exactamounts import CAPACITY
 from checkouts.models import (
     AmountReservation,
     Checkout,
@@ -320,6 +322,22 @@ def reserve_many(desk: Desk, many: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("left", "left_for_links", "is_short"),
+    [
+        (2_001, 1_001, False),
+        (2_000, 1_001, True),
+        (9_000, 1_000, True),
+        (0, 0, True),
+    ],
+)
+def test_a_fifth_of_all_or_of_what_links_may_have_is_little(
+    left: int, left_for_links: int, is_short: bool
+) -> None:
+    found = Capacity("25.00", CAPACITY - left, left, left_for_links)
+    assert found.is_short is is_short
+
+
 def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -329,7 +347,8 @@ def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
     reserve_many(make_desk(), 5)
     page = desk.get("dashboard_overview")
     [found] = page.context["capacities"]
-    assert (found.price, found.used, found.left) == ("25.00", 3, 9_996)
+    # 2 is of the half that links may have.
+    assert found == ("25.00", 3, 9_996, LINK_CAPACITY - 1)
     assert "9,996 of 9,999" in page.text
     assert "are left" not in page.text
     monkeypatch.setattr("checkouts.dashboard.capacity.SHORT_FROM", 3)

@@ -234,7 +234,7 @@ def test_no_test_event_goes_to_a_disabled_endpoint(
 def test_roles_name_the_acts_that_the_desk_offers(
     viewer: Desk, admin: Desk, endpoint: Endpoint
 ) -> None:
-    offers = ("Save", "Show", "Roll the secret", "Send test event")
+    offers = ("Save", "Show", "Rotate secret", "Send test event")
     page = viewer.get("dashboard_webhooks").text
     assert not [offer for offer in offers if offer in page]
     page = admin.get("dashboard_webhooks").text

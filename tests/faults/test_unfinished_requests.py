@@ -2,12 +2,13 @@
 
 import json
 import os
+import secrets
 import socket
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -130,13 +131,22 @@ def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(
     assert b"x-ratelimit-remaining" in told.lower()
 
 
-def test_one_client_is_waited_for_only_so_often(server: Server) -> None:
-    slow = some_address()
+def some_network() -> list[str]:
+    """Forty addresses of one IPv6 /64."""
+    network = f"2001:db8:{secrets.randbits(16):x}:{secrets.randbits(16):x}"
+    return [f"{network}::{number:x}" for number in range(1, 41)]
+
+
+@pytest.mark.parametrize("addresses", [lambda: [some_address()] * 40, some_network])
+def test_one_client_is_waited_for_only_so_often(
+    server: Server, addresses: Callable[[], list[str]]
+) -> None:
     request = (
         b"POST /c/abc/choose HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
         b"X-Forwarded-For: %s\r\n\r\n"
     )
-    with unfinished(server, [request % slow.encode()] * 40) as peers:
+    requests = [request % address.encode() for address in addresses()]
+    with unfinished(server, requests) as peers:
         for peer in peers:
             peer.settimeout(30)
         statuses = [read_all(peer).split(b" ", 2)[1] for peer in peers]

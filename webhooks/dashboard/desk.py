@@ -112,7 +112,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
             address=address_or_none(request),
         )
     except SecretUnreadableError:
-        words = "The secret cannot be read with this installation's keys. Roll it."
+        words = "The secret cannot be read with this installation's keys. Rotate it."
         messages.error(request, words)
         return _to_desk(request.seat)
     return _secret_page(request, secret, is_new=False)

@@ -28,6 +28,7 @@ from tests.facilitator.standard.bodies import body_of
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
+from tests.nodes.tokens import mint
 from wallets.chains.specs import Network
 from wallets.networks import chain_spec
 from wallets.selectors import forget
@@ -79,6 +80,10 @@ def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     assert verify(seller, body)["isValid"] is not is_refused
     assert settle(seller, body)["success"] is not is_refused
+    other = base_node.accounts[6]
+    mint(base_node, usdc, other.address, UNITS)
+    told = authorize(base_node, pay_to_of(seller), UNITS, account=other)
+    assert settle(seller, body_of(told, usdc))["success"]
     Authorization.objects.update(created_at=timezone.now() - timedelta(minutes=2))
     assert pay(base_node, seller, usdc)["success"]
 
