@@ -1,6 +1,9 @@
 // Keeps the overview's latest payments as they are now: the streams of their checkout pages say when to look again.
 import { followStream } from "./status.js";
 
+// A checkout made since has no stream here; an answer without news is empty.
+const LOOK_SECONDS = 15;
+
 let streams = [];
 let isLooking = false;
 let isAskedAgain = false;
@@ -49,6 +52,9 @@ async function replace() {
   follow();
 }
 
+setInterval(() => {
+  if (!document.hidden) look();
+}, LOOK_SECONDS * 1000);
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) look();
 });

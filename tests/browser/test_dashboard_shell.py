@@ -36,6 +36,20 @@ def test_the_sidebar_opens_on_a_phone_and_leads_on(
     expect(page.get_by_role("heading", level=1)).to_have_text("Webhooks")
 
 
+@pytest.mark.parametrize(("width", "height"), [(900, 800), (1280, 600)])
+def test_the_sidebar_is_whole_where_the_window_is_small(
+    desk: Desk, open_desk: Callable[..., Page], width: int, height: int
+) -> None:
+    size = {"width": width, "height": height}
+    page = open_desk(desk, "dashboard_team", viewport=size)
+    sidebar = page.locator("#sidebar")
+    assert sidebar.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Team").hover()
+    person = sidebar.locator(".switcher--person summary").bounding_box()
+    assert person is not None
+    assert person["y"] + person["height"] <= height
+
+
 def test_the_mode_switch_keeps_the_page(
     desk: Desk, open_desk: Callable[..., Page]
 ) -> None:

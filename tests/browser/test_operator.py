@@ -11,6 +11,7 @@ from django.conf import settings as django_settings
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.models import AuditEntry, User
+from accounts.services.audit import record
 from accounts.states import Mode
 from tests.accounts.logins import totp_code
 from tests.browser import axe
@@ -62,8 +63,19 @@ def test_each_page_can_be_read_in_every_size_and_theme(
     FiatInterest.objects.create(
         merchant=merchant, mode=Mode.LIVE, email="ines@halden.example", created_at=NOON
     )
-    page = desk(make_operator())
-    for name, path in PAGES.items():
+    operator = make_operator()
+    waits = FiatInterest.objects.get()
+    entry = record(None, action="person.deactivated", now=NOON, actor=operator)
+    merchant_page = f"{PAGES['merchants']}{merchant.pk}/"
+    page = desk(operator)
+    pages = PAGES | {
+        "merchant": f"{merchant_page}change/",
+        "look-at": f"{merchant_page}look/",
+        "person": f"{PAGES['people']}{operator.pk}/change/",
+        "waits": f"{PAGES['waitlist']}{waits.pk}/change/",
+        "entry": f"{PAGES['audit']}{entry.pk}/change/",
+    }
+    for name, path in pages.items():
         page.goto(path)
         assert look(page, f"operator-{name}") == [], name
         assert axe.violations(page, rules=["target-size"]) == [], name

@@ -138,6 +138,13 @@ def test_every_state_is_whole_on_every_screen_and_clean_for_axe(
     assert faults(still_page, f"checkout-{state}") == []
 
 
+def test_the_home_page_is_whole_on_every_screen_and_clean_for_axe(
+    still_page: Page, live_server: Any
+) -> None:
+    still_page.goto(live_server.url)
+    assert faults(still_page, "home") == []
+
+
 @pytest.mark.parametrize("status", ERRORS)
 def test_every_error_page_is_whole_on_every_screen_and_clean_for_axe(
     status: int,

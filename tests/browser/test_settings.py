@@ -168,6 +168,7 @@ PAGES = [
     "dashboard_audit_log",
     "dashboard_audit_log_check",
     "dashboard_data_export",
+    "dashboard_closing",
 ]
 
 

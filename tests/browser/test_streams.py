@@ -174,3 +174,16 @@ def test_the_overview_shows_a_payment_as_it_comes_without_polling(
     row = page.get_by_role("row", name="HR-20481")
     expect(row).to_contain_text("Confirming")
     expect(page.locator("#announcer")).to_have_text("Latest payments updated")
+
+
+def test_the_overview_finds_a_checkout_that_was_made_since(
+    use_streams: Callable[..., StreamServer], open_desk: Callable[..., Page]
+) -> None:
+    use_streams()
+    desk = make_desk()
+    page = open_desk(desk, "dashboard_overview")
+    page.clock.install()
+    page.reload()
+    pay(make_page_checkout(desk.merchant, order_ref="HR-20482"))
+    page.clock.run_for(15_000)
+    expect(page.get_by_role("row", name="HR-20482")).to_contain_text("Confirming")

@@ -252,6 +252,14 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     ]
 
 
+def test_a_network_that_is_behind_is_told(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base", head_at=timezone.now() - timedelta(seconds=45))
+    [notice] = owner.get("dashboard_overview").context["notices"]
+    assert notice.heading == "Base is delayed."
+
+
 def test_what_is_well_is_not_told(owner: Desk, settings: Any) -> None:
     settings.CHAIN_SETTINGS = LOCAL_NODES
     make_wallet(owner.merchant)
