@@ -49,6 +49,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "operator.looked": "An operator looked at your pages",
         "operator.stopped": "The operator stopped looking",
         "checkout.cancelled": "Checkout cancelled",
+        "checkout.receipt_sent": "Receipt of a checkout sent",
         "checkout.note_written": "Note about a checkout written",
         "escrow.released": "Escrow released",
         "settlement.asked": "Settlement asked for",

@@ -8,6 +8,7 @@ from checkouts.dashboard import (
     inbox_export,
     inbox_reports,
     notes,
+    receipts,
 )
 
 urlpatterns = [
@@ -34,6 +35,11 @@ urlpatterns = [
         "checkouts/<str:checkout_id>/note/",
         notes.write,
         name="dashboard_checkout_note",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/receipt/",
+        receipts.send,
+        name="dashboard_send_receipt",
     ),
     path(
         "checkouts/<str:checkout_id>/release/",

@@ -12,5 +12,9 @@ class IllegalMoveError(Exception):
         super().__init__(f"{public_id} cannot go from {before} to {after}")
 
 
+class MailLimitError(Exception):
+    """Enough mail was sent for now; the message is for the person who wants to send more."""
+
+
 class DecisionFailedError(Exception):
     """What a person decided cannot take effect any more; the message is for that person."""

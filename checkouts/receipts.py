@@ -29,11 +29,13 @@ class Line(NamedTuple):
     url: str = ""
 
 
-def receipt_words(public_id: str) -> MailWords | None:
+def receipt_words(subject: str) -> MailWords | None:
     """Return the receipt of a completed checkout, in the language in force.
 
+    `subject` is the checkout's id, followed by a colon and a mail's own id where a member had it sent by hand.
     None where there is nothing to confirm: no such checkout, one that is not completed, or whose money was taken back.
     """
+    public_id, _, _ = subject.partition(":")
     completed = Checkout.objects.filter(
         public_id=public_id, status=CheckoutStatus.COMPLETED
     ).exclude(exception=CheckoutException.REVERSED)

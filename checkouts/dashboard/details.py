@@ -25,8 +25,10 @@ from checkouts.payloads import (
 )
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.services.cancellation import reason_against_cancelling
+from checkouts.services.receipts import reason_against_receipt
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
+from gateway.core.masking import masked
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.prettyjson import indented
 from wallets.addresses import shown_address
@@ -34,8 +36,6 @@ from wallets.networks import chain_spec
 from wallets.states import TransferState
 from webhooks.dashboard.words import Badge
 
-# How much of a buyer's address whoever only looks on may read.
-_SHOWN_LETTERS = 1
 _PAUSE = 2
 _PAUSE_AFTER_END = 10
 
@@ -105,6 +105,7 @@ class Detail:
     created_at: datetime
     expires_at: datetime
     is_cancellable: bool
+    is_receipt_mailable: bool
 
     @property
     def receipt_url(self) -> str:
@@ -179,6 +180,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final
         and not reason_against_cancelling(checkout),
+        is_receipt_mailable=not reason_against_receipt(checkout),
     )
 
 
@@ -210,12 +212,6 @@ def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
         ("Test scenario", checkout.get_test_scenario_display()),
     )
     return tuple((name, value) for name, value in named if value)
-
-
-def masked(email: str) -> str:
-    """Return an e-mail address with most of its name hidden; empty as it is."""
-    name, at, domain = email.rpartition("@")
-    return f"{name[:_SHOWN_LETTERS]}•••{at}{domain}" if at else ""
 
 
 def _transfer(row: TransferRow) -> ShownTransfer:

@@ -7,8 +7,8 @@ from typing import Final
 
 from accounts.permissions import Act
 from accounts.seats import Seat
-from checkouts.dashboard.details import masked
 from gateway.core.keyset import keyset_page
+from gateway.core.masking import masked
 from links.models import PaymentLink, Subscription
 from links.periods import coverage
 from links.selectors import paid_moments_of

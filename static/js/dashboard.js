@@ -44,13 +44,46 @@ function sendOnce() {
   });
 }
 
+const SEARCH_KEY = "florin:search-key";
+
+// WCAG 2.1.4: a key without Ctrl or Alt can be switched off. Where nothing can be kept, it stays off.
+function isSearchKeyOn() {
+  try {
+    return localStorage.getItem(SEARCH_KEY) !== "off";
+  } catch {
+    return false;
+  }
+}
+
+// <section data-search-key hidden> with a checkbox, on the page of the person's login.
+function enableSearchKeySwitch() {
+  const section = document.querySelector("[data-search-key]");
+  if (!section) return;
+  const box = section.querySelector("input");
+  box.checked = isSearchKeyOn();
+  box.addEventListener("change", () => {
+    try {
+      localStorage.setItem(SEARCH_KEY, box.checked ? "on" : "off");
+    } catch {
+      box.checked = false;
+    }
+  });
+  section.hidden = false;
+}
+
 // `/` goes to the search box, unless somebody types or a dialog is open.
 function enableSearchKey() {
   const box = document.querySelector("[data-search]");
   if (!box) return;
+  if (!isSearchKeyOn()) {
+    box.removeAttribute("aria-keyshortcuts");
+    box.form.querySelector("kbd").hidden = true;
+  }
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    // Asked with each press, so that pages that are open already follow the switch.
+    if (!isSearchKeyOn()) return;
     event.preventDefault();
     box.focus();
     box.select();
@@ -79,4 +112,5 @@ enableDialogs();
 enableMenus();
 sendOnce();
 enableSearchKey();
+enableSearchKeySwitch();
 tellLocalTime();

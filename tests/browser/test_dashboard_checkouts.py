@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.services.testmode import play_due_steps
+from mails.models import OutgoingMail
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.checkouts.factories import (
@@ -114,6 +115,28 @@ def test_money_in_escrow_is_released_on_screen(
     expect(page.get_by_text("Released by")).to_contain_text(desk.user.email)
     expect(page.get_by_role("button", name="Release…")).to_have_count(0)
     assert look(page, "dashboard-escrow-released") == []
+
+
+def test_on_a_phone_a_receipt_is_sent_to_the_buyer_at_the_counter(
+    open_desk: Callable[..., Page], complaints: list[str]
+) -> None:
+    desk = make_desk()
+    paid = make_completed(merchant=desk.merchant, customer_email="")
+    arguments = {"checkout_id": paid.public_id}
+    page = open_desk(desk, "dashboard_checkout", arguments, viewport=PHONE)
+    page.get_by_role("link", name="Send receipt").click()
+    field = page.get_by_label("E-mail address of the buyer")
+    expect(field).to_have_value("")
+    field.fill("ines@counter")
+    page.get_by_role("button", name="Send receipt").click()
+    expect(field).to_have_value("ines@counter")
+    expect(page.get_by_text("Enter a valid email address.")).to_be_visible()
+    assert "status of 422" in complaints.pop()
+    assert look(page, "dashboard-send-receipt") == []
+    field.fill("ines@counter.example")
+    page.get_by_role("button", name="Send receipt").click()
+    expect(page.get_by_role("status")).to_contain_text("ines@counter.example")
+    assert OutgoingMail.objects.get().recipient == "ines@counter.example"
 
 
 def test_a_search_leads_to_the_checkout_from_any_page(

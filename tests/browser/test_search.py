@@ -1,6 +1,7 @@
 """Search in a browser: from any page by keyboard to money in the inbox, and from an expired checkout to what can be done."""
 
 from collections.abc import Callable
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,6 +9,7 @@ from playwright.sync_api import Page, expect
 from accounts.states import Mode
 from checkouts.models import InboxItem
 from links.models import LinkCheckout
+from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.checkouts.inboxes import late_item
 from tests.checkouts.watcher import DOLLAR
@@ -63,6 +65,26 @@ def test_the_slash_key_searches_from_any_page(
     expect(box).to_have_value(item.transfer.tx_hash)
     page.get_by_role("link", name="1,250.0045 USDC").click()
     expect(page.get_by_role("button", name="Accept late payment…")).to_be_visible()
+
+
+def test_the_slash_key_can_be_switched_off(
+    desk: Desk, open_desk: Callable[..., Page]
+) -> None:
+    page = open_desk(desk, "dashboard_team", viewport=PHONE)
+    inside, heading = page.url, page.get_by_role("heading", level=1)
+    box = page.get_by_role("searchbox", name="Search")
+    expect(box).to_have_attribute("aria-keyshortcuts", "/")
+    for is_on in (False, True):
+        page.goto(urljoin(inside, "/account/security/"))
+        switch = page.get_by_role("checkbox", name="/ opens search")
+        switch.set_checked(is_on)
+        page.reload()
+        expect(switch).to_be_checked(checked=is_on)
+        page.goto(inside)
+        heading.click()
+        page.keyboard.press("/")
+        assert box.evaluate("(part) => part === document.activeElement") == is_on
+        assert box.get_attribute("aria-keyshortcuts") == ("/" if is_on else None)
 
 
 def test_results_are_accessible_and_fit_the_screen(

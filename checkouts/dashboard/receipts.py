@@ -1,0 +1,101 @@
+"""The page that sends a receipt by mail, again or for the first time."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import SeatedRequest, seated
+from checkouts.dashboard.details import find_checkout
+from checkouts.errors import MailLimitError
+from checkouts.models import Checkout
+from checkouts.services.receipts import reason_against_receipt, send_receipt
+from gateway.core.clientaddr import address_or_none
+from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import add_refusal
+from gateway.core.money import readable
+
+_USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
+_TEST = "In test mode, enter the address of somebody in your team."
+
+
+class ReceiptForm(forms.Form):
+    """Where a receipt goes. `nonce` tells a second click from a second mail."""
+
+    nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
+    email = forms.EmailField(
+        label="E-mail address of the buyer",
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["email"].help_text = _TEST if is_test else _USED_ONCE
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def send(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Ask where the receipt of a checkout goes, and send it there."""
+    seat = request.seat
+    checkout = find_checkout(seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
+    if refusal := reason_against_receipt(checkout):
+        messages.error(request, refusal)
+        return back
+    is_test = seat.mode == "test"
+    if request.method != "POST":
+        known = {"email": checkout.customer_email}
+        return _form(request, checkout, ReceiptForm(initial=known, is_test=is_test))
+    form = ReceiptForm(request.POST, is_test=is_test)
+    if status := _send(request, checkout, form):
+        return _form(request, checkout, form, status)
+    return back
+
+
+def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
+    """Send what a form asks for; return 0, or the status of the answer that shows what is wrong with it."""
+    is_valid = form.is_valid()
+    if "nonce" in form.errors:
+        raise BadRequest("A form of ours has a nonce.")
+    if not is_valid:
+        return 422
+    email = form.cleaned_data["email"]
+    try:
+        is_first = send_receipt(
+            checkout,
+            email,
+            nonce=form.cleaned_data["nonce"],
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return 422
+    except MailLimitError as error:
+        form.add_error(None, str(error))
+        return 429
+    words = "is on its way" if is_first else "was already sent"
+    messages.success(request, f"The receipt {words} to {email}.")
+    return 0
+
+
+def _form(
+    request: SeatedRequest, checkout: Checkout, form: ReceiptForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "checkout": checkout,
+        "price": readable(checkout.amount),
+    }
+    name = "dashboard/checkouts/send_receipt.html"
+    return render(request, name, context, status=status)
