@@ -15,6 +15,7 @@ from playwright.sync_api import (
     BrowserContext,
     Page,
     Request,
+    ViewportSize,
     expect,
     sync_playwright,
 )
@@ -66,8 +67,8 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) => {

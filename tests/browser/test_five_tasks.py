@@ -1,0 +1,203 @@
+"""What people come for most often, and how many clicks it takes from the first page after the login.
+
+Before is commit 1103c22, measured in the same way: clicks or taps, and after a plus sign what is typed or chosen.
+
+| task                                   | desk before | desk now | phone before | phone now |
+|----------------------------------------|-------------|----------|--------------|-----------|
+| take a payment in person               | 2 + 1       | 2 + 1    | no button    | 2 + 1     |
+| find a payment by its hash             | 1 + 1       | 1 + 1    | 1 + 1        | 1 + 1     |
+| put a stray payment right              | 4           | 4        | 4            | 4         |
+| see why a webhook failed, and resend   | 4           | 5        | 5            | 6         |
+| the same, of a payment one knows       | 3           | 3        | 3            | 3         |
+| invite an admin                        | 2 + 2       | 3 + 2    | 3 + 2        | 4 + 2     |
+
+A group of the sidebar that is closed costs one click; money in the inbox was not found by its hash before.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from accounts.models import Invitation
+from accounts.states import Role
+from checkouts.models import Checkout
+from checkouts.services.inbox import UNDO_SPAN, apply_decisions
+from checkouts.states import CheckoutStatus
+from tests.browser.hands import log_in_hand
+from tests.browser.test_screenshots import scanned
+from tests.checkouts.factories import make_completed, make_seen
+from tests.checkouts.inboxes import late_item
+from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.test_checkouts import tell
+from tests.factories import make_wallet
+from tests.webhooks.factories import (
+    make_attempt,
+    make_deliveries,
+    make_endpoint,
+    make_failed,
+)
+from tests.webhooks.receiver import Receiver, receiving
+from tests.webhooks.senders import sending
+from webhooks.models import Delivery
+from webhooks.services import ensure_secret
+from webhooks.states import DeliveryStatus
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
+
+OpenDesk = Callable[..., Page]
+
+
+def most_clicks(*, desk: int, phone: int) -> pytest.MarkDecorator:
+    """Do the task on each screen, in so many clicks at most."""
+    cases = [("desk", desk), ("phone", phone)]
+    return pytest.mark.parametrize(("screen", "most"), cases)
+
+
+@pytest.fixture(autouse=True)
+def _keys(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    settings.WEBHOOK_ALLOW_LOOPBACK = True
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An owner who can be paid, with some payments made."""
+    desk = make_desk()
+    make_wallet(desk.merchant)
+    make_completed(merchant=desk.merchant, order_ref="HR-20481")
+    make_seen(merchant=desk.merchant, order_ref="HR-20482")
+    return desk
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A shop's server that answers again."""
+    with receiving() as one:
+        yield one
+
+
+@most_clicks(desk=2, phone=2)
+def test_a_payment_is_taken_in_person(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk
+) -> None:
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.follow("New checkout")
+    hand.fill(hand.page.get_by_label("Amount in USD"), "4.50")
+    hand.press("Create checkout")
+    code = hand.page.locator(".share__code")
+    expect(code).to_be_in_viewport(ratio=1)
+    checkout = Checkout.objects.get(amount="4.50")
+    assert scanned(hand.page, ".share__code").endswith(f"/c/{checkout.code}")
+    assert hand.clicks <= most
+    assert hand.fields == 1
+
+
+@most_clicks(desk=1, phone=1)
+def test_a_payment_is_found_by_its_hash(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk
+) -> None:
+    paid = Checkout.objects.get(order_ref="HR-20481")
+    tx_hash = paid.payments.get().transfer.tx_hash
+    hand = log_in_hand(open_desk, desk, screen)
+    box = hand.page.get_by_role("searchbox")
+    hand.fill(box, tx_hash)
+    box.press("Enter")
+    found = hand.page.get_by_role("region", name="Checkouts")
+    hand.click(found.get_by_role("link", name="HR-20481"))
+    expect(hand.page.get_by_role("link", name=tx_hash)).to_be_visible()
+    assert hand.clicks <= most
+    assert hand.fields == 1
+
+
+@most_clicks(desk=4, phone=4)
+def test_a_stray_payment_is_put_right(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk
+) -> None:
+    late_item(merchant=desk.merchant, order_ref="HR-20399")
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.follow("Open the inbox")
+    hand.follow("25.00 USDC")
+    hand.press("Accept late payment…")
+    hand.press("Accept late payment")
+    expect(hand.page.get_by_role("status")).to_contain_text("It takes effect in")
+    assert apply_decisions(now=timezone.now() + UNDO_SPAN) == 1
+    taken = Checkout.objects.filter(order_ref="HR-20399").latest("pk")
+    assert taken.status == CheckoutStatus.COMPLETED
+    assert hand.clicks <= most
+    assert hand.fields == 0
+
+
+@most_clicks(desk=5, phone=6)
+def test_a_webhook_that_failed_is_explained_and_sent_again(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk, receiver: Receiver
+) -> None:
+    ensure_secret(desk.merchant, now=timezone.now())
+    endpoint = make_endpoint(desk.merchant, receiver.url)
+    make_deliveries(endpoint, 2)
+    Delivery.objects.update(status=DeliveryStatus.DELIVERED, is_due=False)
+    [failed] = make_failed(endpoint)
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.go("Developers", "Webhooks")
+    hand.follow("Deliveries")
+    row = hand.page.get_by_role("row").filter(has_text="Failed")
+    hand.click(row.get_by_role("link"))
+    live = hand.page.locator("#live")
+    expect(live).to_contain_text("500 Internal Server Error")
+    expect(live).to_contain_text("out of coffee")
+    hand.press("Send again")
+    with sending():
+        expect(live).to_contain_text("200 OK")
+    assert len(receiver.got) == 1
+    failed.refresh_from_db()
+    assert failed.status == DeliveryStatus.DELIVERED
+    assert hand.clicks <= most
+    assert hand.fields == 0
+
+
+@most_clicks(desk=3, phone=3)
+def test_a_known_payments_webhook_is_explained_and_sent_again(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk, receiver: Receiver
+) -> None:
+    ensure_secret(desk.merchant, now=timezone.now())
+    failed = tell(Checkout.objects.get(order_ref="HR-20481"), receiver.url)
+    make_attempt(failed)
+    Delivery.objects.update(
+        status=DeliveryStatus.FAILED, is_due=False, tries=12, finished_at=timezone.now()
+    )
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.follow("HR-20481")
+    hand.follow("checkout.completed")
+    live = hand.page.locator("#live")
+    expect(live).to_contain_text("500 Internal Server Error")
+    expect(live).to_contain_text("out of coffee")
+    hand.press("Send again")
+    expect(live.locator(".badge").first).to_have_text("Waiting")
+    failed.refresh_from_db()
+    assert failed.status == DeliveryStatus.PENDING
+    assert hand.clicks <= most
+    assert hand.fields == 0
+
+
+@most_clicks(desk=3, phone=4)
+def test_an_admin_is_invited(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk
+) -> None:
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.go("Business", "Team")
+    hand.fill(hand.page.get_by_label("E-mail"), "ines@halden.example")
+    hand.choose(hand.page.get_by_label("Role", exact=True), "admin")
+    hand.press("Send invitation")
+    row = hand.page.get_by_role("row", name="ines@halden.example")
+    expect(row).to_contain_text("Admin")
+    invitation = Invitation.objects.get()
+    assert (invitation.email, invitation.role) == ("ines@halden.example", Role.ADMIN)
+    assert hand.clicks <= most
+    assert hand.fields == 2

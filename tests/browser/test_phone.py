@@ -1,0 +1,159 @@
+"""The dashboard on a phone: every act of every page within reach of a thumb."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from html import unescape
+from itertools import chain
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography.fernet import Fernet
+from django.urls import resolve
+from playwright.sync_api import Page
+
+from accounts.states import Role
+from checkouts.models import InboxItem
+from checkouts.states import InboxReason
+from tests.accounts.fees import charged
+from tests.browser import test_settings, test_webhooks_desk
+from tests.browser.reach import out_of_reach
+from tests.browser.test_inbox import ambiguous_item
+from tests.browser.test_settings import OTHER
+from tests.browser.test_watched_wallets import busy_wallet
+from tests.browser.test_x402_pages import settle_much
+from tests.checkouts.factories import make_completed, make_page_checkout
+from tests.checkouts.inboxes import late_item
+from tests.dashboard.inboxes import make_report, reverse_a_payment
+from tests.dashboard.machines import GAS_KEY, make_machine_payment
+from tests.dashboard.people import Desk, make_desk
+from tests.dashboard.routes import dashboard_routes
+from tests.dashboard.test_checkouts import tell
+from tests.factories import make_merchant, make_wallet
+from tests.links.factories import make_subscriber, make_subscription_link, make_template
+from tests.reports.takings import copy, earn
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("chains_are_well"),
+]
+
+HREF = re.compile(r'href="([^"#?]*)"')
+PREFIXES = ("/dashboard/", "/account/")
+MOST_OF_A_ROUTE = 2
+"""So many objects of a kind are looked at: what can be done with one depends on its state."""
+NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style)$")
+"""Routes of files, of parts of pages that scripts fetch, and the one that only leads on."""
+
+
+@pytest.fixture
+def desk(settings: Any) -> Desk:
+    """An owner of a merchant with something of everything."""
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    desk = make_desk()
+    merchant = desk.merchant
+    test_settings.furnish(desk)
+    test_webhooks_desk.furnish(desk)
+    settle_much(desk)
+    copy(earn(merchant), 30)
+    make_machine_payment(merchant)
+    busy_wallet(desk)
+    charged(merchant)
+    make_desk(merchant, Role.ADMIN)
+    desk.post("dashboard_invite", {"email": "ines@halden.example", "role": "viewer"})
+    sell(desk)
+    return desk
+
+
+def sell(desk: Desk) -> None:
+    """Checkouts in several states, links, and money that waits in the inbox."""
+    merchant = desk.merchant
+    paid = make_completed(merchant=merchant, order_ref="HR-20481")
+    tell(paid)
+    make_report(paid)
+    make_completed(merchant=merchant, escrow=True)
+    make_subscriber(make_subscription_link(merchant, mode=desk.mode))
+    make_template(merchant)
+    reverse_a_payment(desk)
+    ambiguous_item(desk)
+    late_item(merchant=merchant, order_ref="HR-20399")
+    make_page_checkout(merchant)
+
+
+def steps_of(desk: Desk) -> list[str]:
+    """Return the addresses of pages that only a form leads to."""
+    late = InboxItem.objects.get(reason=InboxReason.LATE)
+    decide = desk.url("dashboard_inbox_decide", item_id=late.pk)
+    make_wallet(make_merchant(), "ethereum", OTHER)
+    asked = {"address": OTHER, "compared": "on"}
+    proof = desk.post("dashboard_set_receiving_wallet", asked, chain="ethereum")
+    owed = {"purpose": "checkout", "chain": "polygon", "token": "USDT"}
+    batch = desk.post("dashboard_settle_by_wallet", owed)
+    return [
+        f"{desk.url('dashboard_search')}?q=HR-20399",
+        f"{decide}?act=accept_late&seen=0",
+        f"{decide}?act=refunded&seen=0",
+        proof["Location"],
+        batch["Location"],
+    ]
+
+
+def pages_of(desk: Desk, seeds: Iterable[str]) -> dict[str, list[str]]:
+    """Return the addresses of pages by route, `MOST_OF_A_ROUTE` of each: some, and all that their links lead to."""
+    found: dict[str, list[str]] = defaultdict(list)
+    waiting = list(seeds)
+    for address in waiting:
+        name = str(resolve(urlsplit(address).path).url_name)
+        if NO_PAGE.search(name) or len(found[name]) == MOST_OF_A_ROUTE:
+            continue
+        answer = desk.client.get(address)
+        # Others ask for something first, such as a verified address.
+        if answer.status_code == 200:
+            found[name].append(address)
+            links = [unescape(link) for link in HREF.findall(answer.text)]
+            ours = [link for link in links if link.startswith(PREFIXES)]
+            waiting += [link for link in dict.fromkeys(ours) if link not in waiting]
+    return found
+
+
+def test_every_act_of_every_page_is_within_reach_on_a_phone(
+    desk: Desk, open_desk: Callable[..., Page], live_server: Any, settings: Any
+) -> None:
+    start = desk.url("dashboard_overview")
+    pages = pages_of(desk, [start, *steps_of(desk)])
+    wanted = {
+        route.name
+        for route in dashboard_routes()
+        if route.decision and "GET" in route.decision.acts
+    }
+    assert {name for name in wanted - set(pages) if not NO_PAGE.search(name)} == set()
+    # With a key the gateway settles, which asks in a dialog.
+    settings.GAS_KEYS = [GAS_KEY]
+    page = open_desk(desk, "dashboard_overview", has_touch=True)
+    found = []
+    for address in chain.from_iterable(pages.values()):
+        page.goto(live_server.url + address)
+        faults = out_of_reach(page, menu=address == start)
+        found += [f"{address}: {fault}" for fault in faults]
+    assert found == []
+
+
+SPOILT = """@media (max-width: 640px) {
+  .topbar__new { display: none !important; }
+  .mode-switch a { min-height: 0 !important; height: 12px; padding: 0 !important; }
+  #id_email { width: 700px !important; max-width: none !important; }
+  .skip-link { position: fixed; inset: 40% 0 0 !important; transform: none !important; }
+}"""
+
+
+def test_acts_that_are_hidden_small_covered_or_off_the_screen_are_found(
+    open_desk: Callable[..., Page],
+) -> None:
+    page = open_desk(make_desk(), "dashboard_team", bypass_csp=True)
+    assert out_of_reach(page) == []
+    page.add_style_tag(content=SPOILT)
+    found = "\n".join(out_of_reach(page))
+    for fault in ("is not there", "by 12", "reaches from", "is covered by", "wide"):
+        assert fault in found
