@@ -88,6 +88,7 @@ def _of_people(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _of_money(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
     item = extra_item(merchant=desk.merchant)
+    assert item.checkout is not None
     make_report(item.checkout)
     decide(desk, item, InboxAct.DISMISS)
     undo_last(desk, item)
@@ -114,7 +115,11 @@ def _of_money(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
 def _of_events(desk: Desk) -> Iterator[tuple[str, dict[str, Any]]]:
     ensure_secret(desk.merchant, now=NOON)
     Endpoint.objects.filter(is_default=True).delete()
-    troubled = {"failing_since": NOON, "disabled_at": NOON, "next_probe_at": NOON}
+    troubled: dict[str, Any] = {
+        "failing_since": NOON,
+        "disabled_at": NOON,
+        "next_probe_at": NOON,
+    }
     endpoint = make_endpoint(desk.merchant, **troubled)
     make_endpoint(desk.merchant, "https://old.example/", is_default=False)
     delivery = make_deliveries(endpoint)[0]
