@@ -5,6 +5,8 @@ from math import ceil
 
 from django import template
 from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 register = template.Library()
@@ -19,6 +21,24 @@ def moment(when: datetime) -> str:
     there = when.astimezone(UTC)
     written = {"date": date_format(there, "DATE_FORMAT"), "time": f"{there:%H:%M}"}
     return gettext("%(date)s, %(time)s UTC") % written
+
+
+@register.filter
+def utc(when: datetime | None, precision: str = "short") -> SafeString:
+    """Write an aware datetime as a `<time>` of the dashboard: `20 Nov 2026, 05:30 UTC`, to the second for "seconds".
+
+    Its script writes it in the reader's own time, by `precision`. Empty where there is none.
+    """
+    if when is None:
+        return SafeString()
+    there = when.astimezone(UTC)
+    clock = "%H:%M:%S" if precision == "seconds" else "%H:%M"
+    return format_html(
+        '<time datetime="{}" data-local="{}">{} UTC</time>',
+        f"{there:%Y-%m-%dT%H:%M:%SZ}",
+        precision,
+        f"{there:%-d %b %Y, {clock}}",
+    )
 
 
 @register.filter

@@ -6,6 +6,7 @@ from typing import Final
 
 from checkouts.dashboard.listing import ListedCheckout, listed
 from checkouts.models import Checkout
+from gateway.core.languagetags import utc
 from gateway.core.money import format_usd, readable
 from gateway.core.prettyjson import indented
 from links.dashboard.words import (
@@ -94,7 +95,7 @@ def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
         ("Webhooks to", link.webhook_url),
         ("Escrow", "Held until you release it" if link.escrow else ""),
         ("Template", link.template.title if link.template else ""),
-        ("Created", f"{link.created_at:%-d %b %Y, %H:%M} UTC"),
-        ("Changed", f"{link.updated_at:%-d %b %Y, %H:%M} UTC"),
+        ("Created", utc(link.created_at)),
+        ("Changed", utc(link.updated_at)),
     )
     return tuple((name, value) for name, value in named if value)

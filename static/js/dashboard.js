@@ -1,5 +1,5 @@
 // What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once, `/` to search.
-import { enableCopying } from "./shared.js";
+import { enableCopying, showLocalTimes } from "./shared.js";
 
 const announcer = document.getElementById("announcer");
 
@@ -90,7 +90,13 @@ function enableSearchKey() {
   });
 }
 
-// <time datetime="2026-11-17T14:05:00+00:00"> shows UTC; who points at it reads their own time beside it.
+// Also in what htmx or a stream puts into the page later.
+function keepTimesLocal() {
+  showLocalTimes();
+  new MutationObserver(showLocalTimes).observe(document.body, { childList: true, subtree: true });
+}
+
+// <time datetime="2026-11-17T14:05:00+00:00"> below a heading that says UTC: who points at it reads their own time.
 function tellLocalTime() {
   const words = new Intl.DateTimeFormat("en-GB", {
     weekday: "short",
@@ -113,4 +119,5 @@ enableMenus();
 sendOnce();
 enableSearchKey();
 enableSearchKeySwitch();
+keepTimesLocal();
 tellLocalTime();

@@ -46,21 +46,30 @@ export function enableCopying({ announce }) {
   });
 }
 
+// What `data-local` says of a time; nothing is the long form of buyers' pages.
+const PRECISIONS = {
+  "": { month: "long", hour: "numeric", minute: "numeric" },
+  short: { month: "short", hour: "2-digit", minute: "2-digit" },
+  seconds: { month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+};
+const formats = {};
+
+function formatOf(precision) {
+  const { lang } = document.documentElement;
+  return (formats[precision] ??= new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, {
+    year: "numeric",
+    day: "numeric",
+    timeZoneName: "short",
+    ...PRECISIONS[precision],
+  }));
+}
+
 // <time datetime="…" data-local>20 November 2026, 05:30 UTC</time>: UTC stays on hover, and for readers who live in it.
 export function showLocalTimes() {
-  const { lang } = document.documentElement;
-  const format = new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, {
-    year: "numeric",
-    month: "long",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    timeZoneName: "short",
-  });
   for (const time of document.querySelectorAll("time[data-local]:not([title])")) {
     const when = new Date(time.dateTime);
     if (!when.getTimezoneOffset()) continue;
     time.title = time.textContent.trim();
-    time.textContent = format.format(when);
+    time.textContent = formatOf(time.dataset.local).format(when);
   }
 }

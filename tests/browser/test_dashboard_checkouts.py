@@ -86,6 +86,9 @@ def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(
     first = page.locator("#live time").first
     first.hover()
     expect(first).to_have_attribute("title", re.compile(r"GMT\+5:30, your time$"))
+    until = page.locator("time[data-local=short]").first
+    expect(until).to_contain_text("GMT+5:30")
+    expect(until).to_have_attribute("title", re.compile(r" UTC$"))
     page.get_by_role("button", name="Cancel checkout…").click()
     dialog = page.get_by_role("dialog", name="Cancel this checkout?")
     dialog.get_by_role("button", name="Not now").click()
