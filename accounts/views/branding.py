@@ -18,6 +18,7 @@ from accounts.services import doubt_round_prices, let_buyers_retry, mail_receipt
 from accounts.services.branding import change_branding
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import add_refusal
 
 _TEXTS: Final = (
     "display_name",
@@ -100,9 +101,7 @@ def _save(request: SeatedRequest, form: BrandingForm) -> bool:
             address=address_or_none(request),
         )
     except InvalidRequestError as error:
-        field = error.param if error.param in form.fields else None
-        # Beside its field, a message need not name it as the API does.
-        form.add_error(field, error.message.replace(f"{error.param} ", "It ", 1))
+        add_refusal(form, error)
         return False
     return True
 

@@ -36,7 +36,7 @@ class NewCheckoutForm(forms.Form):
 
     amount = forms.CharField(
         label="Amount in USD",
-        help_text="From 0.10 to 1000000.00",
+        help_text="From 0.10 to 1,000,000.00",
         widget=forms.TextInput(
             attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
         ),

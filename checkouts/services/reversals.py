@@ -11,7 +11,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, InboxItem
 from checkouts.rows import TransferRow
 from checkouts.states import InboxReason
-from gateway.core.money import format_token, format_units, format_usd
+from gateway.core.money import readable, readable_units
 from wallets.networks import chain_spec
 
 Reversal: TypeAlias = tuple[Checkout, TransferRow]
@@ -62,15 +62,15 @@ def _mail(checkout: Checkout, lost: Sequence[TransferRow], now: datetime) -> Non
 def _text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
     order = f" (your order {checkout.order_ref})" if checkout.order_ref else ""
     return (
-        f"Checkout {checkout.public_id}{order} of {format_usd(checkout.amount)} {checkout.currency} had completed.\n"
+        f"Checkout {checkout.public_id}{order} of {readable(checkout.amount)} {checkout.currency} had completed.\n"
         "Since then its network has removed from the chain what it had confirmed before:\n\n"
         f"{''.join(map(_line, lost))}\n"
-        f"What the checkout holds without that: {format_token(checkout.amount_received)} USD.\n\n"
+        f"What the checkout holds without that: {readable(checkout.amount_received)} USD.\n\n"
         "Its status stays completed, its exception is now reversed, and an alert waits in your inbox.\n"
         "Hold the goods back if you still can. The money may come back by itself; we go on looking.\n"
     )
 
 
 def _line(transfer: TransferRow) -> str:
-    amount = f"{format_units(transfer.units)} {transfer.token}"
+    amount = f"{readable_units(transfer.units)} {transfer.token}"
     return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"

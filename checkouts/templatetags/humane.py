@@ -4,9 +4,11 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from django import template
 
-from gateway.core.money import CENT
+from gateway.core.money import CENT, readable
 
 register = template.Library()
+# Token amounts, with all that there is of them.
+register.filter(readable)
 _MINUTE = 60
 _HOUR = 3600
 _TEN = 10

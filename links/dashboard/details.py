@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final
 
 from checkouts.dashboard.listing import ListedCheckout, listed
 from checkouts.models import Checkout
 from gateway.core.languagetags import utc
-from gateway.core.money import format_usd, readable
+from gateway.core.money import readable
 from gateway.core.prettyjson import indented
 from links.dashboard.words import (
     KINDS,
@@ -84,10 +85,11 @@ def _latest(link: PaymentLink) -> list[ListedCheckout]:
 
 def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
     is_donation = link.type == LinkType.DONATION
-    begins_with = format_usd(link.amount) if is_donation and link.amount else ""
+    begins_with = readable(link.amount) if is_donation and link.amount else ""
+    suggested = ", ".join(readable(Decimal(text)) for text in link.suggested_amounts)
     named = (
         ("Payer may give", range_of(link)),
-        ("Suggested", ", ".join(link.suggested_amounts)),
+        ("Suggested", suggested),
         ("Default amount", begins_with),
         ("customer_ref", link.customer_ref),
         ("product_ref", link.product_ref),

@@ -88,7 +88,7 @@ class LinkForm(forms.Form):
         max_length=DESCRIPTION_LENGTH,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
-    amount = _amount_field("Amount in USD", help_text="From 0.10 to 1000000.00")
+    amount = _amount_field("Amount in USD", help_text="From 0.10 to 1,000,000.00")
     interval = forms.ChoiceField(
         label="Paid each",
         choices=Interval.choices,

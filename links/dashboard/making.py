@@ -10,6 +10,7 @@ from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from checkouts.dashboard.creating import lacks_wallet
 from gateway.core.errors import ConflictError
+from gateway.core.formerrors import add_refusal
 from links.dashboard.filling import EditLinkForm, NewLinkForm, initial_of_template
 from links.dashboard.finding import found_link, found_template, person_of
 from links.dashboard.words import KINDS, Kind, price_of
@@ -106,7 +107,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
             seen=form.cleaned_data["seen"],
         )
     except ConflictError as error:
-        form.add_error(error.param, error.message)
+        add_refusal(form, error)
         return _edit(request, form, status=409)
     messages.success(request, "The link is changed, from the next payment on.")
     return _to_link(request.seat, link)

@@ -1,6 +1,7 @@
 """Owners are mailed when a network takes back what had paid a completed checkout."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.core import mail
@@ -43,15 +44,23 @@ def completed(checkout: Checkout, watcher: Watcher, *units: int) -> list[Transfe
 
 
 def test_owners_are_mailed_once_and_told_what_is_gone(merchant: Merchant) -> None:
-    checkout, watcher = make_checkout(merchant, order_ref="A-7"), Watcher()
-    [transfer] = completed(checkout, watcher)
+    price = Decimal("1250.00")
+    checkout = make_checkout(merchant, amount=price, order_ref="A-7")
+    watcher = Watcher()
+    [transfer] = completed(checkout, watcher, 1_250_004_500)
     watcher.loses(transfer)
     attribute()
     send_due_mails(now=LATER)
     [message] = mail.outbox
     assert message.to == ["owner@shop.test"]
     assert message.subject == f"The network took a payment back: {checkout.public_id}"
-    for said in ("25.000000 USDC on Base", transfer.tx_hash, "A-7", "25.00 USD"):
+    for said in (
+        "1,250.0045 USDC on Base",
+        transfer.tx_hash,
+        "A-7",
+        "of 1,250.00 USD",
+        ": 0.00 USD.",
+    ):
         assert said in message.body
     assert inbox_of(checkout) == ["reversed"]
 

@@ -8,12 +8,13 @@ from gateway.core.formerrors import add_refusal
 
 
 class Form(forms.Form):
-    """Two amounts, and a list of them."""
+    """Amounts, a list of them, and a field whose label is made from its name."""
 
     amount = forms.CharField(label="Amount in USD")
     min_amount = forms.CharField(label="Minimum amount", required=False)
     max_amount = forms.CharField(label="Maximum amount", required=False)
     suggested_amounts = forms.CharField(label="Suggested amounts", required=False)
+    return_url = forms.CharField(required=False)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,18 @@ class Form(forms.Form):
         ),
         ("metadata is too large.", "metadata", "__all__", "metadata is too large."),
         ("Something else.", None, "__all__", "Something else."),
+        (
+            "amount must be from 0.10 to 1000000.00.",
+            "amount",
+            "amount",
+            "Amount in USD must be from 0.10 to 1,000,000.00.",
+        ),
+        (
+            "return_url must use https.",
+            "return_url",
+            "return_url",
+            "Return url must use https.",
+        ),
     ],
 )
 def test_an_error_stands_at_its_field_and_calls_it_by_its_label(

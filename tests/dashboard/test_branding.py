@@ -60,8 +60,8 @@ def test_saving_without_a_file_keeps_the_logo_and_a_tick_removes_it(
         ("display_name", "x" * 81, "longer than 80"),
         ("display_name", "a\u202eb", "visible characters"),
         ("return_label", "x" * 41, "longer than 40"),
-        ("support_url", "javascript:alert(1)", "It must"),
-        ("terms_url", "not a link", "It must"),
+        ("support_url", "javascript:alert(1)", "Where buyers get help must"),
+        ("terms_url", "not a link", "Your terms of sale must"),
     ],
 )
 def test_what_is_wrong_is_said_beside_its_field(

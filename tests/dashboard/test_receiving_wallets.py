@@ -84,6 +84,11 @@ def test_a_ton_wallet_reads_for_its_merchant_as_it_reads_for_buyers(
     buyers = Client().get(f"/c/{checkout.code}?chain=ton")
     for answer in (compare.text, page.text, detail.text, buyers.content.decode()):
         assert shown in re.sub(r"<[^>]*>|\s", "", answer)
+    ReceivingWallet.objects.update(
+        retired_at=timezone.now(), taken_over_at=timezone.now()
+    )
+    taken = owner.get("dashboard_receiving_wallets").text
+    assert f"Your wallet {shown[:15]}… was taken over" in taken
 
 
 def test_nothing_is_set_before_it_was_compared(owner: Desk) -> None:

@@ -43,6 +43,13 @@ def said(desk: Desk) -> str:
     return str(desk.get("dashboard_settlements").text)
 
 
+def test_the_figures_keep_all_their_decimals(owner: Desk) -> None:
+    receive(owner.merchant, 1_250_004_500)
+    page = said(owner)
+    assert page.count("</span> 1,250.0045") == 4
+    assert page.count("</span> 0.00") == 2
+
+
 def test_the_figures_add_up_by_line_and_in_all(owner: Desk) -> None:
     transfer = receive(owner.merchant, 25_000_000)
     receive(owner.merchant, 5_500_000, chain="polygon", token="USDT")

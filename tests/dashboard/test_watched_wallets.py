@@ -101,7 +101,7 @@ def test_an_admin_has_a_wallet_watched(admin: Desk) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"address": WALLET[:-1]}, "must be 0x and 40"),
+        ({"address": WALLET[:-1]}, "The address must be 0x and 40"),
         ({"address": ""}, "This field is required"),
         ({"chain": "bitcoin"}, "Select a valid choice"),
         ({"label": "x" * 81}, "at most 80"),
@@ -202,6 +202,20 @@ def test_the_chart_ends_with_what_is_held_and_goes_back_by_what_moved(
     # A step for each day, as high as what is held of the most that ever was, under an edge of 40.
     assert chart.lines[0].path == "M0 328V328h10V424h10V424h10V40h10"
     assert chart.lines[1].area == "M0 1000V1000h10V1000h10V1000h10V1000h10V1000z"
+
+
+def test_what_is_held_is_written_with_all_its_decimals(owner: Desk) -> None:
+    now = timezone.now()
+    wallet = watch(owner.merchant, chain="polygon", now=now)
+    hold(wallet, 1_250_004_500, read_at=now)
+    page = opened(owner, wallet).text
+    assert "at most 1,250.0045<" in page
+    assert ": 1,250.0045 USDC<" in page
+    assert '<b class="number">1,250.0045</b>' in page
+    assert "1,250.0045 USDC now." in page
+    assert '<td class="table__end number">1,250.0045</td>' in page
+    report = owner.get("dashboard_reports").text
+    assert '<td class="table__amount number">1,250.0045</td>' in report
 
 
 def test_a_wallet_that_nobody_read_has_no_chart(owner: Desk) -> None:

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from accounts.models import User
 from accounts.owners import mail_owners
+from wallets.addresses import shown_address
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
 
@@ -78,9 +79,7 @@ def tell_requested(
     """
     subject = f"A new {_title(change.chain)} wallet was asked for"
     words = _AWAITED if is_awaited else _REQUESTED
-    text = words.format(
-        **_facts(change), before=before or "none", at=change.effective_at
-    )
+    text = words.format(**_facts(change), before=_shown(before), at=change.effective_at)
     _mail(change, "requested", subject, text, now)
 
 
@@ -108,7 +107,7 @@ def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
             actor=actor,
             merchant=merchant.name,
             chain=_title(wallet.chain),
-            after=wallet.address,
+            after=_shown(wallet.address),
             dashboard=_dashboard(),
         ),
         now=now,
@@ -125,7 +124,7 @@ def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
         text=_TAKEN_OVER.format(
             merchant=merchant.name,
             chain=_title(wallet.chain),
-            address=wallet.address,
+            address=_shown(wallet.address),
             dashboard=_dashboard(),
         ),
         now=now,
@@ -145,8 +144,8 @@ def tell_machine_wallet(
             actor=actor,
             merchant=merchant.name,
             chain=_title(wallet.chain),
-            after=wallet.address,
-            before=before or "none",
+            after=_shown(wallet.address),
+            before=_shown(before),
             dashboard=_dashboard(),
         ),
         now=now,
@@ -170,9 +169,13 @@ def _facts(change: WalletChange) -> dict[str, str]:
         "actor": change.requested_by.email,
         "merchant": change.merchant.name,
         "chain": _title(change.chain),
-        "after": change.address,
+        "after": _shown(change.address),
         "dashboard": _dashboard(),
     }
+
+
+def _shown(address: str | None) -> str:
+    return shown_address(address) if address else "none"
 
 
 def _title(chain: str) -> str:

@@ -9,6 +9,7 @@ from accounts.permissions import Act
 from accounts.seats import SeatedRequest, seated
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.formerrors import add_refusal
 from wallets.models import WatchedWallet
 from wallets.services.watched import (
     change_watched_wallet,
@@ -31,9 +32,7 @@ def watch(request: SeatedRequest) -> HttpResponse:
     try:
         wallet, is_new = _watch(request, form)
     except InvalidRequestError as error:
-        form.add_error(
-            error.param if error.param in form.fields else None, error.message
-        )
+        add_refusal(form, error)
         return _ask(request, form, status=422)
     except ConflictError as error:
         form.add_error(None, error.message)

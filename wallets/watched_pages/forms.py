@@ -6,26 +6,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from gateway.core.errors import InvalidRequestError
+from gateway.core.formerrors import by_label
 from wallets.models.watched import MOST_TAGS
 from wallets.networks import chains
 from wallets.services.watched import LABEL_LENGTH, clean_label, clean_tags
 
 # Room for all tags at their full length, each on a line of its own.
 _TAGS_LENGTH: Final = 1_000
-
-
-class TagsField(forms.CharField):
-    """Tags, one on each line or with commas between them."""
-
-    widget = forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-
-    def clean(self, value: Any) -> list[str]:
-        """Return the tags as they are kept."""
-        lines = super().clean(value).splitlines()
-        try:
-            return clean_tags(tag for line in lines for tag in line.split(","))
-        except InvalidRequestError as error:
-            raise ValidationError(error.message) from error
 
 
 class EditForm(forms.Form):
@@ -36,15 +23,24 @@ class EditForm(forms.Form):
         max_length=LABEL_LENGTH,
         help_text="“Payroll” or “Cold storage”: how your team calls it.",
     )
-    tags = TagsField(
+    tags = forms.CharField(
         required=False,
         max_length=_TAGS_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
         help_text=f"With commas between them, or each on a line. {MOST_TAGS} at most.",
     )
 
     def clean_label(self) -> str:
         """Return the label as it is kept."""
         return clean_label(self.cleaned_data["label"])
+
+    def clean_tags(self) -> list[str]:
+        """Return the tags as they are kept: one on each line, or with commas between them."""
+        lines = self.cleaned_data["tags"].splitlines()
+        try:
+            return clean_tags(tag for line in lines for tag in line.split(","))
+        except InvalidRequestError as error:
+            raise ValidationError(by_label(self, error.message)) from error
 
 
 class WatchForm(EditForm):

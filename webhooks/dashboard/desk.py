@@ -11,6 +11,7 @@ from accounts.permissions import Act
 from accounts.seats import Seat, SeatedRequest, seated
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.formerrors import add_refusal
 from gateway.core.secrets import SecretUnreadableError
 from webhooks.dashboard.forms import UrlForm
 from webhooks.dashboard.queries import (
@@ -60,7 +61,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
             address=address_or_none(request),
         )
     except InvalidRequestError as error:
-        form.add_error("url", error.message.replace("url", "The URL", 1))
+        add_refusal(form, error)
         return _page(request, form, status=422)
     said = "Events now go to this URL." if url else "Events now go nowhere."
     messages.success(request, said)
