@@ -154,7 +154,7 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, desk: Desk) ->
     assert acts(desk) == [("payment_link.created", desk.user.email)]
     page = desk.client.get(answer["Location"]).text
     assert f"/p/{link.code}" in page
-    assert "Nobody pressed Pay yet" in page
+    assert "No payments yet" in page
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_status_changes_by_a_button_and_is_audited_once(admin: Desk) -> None:
 def test_a_link_that_cannot_be_paid_says_so(admin: Desk) -> None:
     link = make_link(admin.merchant, mode=Mode.LIVE)
     page = admin.get("dashboard_link", link_id=link.public_id).text
-    assert "Nobody can pay this link now" in page
+    assert "This link cannot be paid now" in page
 
 
 def test_a_links_page_leads_to_its_checkouts_and_nobody_elses(desk: Desk) -> None:

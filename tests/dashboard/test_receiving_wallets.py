@@ -195,7 +195,7 @@ def test_test_mode_shows_the_wallets_of_live_payments(
     make_wallet(merchant)
     owner.mode = Mode.TEST
     page = owner.get("dashboard_receiving_wallets").text
-    assert "Test mode pays nobody" in page
+    assert "Test mode moves no money" in page
     assert WALLET[8:-6] in page
 
 
