@@ -162,7 +162,7 @@ def test_looking_at_the_pages_makes_no_address_and_asking_for_one_does(
     for desk in (admin, viewer):
         assert "Machines cannot pay you yet" in desk.get("dashboard_x402").text
         page = desk.get("dashboard_x402_setup")
-        assert "Nobody has asked for its address yet" in page.text
+        assert "It has not been created yet" in page.text
         assert ("Show the address on Base" in page.text) == (desk is admin)
     assert viewer.post("dashboard_x402_forwarders").status_code == 403
     assert not DepositAddress.objects.exists()
