@@ -15,7 +15,7 @@ SHORT_FROM: Final = CAPACITY * 8 // 10
 LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
 """So many amounts of a price may payment links take."""
 
-_LINKS_SHORT_FROM: Final = LINK_CAPACITY * 8 // 10
+_FEW_FOR_LINKS: Final = LINK_CAPACITY - LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
 # As `KEPT_FROM_LINKS` has it: the others have an even sum.
 _BY_LINKS: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
@@ -35,9 +35,7 @@ class Capacity(NamedTuple):
     @property
     def is_short(self) -> bool:
         """Whether it is time to warn."""
-        return self.used >= SHORT_FROM or (
-            self.left_for_links <= LINK_CAPACITY - _LINKS_SHORT_FROM
-        )
+        return self.used >= SHORT_FROM or self.left_for_links <= _FEW_FOR_LINKS
 
 
 def capacities_of(seat: Seat) -> list[Capacity]:

@@ -22,7 +22,7 @@ from gateway.core.formerrors import add_refusal
 from gateway.core.money import readable
 
 _USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
-_TEST = "In test mode, enter the address of somebody in your team."
+_TEST = "In test mode, enter the address of a team member."
 
 
 class ReceiptForm(forms.Form):

@@ -6,6 +6,8 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
 
+from gateway.operator.areas import title_at
+
 if TYPE_CHECKING:  # generic for the type checker alone
     _Admin = ModelAdmin[Model]
 else:
@@ -52,9 +54,8 @@ class ReadOnlyAdmin(_Admin):
         self, request: HttpRequest, extra_context: Any = None
     ) -> HttpResponse:
         """Show the list under the name that it has in the sidebar."""
-        areas = self.admin_site.each_context(request)["areas"]
-        [title] = [area["title"] for area in areas if area["is_here"]]
-        return super().changelist_view(request, {"title": title})
+        named = (extra_context or {}) | {"title": title_at(request.path)}
+        return super().changelist_view(request, named)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

@@ -1,9 +1,8 @@
 """Django's admin with our own door: nobody logs in here, and nothing is shown before `access.refuse` has nothing to say."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import update_wrapper
-from typing import Any, Final
+from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,60 +11,11 @@ from django.urls import URLPattern, URLResolver, path, reverse
 
 from accounts.operators import is_operator
 from gateway.operator.access import refuse
+from gateway.operator.areas import areas_at
 from gateway.operator.health_page import health_page
 from gateway.operator.looking import stop_looking
 
 View = Callable[..., HttpResponseBase]
-
-
-@dataclass(frozen=True, slots=True)
-class Area:
-    """A line of the operator's sidebar. `view` is the name of its page, `words` say what is there."""
-
-    title: str
-    view: str
-    icon: str
-    words: str
-
-
-_AREAS: Final = (
-    Area(
-        "Health",
-        "admin:health",
-        "heart",
-        "Queues, chains and their nodes, webhook endpoints that do not answer.",
-    ),
-    Area(
-        "Merchants",
-        "admin:accounts_merchant_changelist",
-        "card",
-        "Plans and fees, reopening a closed account, looking at a merchant's pages.",
-    ),
-    Area(
-        "People",
-        "admin:accounts_user_changelist",
-        "people",
-        "Everybody with a login, and ending the logins of one.",
-    ),
-    Area(
-        "Source differences",
-        "admin:wallets_sourcedifference_changelist",
-        "arrows",
-        "What two nodes of a chain disagree about.",
-    ),
-    Area(
-        "Fiat waitlist",
-        "admin:waitlist_fiatinterest_changelist",
-        "inbox",
-        "Merchants who want to be paid out in fiat money.",
-    ),
-    Area(
-        "Audit log",
-        "admin:accounts_auditentry_changelist",
-        "log",
-        "What was changed, by whom and when, in all merchants' accounts.",
-    ),
-)
 
 
 class OperatorSite(AdminSite):
@@ -100,9 +50,7 @@ class OperatorSite(AdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Return what every page shows: the sidebar, too."""
-        return super().each_context(request) | {
-            "areas": [_line(area, request.path) for area in _AREAS]
-        }
+        return super().each_context(request) | {"areas": areas_at(request.path)}
 
     def health(self, request: HttpRequest) -> HttpResponse:
         """Show how the installation is."""
@@ -119,14 +67,3 @@ class OperatorSite(AdminSite):
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Lead to where people change their password."""
         return HttpResponseRedirect(reverse("account_change_password"))
-
-
-def _line(area: Area, path: str) -> dict[str, Any]:
-    url = reverse(area.view)
-    return {
-        "title": area.title,
-        "icon": area.icon,
-        "words": area.words,
-        "url": url,
-        "is_here": path.startswith(url),
-    }

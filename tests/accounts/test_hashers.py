@@ -18,6 +18,7 @@ from tests.accounts.logins import is_logged_in, try_login
 from tests.dashboard.people import PASSWORD
 from tests.factories import make_user
 from tests.tree import ROOT
+from tests.waiting import wait_until
 
 OWASP = "$argon2id$v=19$m=19456,t=2,p=1$"
 HASHER = "accounts.hashers.LimitedArgon2Hasher"
@@ -97,36 +98,34 @@ def test_fifty_logins_at_once_take_little_memory_and_time(
 def test_four_hashes_are_made_at_once_and_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hasher, counted = hashers.LimitedArgon2Hasher(), threading.Lock()
+    hasher, done = hashers.LimitedArgon2Hasher(), threading.Event()
     older = Argon2PasswordHasher().encode("right", "saltsaltsalt")
     present = hasher.encode("right", "saltsaltsalt")
-    running: list[int] = [0]
-    full = threading.Event()
-    most = 0
+    running: list[str] = []
 
     def verify(self: Any, password: str, encoded: str) -> bool:
-        nonlocal most
-        with counted:
-            running[0] += 1
-            most = max(most, running[0])
-            if running[0] == 4:
-                full.set()
-        # Until as many as may be are there, so that one more would be seen.
-        full.wait(5)
-        with counted:
-            running[0] -= 1
-        return False
+        running.append(encoded)
+        return not done.wait(60)
 
     monkeypatch.setattr(Argon2PasswordHasher, "verify", verify)
+    # Nobody gives up before all have been counted.
+    monkeypatch.setattr(hashers, "WAIT_SECONDS", 60.0)
     threads = [
         threading.Thread(target=hasher.verify, args=("wrong", encoded))
         for encoded in [present, older] * 10
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 4
+    queues = [pool._work_queue for pool in (hashers._present, hashers._older)]
+    try:
+        wait_until(lambda: len(running) + sum(q.qsize() for q in queues) == 20)
+        wait_until(lambda: len(running) >= 4)
+        assert sorted(running) == sorted([present] * 3 + [older])
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert len(running) == 20
 
 
 @pytest.mark.django_db

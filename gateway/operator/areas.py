@@ -1,0 +1,78 @@
+"""The operator's sidebar: what there is, and which of it a page belongs to."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.urls import reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A line of the operator's sidebar. `view` is the name of its page, `words` say what is there."""
+
+    title: str
+    view: str
+    icon: str
+    words: str
+
+
+_AREAS: Final = (
+    Area(
+        "Health",
+        "admin:health",
+        "heart",
+        "Queues, chains and their nodes, webhook endpoints that do not answer.",
+    ),
+    Area(
+        "Merchants",
+        "admin:accounts_merchant_changelist",
+        "card",
+        "Plans and fees, reopening a closed account, looking at a merchant's pages.",
+    ),
+    Area(
+        "People",
+        "admin:accounts_user_changelist",
+        "people",
+        "Everybody with a login, and ending the logins of one.",
+    ),
+    Area(
+        "Source differences",
+        "admin:wallets_sourcedifference_changelist",
+        "arrows",
+        "What two nodes of a chain disagree about.",
+    ),
+    Area(
+        "Fiat waitlist",
+        "admin:waitlist_fiatinterest_changelist",
+        "inbox",
+        "Merchants who want to be paid out in fiat money.",
+    ),
+    Area(
+        "Audit log",
+        "admin:accounts_auditentry_changelist",
+        "log",
+        "What was changed, by whom and when, in all merchants' accounts.",
+    ),
+)
+
+
+def areas_at(path: str) -> list[dict[str, Any]]:
+    """Return the lines of the sidebar: title, url, icon, words, and `is_here` where the page at `path` belongs to it."""
+    return [_line(area, path) for area in _AREAS]
+
+
+def title_at(path: str) -> str:
+    """Return the name that the page at `path` has in the sidebar."""
+    [title] = [area["title"] for area in areas_at(path) if area["is_here"]]
+    return str(title)
+
+
+def _line(area: Area, path: str) -> dict[str, Any]:
+    url = reverse(area.view)
+    return {
+        "title": area.title,
+        "icon": area.icon,
+        "words": area.words,
+        "url": url,
+        "is_here": path.startswith(url),
+    }
