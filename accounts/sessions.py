@@ -18,6 +18,8 @@ _BEGAN: Final = "login_began"
 _SEEN: Final = "login_seen"
 # Writing it at every request would cost each of them a row; the list of sessions needs no better precision.
 _SEEN_PRECISION_SECONDS: Final = 300
+# An open page sends it with what it asks by itself: nobody need be in front of it.
+_UNATTENDED: Final = "Florin-Unattended"
 
 
 class SessionLimitsMiddleware:
@@ -34,7 +36,8 @@ class SessionLimitsMiddleware:
                 logout(request)
             else:
                 forget_old_form(request, now=now)
-                _note(request, now)
+                if _UNATTENDED not in request.headers:
+                    _note(request, now)
         return self.get_response(request)
 
 

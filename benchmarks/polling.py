@@ -113,7 +113,9 @@ def _requests_a_minute(running: SixChains) -> dict[str, float]:
 
     chains = [WatchedChain(chain_spec(name)) for name in running.chains]
     stop = threading.Event()
-    watchers = threading.Thread(target=watch, args=(chains,), kwargs={"stop": stop})
+    watchers = threading.Thread(
+        target=watch, args=(chains,), kwargs={"until": stop.wait}
+    )
     watchers.start()
     try:
         time.sleep(SETTLING_SECONDS)

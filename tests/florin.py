@@ -261,6 +261,8 @@ class Florin(ABC):
         return created
 
     def _end_processes(self) -> None:
+        self.behave()
+        self.valkey.ensure()
         for name in list(self._frozen):
             self.thaw(name)
         for process in self._processes.values():

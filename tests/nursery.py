@@ -4,6 +4,7 @@ Reads one JSON order per line from standard input, and answers each with a line 
 """
 
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -77,6 +78,8 @@ def _begin(log: str, *, name: str) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    # `Child.wait` asks a process that does not end where it is.
+    faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     os.environ["PGAPPNAME"] = name
 
 

@@ -39,7 +39,11 @@ async function look() {
 
 // Throws where there is no answer.
 async function replace() {
-  const answer = await fetch(section().dataset.address, { cache: "no-store" });
+  const answer = await fetch(section().dataset.address, {
+    cache: "no-store",
+    // A page left open must not keep its login from ending.
+    headers: { "Florin-Unattended": "1" },
+  });
   if (answer.status !== 200) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.getElementById("latest");

@@ -44,6 +44,16 @@ def test_a_login_ends_after_a_day_without_use(person: User) -> None:
         assert not is_logged_in(client)
 
 
+def test_what_an_open_page_asks_by_itself_keeps_no_login(person: User) -> None:
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client = logged_in(person)
+        assert is_logged_in(client)
+        for _ in range(4):
+            clock.shift(timedelta(hours=7))
+            client.get("/", headers={"Florin-Unattended": "1"})
+        assert not is_logged_in(client)
+
+
 def test_a_login_ends_after_fourteen_days_however_much_it_is_used(
     person: User,
 ) -> None:

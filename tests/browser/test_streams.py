@@ -185,5 +185,7 @@ def test_the_overview_finds_a_checkout_that_was_made_since(
     page.clock.install()
     page.reload()
     pay(make_page_checkout(desk.merchant, order_ref="HR-20482"))
-    page.clock.run_for(15_000)
+    with page.expect_request("**?seen=*") as asked:
+        page.clock.run_for(15_000)
+    assert "florin-unattended" in asked.value.headers
     expect(page.get_by_role("row", name="HR-20482")).to_contain_text("Confirming")

@@ -64,7 +64,7 @@ def watching(*urls: str) -> Iterator[None]:
     """The real watcher with what runs beside it, in threads of this process."""
     stop = threading.Event()
     chains = [WatchedChain(local_spec(*urls))]
-    thread = threading.Thread(target=watch, args=(chains,), kwargs={"stop": stop})
+    thread = threading.Thread(target=watch, args=(chains,), kwargs={"until": stop.wait})
     thread.start()
     try:
         yield

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,22 @@ def test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back(
     assert watchers.process.wait(START_SECONDS) == 0
     assert watchers.said("Watching: base, polygon.")
     assert list(ChainCursor.objects.values_list("owner", flat=True)) == ["", ""]
+
+
+def test_it_ends_in_time_while_no_node_answers(start: Start, base_node: Anvil) -> None:
+    make_deposit()
+    with ExitStack() as exits:
+        proxies = [exits.enter_context(RpcProxy(base_node.url)) for _ in range(3)]
+        watchers = start(BASE=",".join(proxy.url for proxy in proxies))
+        wait_until(lambda: is_read(base_node))
+        for proxy in proxies:
+            proxy.fault = faults.hangs
+        asked = sum(proxy.requests for proxy in proxies)
+        wait_until(lambda: sum(proxy.requests for proxy in proxies) > asked)
+        watchers.process.send_signal(signal.SIGTERM)
+        assert watchers.process.wait(START_SECONDS) == 0
+    assert watchers.said("cut off while reading")
+    assert ChainCursor.objects.get().owner
 
 
 def test_a_killed_watcher_is_followed_by_another(

@@ -1,11 +1,11 @@
-"""Watchers as a process: one thread per chain, each with its own database connection, until told to stop."""
+"""Watchers as a process: one thread per chain, each with its own database connection, until told to end."""
 
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import structlog
@@ -33,7 +33,8 @@ log = structlog.get_logger(__name__)
 
 _LONGEST_PAUSE = 30.0
 _HALTED_PAUSE = 5.0
-_AUDIT_STOP_SECONDS = 5.0
+# Containers are given ten before they are killed.
+_STOP_SECONDS = 8.0
 
 
 class WatchedChain:
@@ -53,34 +54,37 @@ class WatchedChain:
         return "; ".join(mismatches)
 
 
-def watch(chains: Sequence[WatchedChain], *, stop: threading.Event) -> None:
-    """Watch until `stop` is set, then return the leases."""
+def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> None:
+    """Watch until `until()` returns; then give the leases back.
+
+    A chain that is still being read after 8 seconds keeps its lease until that runs out.
+    """
     owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+    stop = threading.Event()
     threads = [
         threading.Thread(
-            target=_watch_chain,
+            target=work,
             args=(chain, owner, stop),
-            name=f"watch {chain.spec.name}",
-        )
-        for chain in chains
-    ]
-    audits = [
-        threading.Thread(
-            target=audit_chain,
-            kwargs={"spec": chain.spec, "owner": owner, "stop": stop},
-            name=f"audit {chain.spec.name}",
-            # In the middle of an hour's blocks it must not hold up the end of the process: it writes whole or nothing.
+            name=f"{verb} {chain.spec.name}",
+            # A node that does not answer must not hold up the end: what is written is written whole or not at all.
             daemon=True,
         )
+        for verb, work in (("watch", _watch_chain), ("audit", _audit_chain))
         for chain in chains
     ]
-    for thread in threads + audits:
-        thread.start()
-    stop.wait()
     for thread in threads:
-        thread.join()
-    for audit in audits:
-        audit.join(_AUDIT_STOP_SECONDS)
+        thread.start()
+    until()
+    stop.set()
+    deadline = time.monotonic() + _STOP_SECONDS
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    if late := [thread.name for thread in threads if thread.is_alive()]:
+        log.warning("cut off while reading", threads=late)
+
+
+def _audit_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:
+    audit_chain(chain.spec, owner=owner, stop=stop)
 
 
 def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:

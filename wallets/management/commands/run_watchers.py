@@ -1,9 +1,7 @@
 """`manage.py run_watchers`: read the chains."""
 
 import signal
-import threading
 from argparse import ArgumentParser
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -11,6 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from wallets.chains.registry import ChainSpec
 from wallets.networks import watched_chains
 from wallets.watching.process import WatchedChain, watch
+
+_ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 class Command(BaseCommand):
@@ -24,8 +24,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, names: list[str] | None, **options: Any) -> None:
         """Watch. Raises CommandError for a chain that has no node, and if no node is of its chain."""
-        stop = threading.Event()
-        _stop_on_signals(stop)
         specs = _chosen(names)
         chains = [
             chain for spec in specs if (chain := self._accepted(WatchedChain(spec)))
@@ -35,10 +33,12 @@ class Command(BaseCommand):
         watching = (
             ", ".join(chain.spec.name for chain in chains) or "no chain has a node"
         )
+        # Blocked, not handled: a handler that wakes a waiting thread can run while that thread holds the lock it needs.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         self.stdout.write(f"Watching: {watching}.")
         self.stdout.flush()
         # Without a chain it waits as well: whoever keeps it running would only start it again.
-        watch(chains, stop=stop)
+        watch(chains, until=lambda: signal.sigwait(_ENDING))
 
     def _accepted(self, chain: WatchedChain) -> WatchedChain | None:
         refusal = chain.refusal()
@@ -57,11 +57,3 @@ def _chosen(names: list[str] | None) -> list[ChainSpec]:
     if unknown:
         raise CommandError(f"No node is configured for: {', '.join(unknown)}.")
     return [specs[name] for name in dict.fromkeys(names)]
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def handle(_signum: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, handle)
