@@ -17,8 +17,8 @@ LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
 
 _FEW_FOR_LINKS: Final = LINK_CAPACITY - LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
-# As `KEPT_FROM_LINKS` has it: the others have an even sum.
-_BY_LINKS: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
+PARITY: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
+"""1 in the database for `KEPT_FROM_LINKS`, which is too long a list to ask with; 0 for the others."""
 
 
 class Capacity(NamedTuple):
@@ -43,8 +43,10 @@ def capacities_of(seat: Seat) -> list[Capacity]:
     held = AmountReservation.objects.filter(
         merchant=seat.merchant, mode=seat.mode, released_at=None
     )
-    counted = held.alias(odd=_BY_LINKS).values("price")
-    counted = counted.annotate(used=Count("pk"), of_links=Count("pk", filter=Q(odd=0)))
+    counted = held.alias(parity=PARITY).values("price")
+    counted = counted.annotate(
+        used=Count("pk"), of_links=Count("pk", filter=Q(parity=0))
+    )
     rows = counted.order_by("-used", "price").values_list("price", "used", "of_links")
     return [
         Capacity(

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.states import Mode, Role
-from checkouts.dashboard.capacity import LINK_CAPACITY, Capacity
-from checkouts.exactamounts import CAPACITY
+from checkouts.dashboard.capacity import LINK_CAPACITY, PARITY, Capacity
+from checkouts.exactamounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.models import (
     AmountReservation,
     Checkout,
@@ -312,22 +312,40 @@ def test_what_strangers_write_is_shown_as_text(owner: Desk) -> None:
     assert hostile not in page
 
 
+def reservation_of(checkout: Checkout, suffix: int, **overrides: Any) -> Any:
+    values = {
+        "checkout": checkout,
+        "merchant": checkout.merchant,
+        "mode": checkout.mode,
+        "price": Decimal("25.00"),
+        "suffix": suffix,
+        "reference": secrets.token_bytes(32),
+        "memo": secrets.token_hex(8),
+        "reserved_at": checkout.created_at,
+    }
+    return AmountReservation(**values | overrides)
+
+
 def reserve_many(desk: Desk, many: int) -> None:
     """Hold so many exact amounts of 25.00 USD."""
     checkouts = [make_checkout(desk.merchant) for _ in range(many)]
     AmountReservation.objects.bulk_create(
-        AmountReservation(
-            checkout=checkout,
-            merchant=desk.merchant,
-            mode=checkout.mode,
-            price=Decimal("25.00"),
-            suffix=number,
-            reference=secrets.token_bytes(32),
-            memo=secrets.token_hex(8),
-            reserved_at=checkout.created_at,
-        )
+        reservation_of(checkout, number)
         for number, checkout in enumerate(checkouts, start=1)
     )
+
+
+def test_the_meter_and_the_reservations_keep_the_same_amounts_from_links(
+    owner: Desk,
+) -> None:
+    checkout = make_checkout(owner.merchant)
+    suffixes = {*range(1, 202), *range(9_900, CAPACITY + 1)}
+    AmountReservation.objects.bulk_create(
+        reservation_of(checkout, suffix, released_at=timezone.now())
+        for suffix in suffixes
+    )
+    odd = AmountReservation.objects.alias(parity=PARITY).filter(parity=1)
+    assert set(odd.values_list("suffix", flat=True)) == suffixes & {*KEPT_FROM_LINKS}
 
 
 @pytest.mark.parametrize(
