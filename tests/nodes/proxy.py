@@ -43,6 +43,15 @@ Ask = Callable[[Request], Any]
 Fault = Callable[["RpcProxy", Request, Ask], Answer]
 
 
+class ProxyServer(ThreadingHTTPServer):
+    """Serves each client in a thread that does not keep the process."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client may hang up at any time, and be killed."""
+
+
 class RpcProxy:
     """A proxy on a free loopback port. Use it as a context manager."""
 
@@ -55,8 +64,7 @@ class RpcProxy:
         self.released = threading.Event()
         self._upstream = urlsplit(upstream).netloc
         self._path = urlsplit(upstream).path or "/"
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = ProxyServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property

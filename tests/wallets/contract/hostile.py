@@ -7,10 +7,12 @@ import http.client
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from tests.nodes.proxy import ProxyServer
 
 _HOP_HEADERS = {"host", "connection", "content-length", "transfer-encoding"}
 
@@ -34,13 +36,6 @@ def honest(target: str, answer: Answer) -> Answer:
     return answer
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client may hang up on too long an answer: that is what it should do."""
-
-
 class HttpProxy:
     """A proxy on a free loopback port. Use it as a context manager."""
 
@@ -49,7 +44,7 @@ class HttpProxy:
         self.requests = 0
         parts = urlsplit(upstream)
         self._upstream, self._path = parts.netloc, parts.path
-        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server = ProxyServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
