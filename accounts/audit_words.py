@@ -51,6 +51,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "checkout.cancelled": "Checkout cancelled",
         "checkout.receipt_sent": "Receipt of a checkout sent",
         "checkout.note_written": "Note about a checkout written",
+        "checkout.refund_noted": "Refund of a checkout noted",
         "escrow.released": "Escrow released",
         "settlement.asked": "Settlement asked for",
         "inbox.decided": "Inbox item decided",

@@ -9,6 +9,7 @@ from checkouts.dashboard import (
     inbox_reports,
     notes,
     receipts,
+    refunds,
 )
 
 urlpatterns = [
@@ -40,6 +41,11 @@ urlpatterns = [
         "checkouts/<str:checkout_id>/receipt/",
         receipts.send,
         name="dashboard_send_receipt",
+    ),
+    path(
+        "checkouts/<str:checkout_id>/refund/",
+        refunds.note,
+        name="dashboard_note_refund",
     ),
     path(
         "checkouts/<str:checkout_id>/release/",

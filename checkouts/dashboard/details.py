@@ -26,6 +26,7 @@ from checkouts.payloads import (
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.services.cancellation import reason_against_cancelling
 from checkouts.services.receipts import reason_against_receipt
+from checkouts.services.refunds import refundable
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.masking import masked
@@ -106,6 +107,7 @@ class Detail:
     expires_at: datetime
     is_cancellable: bool
     is_receipt_mailable: bool
+    is_refund_notable: bool
 
     @property
     def receipt_url(self) -> str:
@@ -139,7 +141,7 @@ def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
     if "\x00" in public_id:
         return None
     mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    related = mine.select_related("replaces", "replaced_by")
+    related = mine.select_related("replaces", "replaced_by", "refund_note__author")
     return related.filter(public_id=public_id).first()
 
 
@@ -152,7 +154,10 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     replaces = checkout.replaces.public_id if checkout.replaces else ""
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
-    history = History(checkout, seat, rows, reports, successor, deliveries, escrow)
+    refund = getattr(checkout, "refund_note", None)
+    history = History(
+        checkout, seat, rows, reports, successor, deliveries, escrow, refund
+    )
     return Detail(
         public_id=checkout.public_id,
         status=checkout.status,
@@ -181,6 +186,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         is_cancellable=not checkout.is_final
         and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout),
+        is_refund_notable=refund is None and bool(refundable(checkout)),
     )
 
 

@@ -18,6 +18,7 @@ from checkouts.models import (
     Checkout,
     InboxItem,
     Payment,
+    RefundNote,
 )
 from checkouts.payloads import checkout_url
 from checkouts.rows import TransferRow
@@ -63,6 +64,7 @@ class History:
     successor: Checkout | None
     deliveries: Sequence[ShownDelivery]
     escrow: ShownEscrow | None
+    refund: RefundNote | None
 
 
 def timeline_of(history: History) -> tuple[Step, ...]:
@@ -77,6 +79,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
         *_webhooks(history),
         *_escrow(history.escrow),
         *_continued(history),
+        *_refund(history.refund),
     ]
     # A step that takes no time comes after the one that caused it.
     return tuple(sorted(steps, key=lambda step: step.at))
@@ -179,6 +182,13 @@ def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
     if escrow is not None and escrow.released_at is not None:
         note = f"By {escrow.released_by}"
         yield Step(escrow.released_at, escrow.badge.label, note, "ok")
+
+
+def _refund(refund: RefundNote | None) -> Iterator[Step]:
+    if refund is not None:
+        author = refund.author
+        note = f"{refund.tx_hash}, noted by {author.name or author.email}"
+        yield Step(refund.noted_at, "Refunded", note)
 
 
 def _webhooks(history: History) -> Iterator[Step]:

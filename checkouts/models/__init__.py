@@ -14,6 +14,7 @@ from checkouts.models.checkouts import (
 from checkouts.models.inbox import BuyerReport, InboxDecision, InboxItem
 from checkouts.models.notes import TeamNote
 from checkouts.models.payments import Payment
+from checkouts.models.refunds import RefundNote
 
 __all__ = [
     "REFERENCE_LENGTH",
@@ -28,6 +29,7 @@ __all__ = [
     "InboxDecision",
     "InboxItem",
     "Payment",
+    "RefundNote",
     "TeamNote",
     "TestStep",
 ]

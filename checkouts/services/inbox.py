@@ -18,10 +18,10 @@ from checkouts.errors import DecisionFailedError
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.services.crediting import write_credits
 from checkouts.services.moves import recompute
+from checkouts.services.refunds import refund_hash
 from checkouts.services.successors import accept_late, free_transfer
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 from gateway.core.errors import ConflictError, InvalidRequestError
-from wallets.lookup import UnreadableHashError, spellings
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +69,9 @@ def decide_item(
     item, and ConflictError where somebody was faster.
     """
     _refuse_misfit(item, act, checkout)
-    sent_back = _refund_hash(item, refund_tx) if act == InboxAct.REFUNDED else ""
+    sent_back = ""
+    if act == InboxAct.REFUNDED:
+        sent_back = refund_hash(refund_tx, brought_by=[item.transfer])
     _hold_undecided(item, seen)
     if act == InboxAct.ACCEPT_LATE:
         _refuse_twice(item)
@@ -213,31 +215,6 @@ def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) ->
         )
     if act == InboxAct.CREDIT:
         _refuse_checkout(item, checkout)
-
-
-def _refund_hash(item: InboxItem, text: str) -> str:
-    """Return how the transfer's chain writes the hash, or another one, for money may go back another way."""
-    if not text.strip():
-        raise InvalidRequestError(
-            "Name the transaction that sent the money back.",
-            param="refund_tx",
-            code="parameter_missing",
-        )
-    try:
-        named = spellings(text)
-    except UnreadableHashError as error:
-        raise InvalidRequestError(
-            "This is no transaction hash. Copy it from your wallet or an explorer.",
-            param="refund_tx",
-        ) from error
-    chain = item.transfer.chain
-    sent_back = named.get(chain) or next(iter(named.values()))
-    if sent_back == item.transfer.tx_hash:
-        raise InvalidRequestError(
-            "This is the transaction that brought the money, not the one that sent it back.",
-            param="refund_tx",
-        )
-    return sent_back
 
 
 def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:

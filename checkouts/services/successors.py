@@ -87,6 +87,8 @@ def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
     items = _hold_late_items(item)
     transfers = _lock(_transfer_ids(items))
     expired = _lock_expired(item)
+    if _transfer_ids(items) != {transfer.pk for transfer in transfers}:
+        raise DecisionFailedError("Its first payment was marked as refunded meanwhile.")
     _refuse(expired, transfers)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
@@ -112,8 +114,10 @@ def _hold_late_items(item: InboxItem) -> list[InboxItem]:
 
 
 def _standing_payments(checkouts: Collection[int | None]) -> QuerySet[Payment]:
-    """Leave out what the network took back: it stays with the expired checkout, should it return."""
-    paid = Payment.objects.filter(checkout__in=checkouts)
+    """Leave out what the network took back, for it stays with the expired checkout, and what the merchant sent back."""
+    paid = Payment.objects.filter(
+        checkout__in=checkouts, checkout__refund_note__isnull=True
+    )
     return paid.exclude(transfer__state=TransferState.ORPHANED)
 
 

@@ -1,0 +1,83 @@
+"""The page that notes a refund which the merchant sent from a wallet."""
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import SeatedRequest, seated
+from checkouts.dashboard.details import find_checkout
+from checkouts.models import Checkout
+from checkouts.services.refunds import note_refund, refundable
+from gateway.core.clientaddr import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.formerrors import add_refusal
+from gateway.core.money import readable
+
+
+class RefundForm(forms.Form):
+    """Which transaction sent the money back."""
+
+    refund_tx = forms.CharField(
+        label="Transaction hash of the refund",
+        max_length=200,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text="Copy it from your wallet or an explorer.",
+    )
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Ask which transaction sent a buyer's money back, and keep it."""
+    seat = request.seat
+    checkout = find_checkout(seat, checkout_id)
+    if checkout is None:
+        raise Http404
+    form = RefundForm(request.POST or None)
+    back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
+    if hasattr(checkout, "refund_note") or not refundable(checkout):
+        messages.error(request, "There is no refund to note for this checkout.")
+        return back
+    if request.method == "POST":
+        if not _note(request, checkout, form):
+            return _page(request, checkout, form, status=422)
+        return back
+    return _page(request, checkout, form)
+
+
+def _note(request: SeatedRequest, checkout: Checkout, form: RefundForm) -> bool:
+    """Keep what the form says; return whether it could be."""
+    if not form.is_valid():
+        return False
+    try:
+        note_refund(
+            checkout,
+            form.cleaned_data["refund_tx"],
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return False
+    except ConflictError as error:
+        # A double click, or two people at once.
+        messages.error(request, error.message)
+        return True
+    messages.success(request, "Refund noted.")
+    return True
+
+
+def _page(
+    request: SeatedRequest, checkout: Checkout, form: RefundForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "checkout": checkout,
+        "price": readable(checkout.amount),
+        "amount": readable(refundable(checkout)),
+    }
+    name = "dashboard/checkouts/note_refund.html"
+    return render(request, name, context, status=status)
