@@ -92,5 +92,5 @@ _HOW = {
     Family.EVM: "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x.",
     Family.TRON: "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x.",
     Family.SOLANA: "Sign its bytes as they are (“signMessage”), and give the signature in base58.",
-    Family.TON: "Sign its bytes as they are with the Ed25519 key of a v3 or v4 wallet, and give the signature in base64.",
+    Family.TON: "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64.",
 }

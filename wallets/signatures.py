@@ -2,7 +2,7 @@
 
 On EVM chains a personal message (EIP-191) or a digest of typed data (EIP-712), on Tron a TRON message (TIP-191, version 2), on
 Solana and TON the message itself by Ed25519. A TON address does not tell its key: it is given too, and must be that of a
-standard wallet (v3 or v4) at this address.
+standard wallet (v3, v4 or v5) at this address.
 """
 
 import base64
@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
 from wallets.forwarder import keccak
+from wallets.tonwallets import standard_wallets
 
 _ETHEREUM: Final = b"\x19Ethereum Signed Message:\n"
 _TRON: Final = b"\x19TRON Signed Message:\n"
 _RECOVERABLE_BYTES: Final = 65
 # Of the two signatures that every signature makes, EIP-2 takes the one with the lower s.
 _LARGEST_S: Final = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-_TON_WALLETS: Final = ("v3r1", "v3r2", "v4r1", "v4r2")
 
 
 def is_signed_by(
@@ -107,18 +107,7 @@ def _is_ton(wallet: bytes, message: bytes, text: str, key: bytes) -> bool:
         return False
     if len(key) != 32 or not _verifies(key, message, signature):
         return False
-    return wallet in {_ton_wallet(key, version) for version in _TON_WALLETS}
-
-
-def _ton_wallet(key: bytes, version: str) -> bytes:
-    """Return where the standard wallet of a key is, as `address_key` writes it, in the basic workchain."""
-    from tonsdk.contract.wallet import Wallets, WalletVersionEnum
-
-    kind = Wallets.ALL[WalletVersionEnum(version)]
-    # Without a private one it only computes.
-    wallet = kind(public_key=key, private_key=b"", wc=0)
-    address: bytes = bytes(wallet.address.hash_part)
-    return b"\0" + address
+    return wallet in standard_wallets(key)
 
 
 def _from_hex(text: str) -> bytes:
