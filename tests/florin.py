@@ -26,12 +26,10 @@ from tests.database import Database
 from tests.nurseries import Child, Nursery
 from tests.ownvalkey import OwnValkey
 from tests.timing import timed
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.webhooks.receiver import Receiver, Reply, receiving
 
 SENDER_LEASE_SECONDS = 2
-START_SECONDS = 60.0
-STOP_SECONDS = 30.0
 KINDS = ("watcher", "sender", "worker", "beat")
 
 # What the test session set for itself must not reach the processes of an installation.
@@ -135,7 +133,6 @@ class Florin(ABC):
         self.end_leases()
         wait_until(
             lambda: all(self.watcher_of(chain) for chain in self.chains),
-            seconds=START_SECONDS,
         )
 
     def _have_one(self, kind: str) -> None:
@@ -179,7 +176,6 @@ class Florin(ABC):
         """Return once a new checkout offers every chain."""
         wait_until(
             lambda: len(self.clerk.ask("offered")) == len(self.chains),
-            seconds=START_SECONDS,
             pause=0.05,
         )
 
@@ -216,7 +212,7 @@ class Florin(ABC):
         self._frozen.discard(name)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(STOP_SECONDS)
+        process.wait(PATIENCE_SECONDS)
 
     def freeze(self, name: str) -> None:
         """Stop a process in the middle of what it does, as a paused machine would."""
@@ -269,7 +265,7 @@ class Florin(ABC):
             process.terminate()
         for name in list(self._processes):
             try:
-                self._processes[name].wait(STOP_SECONDS)
+                self._processes[name].wait(PATIENCE_SECONDS)
             finally:
                 self.kill(name)
 
