@@ -14,7 +14,7 @@ from django.urls import resolve
 from playwright.sync_api import Page
 
 from accounts.states import Role
-from checkouts.models import InboxItem
+from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
 from tests.accounts.fees import charged
 from tests.browser import test_settings, test_webhooks_desk
@@ -23,7 +23,11 @@ from tests.browser.test_inbox import ambiguous_item
 from tests.browser.test_settings import OTHER
 from tests.browser.test_watched_wallets import busy_wallet
 from tests.browser.test_x402_pages import settle_much
-from tests.checkouts.factories import make_completed, make_page_checkout
+from tests.checkouts.factories import (
+    make_completed,
+    make_overpaid,
+    make_page_checkout,
+)
 from tests.checkouts.inboxes import late_item
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
@@ -42,6 +46,7 @@ pytestmark = [
 
 HREF = re.compile(r'href="([^"#?]*)"')
 PREFIXES = ("/dashboard/", "/account/")
+OVERPAID = "HR-20417"
 MOST_OF_A_ROUTE = 2
 """So many objects of a kind are looked at: what can be done with one depends on its state."""
 NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style)$")
@@ -74,6 +79,7 @@ def sell(desk: Desk) -> None:
     tell(paid)
     make_report(paid)
     make_completed(merchant=merchant, escrow=True)
+    make_overpaid(merchant=merchant, order_ref=OVERPAID)
     make_subscriber(make_subscription_link(merchant, mode=desk.mode))
     make_template(merchant)
     reverse_a_payment(desk)
@@ -83,7 +89,8 @@ def sell(desk: Desk) -> None:
 
 
 def steps_of(desk: Desk) -> list[str]:
-    """Return the addresses of pages that only a form leads to."""
+    """Return the addresses of pages that only a form leads to, or only a checkout in one state."""
+    overpaid = Checkout.objects.get(order_ref=OVERPAID).public_id
     late = InboxItem.objects.get(reason=InboxReason.LATE)
     decide = desk.url("dashboard_inbox_decide", item_id=late.pk)
     make_wallet(make_merchant(), "ethereum", OTHER)
@@ -95,6 +102,7 @@ def steps_of(desk: Desk) -> list[str]:
         f"{desk.url('dashboard_search')}?q=HR-20399",
         f"{decide}?act=accept_late&seen=0",
         f"{decide}?act=refunded&seen=0",
+        desk.url("dashboard_note_refund", checkout_id=overpaid),
         proof["Location"],
         batch["Location"],
     ]

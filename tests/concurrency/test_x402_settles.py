@@ -2,7 +2,7 @@
 
 import secrets
 from datetime import datetime, timedelta
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from facilitator.standard import authorizations, settling, waiting
 from facilitator.standard.evm import rail, signer
 from facilitator.standard.inputs import StandardRequest
 from settlements.models import GasTransaction
-from tests.concurrency.races import crew
+from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
 from tests.facilitator.standard.asking import settle
@@ -26,7 +26,7 @@ from tests.nodes.tokens import balance_of
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 UNITS = 10_000
 USED = "invalid_exact_evm_nonce_already_used"
-MANY = 8
+MANY, FEW = 8, 3
 
 
 @pytest.fixture
@@ -97,15 +97,33 @@ def test_different_authorisations_do_not_wait_for_each_other(
     assert balance_of(base_node, usdc, to) == MANY * UNITS
 
 
-def test_without_a_lease_the_ledger_still_sends_once(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lease lasts, and nothing is sent before `FEW` requests have claimed the authorisation and are about to send it."""
+    about_to_send = Event()
+    gathered = Barrier(FEW, action=about_to_send.set)
+    gas_for = signer.LedgerSigner._gas_for
+
+    def gather(self: signer.LedgerSigner, address: str, data: bytes) -> int:
+        gas = gas_for(self, address, data)
+        if not about_to_send.is_set():
+            gathered.wait(SECONDS)
+        return gas
+
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
+    monkeypatch.setattr(signer.LedgerSigner, "_gas_for", gather)
+
+
+@pytest.mark.usefixtures("all_claim")
+def test_without_a_lease_the_ledger_still_sends_once(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    check_one(settled_at_once(seller, [body] * MANY))
+    check_one(settled_at_once(seller, [body] * FEW))
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
 
 
+@pytest.mark.usefixtures("all_claim")
 def test_without_the_authorisations_one_reference_several_would_be_sent(
     base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,11 +132,11 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
     def reference_of(row: Authorization) -> str:
         return f"{row.pk}:{secrets.token_hex(8)}"
 
-    monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
     monkeypatch.setattr(signer, "reference_of", reference_of)
     monkeypatch.setattr(rail, "reference_of", reference_of)
+    # A node that has the first one in a block would refuse the second one.
     base_node.set_automine(False)
     monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 2.0)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    settled_at_once(seller, [body] * 3)
-    assert GasTransaction.objects.count() > 1
+    settled_at_once(seller, [body] * FEW)
+    assert GasTransaction.objects.count() >= FEW

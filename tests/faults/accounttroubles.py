@@ -25,20 +25,19 @@ class Hanging:
 
 
 class HeldAnswer:
-    """Lets the first answer to a question with a word in it wait, and all others pass.
+    """Lets each answer to a question with a word in it wait until it is released, and all others pass.
 
-    What TON is asked up to some time is about payments that were read before, and passes too.
+    A watcher gives a silent node up after seconds and asks the other one: that answer waits too. What TON is asked up to
+    some time is about payments that were read before, and passes.
     """
 
     def __init__(self, word: str) -> None:
         self.caught = threading.Event()
         self.released = threading.Event()
         self._word = word
-        self._first = threading.Lock()
 
     def __call__(self, asked: str, answer: Answer) -> Answer:
-        is_meant = self._word in asked and "end_utime" not in asked
-        if is_meant and self._first.acquire(blocking=False):
+        if self._word in asked and "end_utime" not in asked:
             self.caught.set()
             self.released.wait(HANGING_SECONDS)
         return answer

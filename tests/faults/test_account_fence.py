@@ -25,8 +25,11 @@ def wakes_with_payments_that_are_gone(
     the first one writes. Returns when it woke up, as the database tells the time.
     """
     marks = {name: chain.mark() for name, chain in accounts.nodes.items()}
+    # No watcher waits for an answer as long as a busy machine may take to make checkouts.
+    dues = [accounts.choose(*accounts.create_checkouts(1), name) for name in marks]
     with payments_in_hand(accounts, first) as await_capture:
-        accounts.pay_new()
+        for due in dues:
+            accounts.pay(due)
         await_capture()
         accounts.freeze(first)
         for name, chain in accounts.nodes.items():
