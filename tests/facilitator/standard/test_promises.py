@@ -9,6 +9,7 @@ from facilitator.models import Authorization, X402Payment
 from facilitator.standard import promises, waiting
 from facilitator.standard.evm import signer
 from settlements.models import GasTransaction
+from tests.concurrency.races import SECONDS
 from tests.contract.client import ApiClient
 from tests.facilitator.paying import pay_to_of
 from tests.facilitator.standard.asking import settle
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.usefixtures("_no_bells"),
 ]
 UNITS = 10_000
-MANY = 40
+MANY, FEW = 40, 4
 OVERDRAWN = "invalid_exact_evm_insufficient_balance"
 
 Body = dict[str, Any]
@@ -80,15 +81,20 @@ def test_without_counting_what_is_open_several_would_be_sent(
     poor: FundedAccount,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The negative control of the test before this one."""
-    monkeypatch.setattr(signer, "refuse_overdrawn", lambda *_, **__: None)
-    bodies = bodies_of(base_node, seller, usdc, poor, 4)
+    """The negative control of the test before this one.
+
+    Nothing is sent before all are about to: once one is in a node's pool, the token's own simulation may refuse the next.
+    """
+    about_to_send = threading.Barrier(FEW)
+    monkeypatch.setattr(
+        signer, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
+    )
+    bodies = bodies_of(base_node, seller, usdc, poor, FEW)
     base_node.set_automine(False)
     settle_at_once(seller, bodies)
     base_node.set_automine(True)
     base_node.mine()
-    # Not all: once one is in a node's pool, the token's own simulation may refuse the next.
-    assert GasTransaction.objects.count() > 1
+    assert GasTransaction.objects.count() == FEW
 
 
 def test_what_a_payer_has_the_money_for_is_sent_however_much_is_open(
@@ -141,7 +147,7 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
 
     def refuse_together(*asked: Any, **named: Any) -> None:
         refuse(*asked, **named)
-        counted.wait(30)
+        counted.wait(SECONDS)
 
     monkeypatch.setattr(promises, "_lock", lambda _: None)
     monkeypatch.setattr(signer, "refuse_overdrawn", refuse_together)

@@ -10,9 +10,11 @@ import pytest
 
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import authorizations
+from facilitator.standard import settling as standard_settling
+from facilitator.standard.authorizations import claim
 from facilitator.standard.solana import payloads
 from facilitator.standard.solana.transfers import Transfer, read_transfer
-from tests.concurrency.races import crew
+from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
 from tests.facilitator.standard.asking import settle
 from tests.facilitator.standard.processes import settling
@@ -62,9 +64,17 @@ def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
     def read(raw: bytes) -> Transfer:
         return replace(read_transfer(raw), digest=secrets.token_hex(32))
 
+    gathered = threading.Barrier(MANY)
+
+    def claim_together(*asked: Any, **named: Any) -> Authorization:
+        row = claim(*asked, **named)
+        gathered.wait(SECONDS)
+        return row
+
     monkeypatch.setattr(payloads, "read_transfer", read)
+    monkeypatch.setattr(standard_settling, "claim", claim_together)
     answers = settled_at_once(shop, seller, shop.body(shop.draft().signed()))
-    assert Authorization.objects.count() > 1
+    assert Authorization.objects.count() == MANY
     assert [answer["success"] for answer in answers].count(True) == 1
     assert X402Payment.objects.count() == 1
 
