@@ -26,7 +26,8 @@ def wakes_with_payments_that_are_gone(
     """
     marks = {name: chain.mark() for name, chain in accounts.nodes.items()}
     # No watcher waits for an answer as long as a busy machine may take to make checkouts.
-    dues = [accounts.choose(*accounts.create_checkouts(1), name) for name in marks]
+    checkouts = accounts.create_checkouts(len(marks))
+    dues = [accounts.choose(*chosen) for chosen in zip(checkouts, marks, strict=True)]
     with payments_in_hand(accounts, first) as await_capture:
         for due in dues:
             accounts.pay(due)
