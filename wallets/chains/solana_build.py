@@ -7,16 +7,11 @@ associated token accounts, with the reference among its accounts.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from wallets.chains.solana_decode import ASSOCIATED_TOKEN_PROGRAM
-from wallets.chains.solana_questions import token_account
-
 # Slow to import: nothing but a buyer's press of a button needs it in a web process.
 if TYPE_CHECKING:
     from solders.instruction import Instruction
+    from solders.pubkey import Pubkey
 
-# The programs' own numbers for these instructions.
-_TRANSFER_CHECKED: Final = 12
-_CREATE_IDEMPOTENT: Final = 1
 # Making an account was measured at 14,000 to 27,000 units, by how long its address is searched for; a transfer takes 7,000
 # at most. The rest is room for what the programs come to need.
 _TRANSFER_UNITS: Final = 40_000
@@ -71,62 +66,45 @@ def unsigned_payment(
     return bytes(Transaction.new_unsigned(message))
 
 
+def _keys(payment: TokenPayment) -> "tuple[Pubkey, Pubkey, Pubkey, Pubkey]":
+    """The payer's, the recipient's, the mint's and the program's."""
+    from solders.pubkey import Pubkey
+
+    return (
+        Pubkey.from_string(payment.payer),
+        Pubkey.from_string(payment.recipient),
+        Pubkey.from_string(payment.mint),
+        Pubkey.from_string(payment.program),
+    )
+
+
 def _account_making(payment: TokenPayment) -> "Instruction":
     """Make the recipient's token account unless somebody has made it meanwhile."""
-    from solders.instruction import AccountMeta, Instruction
-    from solders.pubkey import Pubkey
-    from solders.system_program import ID as SYSTEM_PROGRAM
+    from spl.token.instructions import create_idempotent_associated_token_account
 
-    payer, recipient, mint, program = map(
-        Pubkey.from_string,
-        (payment.payer, payment.recipient, payment.mint, payment.program),
-    )
-    account = Pubkey.from_string(_account_of(payment, payment.recipient))
-    accounts = [
-        AccountMeta(payer, is_signer=True, is_writable=True),
-        AccountMeta(account, is_signer=False, is_writable=True),
-        *(
-            AccountMeta(key, is_signer=False, is_writable=False)
-            for key in (recipient, mint, SYSTEM_PROGRAM, program)
-        ),
-    ]
-    return Instruction(
-        Pubkey.from_string(ASSOCIATED_TOKEN_PROGRAM),
-        bytes([_CREATE_IDEMPOTENT]),
-        accounts,
-    )
+    return create_idempotent_associated_token_account(*_keys(payment))
 
 
 def _transfer(payment: TokenPayment) -> "Instruction":
     """Move the units; the reference is read and changes nothing, but names the payment to whoever lists it."""
     from solders.instruction import AccountMeta, Instruction
     from solders.pubkey import Pubkey
+    from spl.token.instructions import get_associated_token_address, transfer_checked
+    from spl.token.models import TransferCheckedParams
 
-    source, mint, target, owner = map(
-        Pubkey.from_string,
-        (
-            _account_of(payment, payment.payer),
-            payment.mint,
-            _account_of(payment, payment.recipient),
-            payment.payer,
-        ),
+    payer, recipient, mint, program = _keys(payment)
+    transfer = transfer_checked(
+        TransferCheckedParams(
+            program_id=program,
+            source=get_associated_token_address(payer, mint, program),
+            mint=mint,
+            dest=get_associated_token_address(recipient, mint, program),
+            owner=payer,
+            amount=payment.units,
+            decimals=payment.decimals,
+        )
     )
-    data = (
-        bytes([_TRANSFER_CHECKED])
-        + payment.units.to_bytes(8, "little")
-        + bytes([payment.decimals])
+    reference = AccountMeta(
+        Pubkey.from_bytes(payment.reference), is_signer=False, is_writable=False
     )
-    accounts = [
-        AccountMeta(source, is_signer=False, is_writable=True),
-        AccountMeta(mint, is_signer=False, is_writable=False),
-        AccountMeta(target, is_signer=False, is_writable=True),
-        AccountMeta(owner, is_signer=True, is_writable=False),
-        AccountMeta(
-            Pubkey.from_bytes(payment.reference), is_signer=False, is_writable=False
-        ),
-    ]
-    return Instruction(Pubkey.from_string(payment.program), data, accounts)
-
-
-def _account_of(payment: TokenPayment, owner: str) -> str:
-    return token_account(owner, mint=payment.mint, program=payment.program)
+    return Instruction(program, transfer.data, [*transfer.accounts, reference])

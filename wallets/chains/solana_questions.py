@@ -75,18 +75,14 @@ def slot_name(slot: int) -> str:
 # A wallet's token accounts are asked for again with each reading, and deriving one is a search.
 @lru_cache(maxsize=_DERIVED)
 def token_account(owner: str, *, mint: str, program: str) -> str:
-    """Return the address of an owner's associated token account; all are base58.
-
-    Its seeds are in the source of the SPL associated token account program.
-    """
+    """Return the address of an owner's associated token account; all are base58, `program` one of the token programs."""
     # Slow to import, and web processes never read a chain.
     from solders.pubkey import Pubkey
+    from spl.token.instructions import get_associated_token_address
 
-    seeds = [bytes(Pubkey.from_string(part)) for part in (owner, program, mint)]
-    found, _ = Pubkey.find_program_address(
-        seeds, Pubkey.from_string(decode.ASSOCIATED_TOKEN_PROGRAM)
+    return str(
+        get_associated_token_address(*map(Pubkey.from_string, (owner, mint, program)))
     )
-    return str(found)
 
 
 def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
