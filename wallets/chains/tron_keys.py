@@ -1,4 +1,4 @@
-"""tronpy, with its keys and signatures, on every Python that Florin supports. Slow to import: about half a second.
+"""tronpy, with its keys and the protocol's messages, on every Python that Florin supports. Slow to import: about a second.
 
 Import tronpy from here, never directly. It signs with coincurve, which has no wheels for Python 3.14. There eth_keys'
 pure Python arithmetic takes coincurve's place: the same bytes, in milliseconds instead of microseconds.
@@ -59,12 +59,13 @@ def _load_tronpy() -> Any:
         finally:
             # eth_keys looks for coincurve as well, and must not find itself.
             del sys.modules["coincurve"]
-    import tronpy
+    import tronpy.proto.tron_pb2
 
-    return tronpy.keys
+    return tronpy
 
 
-_keys = _load_tronpy()
-PrivateKey = _keys.PrivateKey
-PublicKey = _keys.PublicKey
-TronSignature = _keys.Signature
+_tronpy = _load_tronpy()
+PrivateKey = _tronpy.keys.PrivateKey
+PublicKey = _tronpy.keys.PublicKey
+TronSignature = _tronpy.keys.Signature
+messages = _tronpy.proto.tron_pb2
