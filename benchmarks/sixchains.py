@@ -26,15 +26,14 @@ class SixChains:
     chains: Mapping[str, LocalChain]
 
     def start_readers(self) -> None:
-        """Run the watchers, and the workers that credit what they find."""
+        """Run a worker that reads the chains, and credits what it finds."""
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
         schedule = ("--schedule", str(self.stack.var / "run" / "beat"), "--pidfile=")
-        quiet = ("--loglevel", "WARNING")
+        quiet, roles = ("--loglevel", "WARNING"), ("--roles", "watch,tasks")
         make = self.stack.command
         self.stack.keep(
             [
-                make("watchers", *MANAGE, "run_watchers"),
-                make("worker", *CELERY, "worker", *alone, *quiet),
+                make("worker", *CELERY, "worker", *alone, *roles, *quiet),
                 make("beat", *CELERY, "beat", *schedule, *quiet),
             ]
         )

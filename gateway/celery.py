@@ -1,11 +1,18 @@
-"""The Celery application. Tasks are bells and sweeps; whatever matters is a row in PostgreSQL."""
+"""The Celery application. Tasks are bells and sweeps; whatever matters is a row in PostgreSQL.
+
+`celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.loops`).
+"""
 
 import os
 
 from celery import Celery
+
+from gateway.loops import ROLES_OPTION, Loops
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
 app = Celery("florin")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add(Loops)
+app.user_options["worker"].add(ROLES_OPTION)

@@ -224,6 +224,10 @@ class Florin(ABC):
         os.killpg(self._processes[name].pid, signal.SIGCONT)
         self._frozen.discard(name)
 
+    def pid(self, name: str) -> int:
+        """A process's id."""
+        return self._processes[name].pid
+
     def exit_status(self, name: str) -> int | None:
         """What a process ended with; None while it runs."""
         return self._processes[name].poll()
@@ -239,13 +243,14 @@ class Florin(ABC):
 
     def _argv(self, name: str) -> Sequence[str]:
         kind, alone = name.split("-")[0], ("--without-gossip", "--without-mingle")
-        quiet = ("--loglevel", "WARNING")
+        quiet, one = ("--loglevel", "WARNING"), ("--concurrency", "1")
         beat = ("--schedule", str(self.home / name), "--pidfile=")
         lease = ("--lease-seconds", str(SENDER_LEASE_SECONDS))
         return {
             "watcher": (*MANAGE, "run_watchers"),
             "sender": (*MANAGE, "run_sender", *lease),
-            "worker": (*CELERY, "worker", *alone, "--concurrency", "1", *quiet),
+            # Watchers and senders are processes that tests end one by one.
+            "worker": (*CELERY, "worker", *alone, *one, "--roles", "tasks", *quiet),
             "beat": (*CELERY, "beat", *beat, *quiet),
         }[kind]
 

@@ -148,18 +148,16 @@ class Stack:
         return self.var / "log" / f"{name}.log"
 
     def start_services(self, *more: Command) -> None:
-        """Start web, streams, background work, beat, chain watchers, webhook sender, and more.
+        """Start web, streams, the worker (with chain watchers and webhook sender), beat, and more.
 
-        Returns once pages and their streams answer. The others start behind what people
-        wait for: all at once they would fight for the processors. Raises
+        Returns once pages and their streams answer. Worker and beat start behind what
+        people wait for: all at once they would fight for the processors. Raises
         `StackError` when nothing answers after a minute.
         """
         self.say(f"Starting the services; their logs are in {self.var / 'log'}.")
-        watchers = self.command("watchers", *MANAGE, "run_watchers")
-        self.keep([self._web(), self._streams(), watchers, *more])
+        self.keep([self._web(), self._streams(), *more])
         self._await_web()
-        sender = self.command("sender", *MANAGE, "run_sender")
-        self.keep([sender, *self._celery()])
+        self.keep(self._celery())
 
     def _celery(self) -> list[Command]:
         # At INFO each tick of each schedule writes lines.

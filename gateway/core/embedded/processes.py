@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,17 @@ def _do_nothing() -> None:
 class Command:
     """How to start one child, and the signal that ends it well.
 
-    `prepare` runs before every start, with no earlier instance alive.
+    Without a `log` it writes where its parent does. `prepare` runs before every start, with no earlier instance alive.
+    `orphan_signal` is what it gets when its parent is killed.
     """
 
     name: str
     argv: Sequence[str | Path]
-    log: Path
+    log: Path | None
     cwd: Path
     env: Mapping[str, str] = field(repr=False)
     stop_signal: signal.Signals = signal.SIGTERM
+    orphan_signal: signal.Signals = signal.SIGTERM
     account: Account | None = None
     prepare: Callable[[], None] = _do_nothing
 
@@ -68,10 +70,13 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
     """Start `command` in a session of its own, bound to the life of this thread.
 
     Its own session, so that Ctrl-C in the terminal reaches the supervisor alone. On
-    Linux the kernel sends `stop_signal` when the starting thread ends, kill -9
+    Linux the kernel sends `orphan_signal` when the starting thread ends, kill -9
     included; elsewhere the next supervisor finds the orphan.
     """
-    with open(command.log, "ab", opener=_open_private) as log:
+    with ExitStack() as files, _SPAWNING:
+        log = None
+        if command.log is not None:
+            log = files.enter_context(open(command.log, "ab", opener=_open_private))
         process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - no shell
             [str(argument) for argument in command.argv],
             stdin=subprocess.DEVNULL,
@@ -80,10 +85,20 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
             cwd=command.cwd,
             env=dict(command.env),
             start_new_session=True,
-            preexec_fn=_die_with_parent(command.stop_signal),
+            preexec_fn=_die_with_parent(command.orphan_signal),
             **run_as(command.account),
         )
     return process
+
+
+# A process that another thread forks in the middle of a start, as Celery's pool may, would keep the pipe open by which the
+# start is told that it succeeded, and hold it up for as long as it lives.
+_SPAWNING = threading.RLock()
+os.register_at_fork(
+    before=_SPAWNING.acquire,
+    after_in_parent=_SPAWNING.release,
+    after_in_child=_SPAWNING.release,
+)
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -152,7 +167,9 @@ class Keeper:
         self._thread.join()
 
     def _keep(self) -> None:
-        while not self._stopping.wait(CHECK_SECONDS if self.pids else 0):
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            pause = CHECK_SECONDS
             for child in self._children:
                 # Starting takes a moment, in which the end may have been asked for.
                 if not self._stopping.is_set():
@@ -204,10 +221,8 @@ class _Child:
         self.process = None
         self.exits += 1
         delay = self.postpone(now)
-        return (
-            f"{self.command.name} ended ({_spoken(status)}); again in {delay:.1f} s;"
-            f" see {self.command.log}"
-        )
+        seen = f"; see {self.command.log}" if self.command.log else ""
+        return f"{self.command.name} ended ({_spoken(status)}); again in {delay:.1f} s{seen}"
 
     def postpone(self, now: float) -> float:
         """Set the time of the next start; returns the delay in seconds."""

@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     help = (
         "Run PostgreSQL and Valkey (unless DATABASE_URL and REDIS_URL name servers),"
-        " migrate, then run web, workers, beat, chain watchers and webhook sender."
+        " migrate, then run web, streams, a worker (with chain watchers and webhook sender) and beat."
     )
     requires_system_checks: list[str] = []
 
