@@ -62,6 +62,13 @@ def has_loops(
     return loops.keys() == {*LOOPS} and but not in loops.values()
 
 
+def whole_worker(installation: Installation, start_worker: StartWorker) -> str:
+    """A worker whose loops run."""
+    worker = start_worker()
+    wait_until(partial(has_loops, installation, worker))
+    return worker
+
+
 def are_gone(loops: dict[str, int]) -> bool:
     return not any(alive(pid) for pid in loops.values())
 
@@ -98,9 +105,8 @@ def test_a_worker_alone_reads_credits_and_delivers_until_it_is_told_to_end(
 def test_a_loop_that_is_killed_is_started_again(
     installation: Installation, start_worker: StartWorker
 ) -> None:
-    worker = start_worker()
+    worker = whole_worker(installation, start_worker)
     for loop in LOOPS:
-        wait_until(partial(has_loops, installation, worker))
         killed = loops_of(installation, worker)[loop]
         os.kill(killed, signal.SIGKILL)
         wait_until(partial(has_loops, installation, worker, but=killed))
@@ -111,9 +117,7 @@ def test_a_loop_that_is_killed_is_started_again(
 def test_of_two_workers_one_goes_on_when_the_other_is_killed_and_its_loops_end(
     installation: Installation, start_worker: StartWorker
 ) -> None:
-    first, second = start_worker(), start_worker()
-    wait_until(partial(has_loops, installation, first))
-    wait_until(partial(has_loops, installation, second))
+    first, _ = (whole_worker(installation, start_worker) for _ in "ab")
     installation.pay_all(installation.create_checkouts(3))
     loops = loops_of(installation, first)
     installation.kill(first)
@@ -125,8 +129,7 @@ def test_of_two_workers_one_goes_on_when_the_other_is_killed_and_its_loops_end(
 def test_watching_and_sending_go_on_without_the_broker(
     installation: Installation, start_worker: StartWorker
 ) -> None:
-    worker = start_worker()
-    wait_until(partial(has_loops, installation, worker))
+    worker = whole_worker(installation, start_worker)
     loops = loops_of(installation, worker)
     with away(installation):
         pay_some(installation)
@@ -137,8 +140,7 @@ def test_watching_and_sending_go_on_without_the_broker(
 def test_everything_goes_on_after_the_database_was_killed(
     installation: Installation, start_worker: StartWorker
 ) -> None:
-    worker = start_worker()
-    wait_until(partial(has_loops, installation, worker))
+    worker = whole_worker(installation, start_worker)
     installation.pay_all(installation.create_checkouts(2))
     kill_server(installation, worker)
     settle(installation)

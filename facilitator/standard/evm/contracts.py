@@ -1,12 +1,17 @@
 """Asking contracts over nodes, in the library's ABI form. What a contract refuses is told in its own words."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from facilitator.standard.errors import RevertedError
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.pool import RpcPool
 from wallets.chains.rpc import Node, RefusedError
+
+if TYPE_CHECKING:
+    from eth_abi.codec import ABICodec
+    from eth_typing import ABIFunction
 
 Abi = Sequence[dict[str, Any]]
 
@@ -15,9 +20,19 @@ _REVERT: Final = "revert"
 
 def encode_call(abi: Abi, name: str, *arguments: Any) -> bytes:
     """Return the data of a call."""
-    from x402.mechanisms.evm.multicall import encode_contract_call
+    from eth_utils.abi import function_abi_to_4byte_selector, get_abi_input_types
 
-    return encode_contract_call(list(abi), name, *arguments)
+    function = _function(abi, name)
+    coded = coder().encode(get_abi_input_types(function), arguments)
+    return bytes(function_abi_to_4byte_selector(function)) + coded
+
+
+@cache
+def coder() -> "ABICodec":
+    """Return what writes and reads the arguments of contracts."""
+    from web3 import Web3  # slow to import
+
+    return Web3().codec
 
 
 def read(
@@ -88,24 +103,19 @@ def _call(to: str, data: bytes) -> dict[str, str]:
 
 
 def _decode(abi: Abi, name: str, data: bytes) -> Any:
-    from eth_abi.abi import decode
     from eth_abi.exceptions import DecodingError
+    from eth_utils.abi import get_abi_output_types
 
-    function = next(one for one in abi if one.get("name") == name)
-    types = [_type(one) for one in function.get("outputs", [])]
+    types = get_abi_output_types(_function(abi, name))
     if not types:
         return None
     try:
-        found = decode(types, data)
+        found = coder().decode(types, data)
     except DecodingError:
         # The contract's doing, or nothing is there: no node is to blame.
         raise RevertedError("reverted without an answer of this form") from None
     return found[0] if len(found) == 1 else list(found)
 
 
-def _type(entry: dict[str, Any]) -> str:
-    kind: str = entry["type"]
-    if not kind.startswith("tuple"):
-        return kind
-    inner = ",".join(_type(one) for one in entry["components"])
-    return f"({inner}){kind.removeprefix('tuple')}"
+def _function(abi: Abi, name: str) -> "ABIFunction":
+    return cast("ABIFunction", next(one for one in abi if one.get("name") == name))

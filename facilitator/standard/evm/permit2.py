@@ -211,14 +211,14 @@ def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
 
 
 def _is_call_of(request: StandardRequest, data: bytes) -> bool:
-    from eth_abi.abi import decode
     from eth_abi.exceptions import DecodingError
 
     kinds = _CALLS.get(data[:4])
     if kinds is None:
         return False
     try:
-        permit, owner, witness, _ = decode(kinds, data[4:])[-len(_PERMIT) :]
+        told = contracts.coder().decode(kinds, data[4:])
+        permit, owner, witness, _ = told[-len(_PERMIT) :]
     except (DecodingError, OverflowError):
         # A length that no calldata has overflows.
         return False
