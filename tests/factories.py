@@ -3,12 +3,19 @@
 import secrets
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from django.db import connection
 from django.db.models import F
 from django.utils import timezone
+from factory.declarations import (
+    LazyAttribute,
+    LazyFunction,
+    SelfAttribute,
+    SubFactory,
+)
+from factory.django import DjangoModelFactory
 
 from accounts import services as accounts_services
 from accounts.models import ApiKey, Merchant, User
@@ -29,8 +36,11 @@ from wallets.models import (
 from wallets.networks import chain_spec
 from wallets.selectors import forget
 
+Row = TypeVar("Row")
+
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WALLET = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+DESTINATION = bytes.fromhex(WALLET[2:])
 # Nodes nobody calls: a chain needs one configured to be offered.
 LOCAL_NODES = {
     "BASE_RPC_URLS": "http://127.0.0.1:1",
@@ -40,16 +50,161 @@ LOCAL_NODES = {
 USDC_ON_BASE = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 
 
+class _Rows(DjangoModelFactory[Row]):
+    """Rows of a model. What belongs to one is written before it, or by `_create`; nothing is saved twice."""
+
+    class Meta:
+        abstract = True
+        skip_postgeneration_save = True
+
+
+class UserFactory(_Rows[User]):
+    """A person of a team."""
+
+    class Meta:
+        model = User
+
+    email = LazyFunction(lambda: f"{secrets.token_hex(6)}@example.test")
+    password = "a password"
+
+    @classmethod
+    def _create(cls, model_class: type[User], *args: Any, **values: Any) -> User:
+        return model_class.objects.create_user(*args, **values)
+
+
+class MerchantFactory(_Rows[Merchant]):
+    """A merchant with nothing yet."""
+
+    class Meta:
+        model = Merchant
+
+    name = "Halden Roasters"
+
+
+class WalletFactory(_Rows[ReceivingWallet]):
+    """A merchant's own wallet on a chain."""
+
+    class Meta:
+        model = ReceivingWallet
+
+    merchant = SubFactory(MerchantFactory)
+    chain = "base"
+    address = WALLET
+    key = LazyAttribute(
+        lambda wallet: address_key(
+            wallet.address, family=chain_spec(wallet.chain).family
+        )
+    )
+
+
+class CheckoutFactory(_Rows[Checkout]):
+    """A live checkout of 25 USD with a deposit address on Base and Polygon, counted as creating it counts it."""
+
+    class Meta:
+        model = Checkout
+
+    merchant = SubFactory(MerchantFactory)
+    mode = Mode.LIVE
+    public_id = LazyAttribute(lambda checkout: new_id(f"chk_{checkout.mode}"))
+    code = LazyFunction(new_code)
+    status = CheckoutStatus.PENDING
+    amount = Decimal("25.00")
+    deposit_nonce = LazyFunction(lambda: secrets.token_bytes(32))
+    created_at = NOON
+    expires_at = LazyAttribute(
+        lambda checkout: checkout.created_at + timedelta(minutes=30)
+    )
+
+    paid_at = LazyAttribute(lambda checkout: _paid_at(checkout))
+    offers = LazyAttribute(lambda checkout: _offers(checkout.deposit_nonce))
+
+    @classmethod
+    def _create(
+        cls, model_class: type[Checkout], *args: Any, **values: Any
+    ) -> Checkout:
+        checkout: Checkout = super()._create(model_class, *args, **values)
+        DepositFactory.create(checkout=checkout)
+        if checkout.escrow:
+            HoldFactory.create(checkout=checkout)
+        _count(checkout)
+        return checkout
+
+
+def _paid_at(checkout: Any) -> datetime | None:
+    is_paid = checkout.status == CheckoutStatus.COMPLETED
+    return checkout.created_at if is_paid else None
+
+
+def _offers(nonce: bytes) -> dict[str, Any]:
+    address = checksum(deposit_key(DESTINATION, nonce))
+    return {
+        "base": {"tokens": ["USDC"], "address": address},
+        "polygon": {"tokens": ["USDC", "USDT"], "address": address},
+    }
+
+
+class DepositFactory(_Rows[DepositAddress]):
+    """The address that a checkout is paid at."""
+
+    class Meta:
+        model = DepositAddress
+        exclude = ("checkout",)
+
+    checkout = None
+    merchant = SelfAttribute("checkout.merchant")
+    mode = SelfAttribute("checkout.mode")
+    nonce = SelfAttribute("checkout.deposit_nonce")
+    destination = DESTINATION
+    key = LazyAttribute(lambda deposit: deposit_key(deposit.destination, deposit.nonce))
+    watched_until = LazyAttribute(
+        lambda deposit: deposit.checkout.expires_at + timedelta(days=30)
+    )
+
+
+class HoldFactory(_Rows[Hold]):
+    """What keeps a checkout's money where it is."""
+
+    class Meta:
+        model = Hold
+        exclude = ("checkout",)
+
+    checkout = None
+    merchant = SelfAttribute("checkout.merchant")
+    mode = SelfAttribute("checkout.mode")
+    subject_id = SelfAttribute("checkout.public_id")
+    nonce = SelfAttribute("checkout.deposit_nonce")
+    created_at = SelfAttribute("checkout.created_at")
+
+
+class TransferFactory(_Rows[Transfer]):
+    """A transfer to a deposit address, as the watcher would have queued it."""
+
+    class Meta:
+        model = Transfer
+
+    merchant = SelfAttribute("deposit.merchant")
+    mode = SelfAttribute("deposit.mode")
+    chain = "base"
+    tx_hash = LazyFunction(lambda: f"0x{secrets.token_hex(32)}")
+    position = 0
+    token = "USDC"
+    token_address = USDC_ON_BASE
+    units = 25_000_000
+    sender = LazyFunction(lambda: f"0x{secrets.token_hex(20)}")
+    recipient = LazyAttribute(lambda transfer: checksum(bytes(transfer.deposit.key)))
+    block_height = 100
+    block_hash = "0x" + "ab" * 32
+    block_time = detected_at = queued_at = NOON + timedelta(minutes=1)
+
+
 def make_user(email: str | None = None) -> User:
     """A person of a team."""
-    return User.objects.create_user(
-        email or f"{secrets.token_hex(6)}@example.test", "a password"
-    )
+    return UserFactory.create(**({"email": email} if email else {}))
 
 
 def make_merchant(name: str = "Halden Roasters", **overrides: Any) -> Merchant:
     """A merchant with nothing yet."""
-    return Merchant.objects.create(name=name, **overrides)
+    return MerchantFactory.create(name=name, **overrides)
 
 
 def make_key(merchant: Merchant, mode: Mode = Mode.LIVE) -> tuple[ApiKey, str]:
@@ -61,12 +216,7 @@ def make_wallet(
     merchant: Merchant, chain: str = "base", address: str = WALLET
 ) -> ReceivingWallet:
     """The merchant's own wallet on a chain."""
-    return ReceivingWallet.objects.create(
-        merchant=merchant,
-        chain=chain,
-        address=address,
-        key=address_key(address, family=chain_spec(chain).family),
-    )
+    return WalletFactory.create(merchant=merchant, chain=chain, address=address)
 
 
 def make_live_chain(chain: str, **overrides: Any) -> ChainCursor:
@@ -84,48 +234,7 @@ def make_live_chain(chain: str, **overrides: Any) -> ChainCursor:
 
 def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:
     """A live checkout of 25 USD with a deposit address on Base and Polygon."""
-    merchant = merchant or make_merchant()
-    mode = overrides.pop("mode", Mode.LIVE)
-    nonce = secrets.token_bytes(32)
-    destination = bytes.fromhex(WALLET[2:])
-    key = deposit_key(destination, nonce)
-    offers = {
-        "base": {"tokens": ["USDC"], "address": checksum(key)},
-        "polygon": {"tokens": ["USDC", "USDT"], "address": checksum(key)},
-    }
-    created_at = overrides.pop("created_at", NOON)
-    values: dict[str, Any] = {
-        "public_id": new_id(f"chk_{mode}"),
-        "code": new_code(),
-        "amount": Decimal("25.00"),
-        "offers": offers,
-        "created_at": created_at,
-        "expires_at": created_at + timedelta(minutes=30),
-    }
-    values |= overrides
-    if values.get("status") == CheckoutStatus.COMPLETED:
-        values.setdefault("paid_at", created_at)
-    checkout = Checkout.objects.create(
-        merchant=merchant, mode=mode, deposit_nonce=nonce, **values
-    )
-    DepositAddress.objects.create(
-        key=key,
-        destination=destination,
-        nonce=nonce,
-        merchant=merchant,
-        mode=mode,
-        watched_until=values["expires_at"] + timedelta(days=30),
-    )
-    if checkout.escrow:
-        Hold.objects.create(
-            merchant=merchant,
-            mode=mode,
-            subject_id=checkout.public_id,
-            nonce=nonce,
-            created_at=created_at,
-        )
-    _count(checkout)
-    return checkout
+    return CheckoutFactory.create(merchant=merchant or make_merchant(), **overrides)
 
 
 def _count(checkout: Checkout) -> None:
@@ -143,28 +252,7 @@ def make_transfer(
 ) -> Transfer:
     """A transfer to a checkout's address, as the watcher would have queued it."""
     deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
-    values: dict[str, Any] = {
-        "chain": "base",
-        "tx_hash": f"0x{secrets.token_hex(32)}",
-        "position": 0,
-        "token": "USDC",
-        "token_address": USDC_ON_BASE,
-        "sender": f"0x{secrets.token_hex(20)}",
-        "recipient": checksum(bytes(deposit.key)),
-        "block_height": 100,
-        "block_hash": "0x" + "ab" * 32,
-        "block_time": NOON + timedelta(minutes=1),
-        "detected_at": NOON + timedelta(minutes=1),
-        "queued_at": NOON + timedelta(minutes=1),
-    }
-    values |= overrides
-    return Transfer.objects.create(
-        deposit=deposit,
-        merchant_id=checkout.merchant_id,
-        mode=checkout.mode,
-        units=units,
-        **values,
-    )
+    return TransferFactory.create(deposit=deposit, units=units, **overrides)
 
 
 def checkout_counts(merchant: Merchant, mode: Mode = Mode.LIVE) -> dict[str, int]:
