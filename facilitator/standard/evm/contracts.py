@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from facilitator.standard.errors import RevertedError
 from wallets.chains.base import MalformedAnswerError
@@ -11,7 +11,6 @@ from wallets.chains.rpc import Node, RefusedError
 
 if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
-    from eth_typing import ABIFunction
 
 Abi = Sequence[dict[str, Any]]
 
@@ -117,5 +116,5 @@ def _decode(abi: Abi, name: str, data: bytes) -> Any:
     return found[0] if len(found) == 1 else list(found)
 
 
-def _function(abi: Abi, name: str) -> "ABIFunction":
-    return cast("ABIFunction", next(one for one in abi if one.get("name") == name))
+def _function(abi: Abi, name: str) -> Any:
+    return next(one for one in abi if one.get("name") == name)

