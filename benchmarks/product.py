@@ -10,14 +10,9 @@ _HIGH = 10**9
 # By name, because it can be imported only now that Django is set up.
 _api = import_module("checkouts.api")
 _machines = import_module("facilitator.api")
-for _view in (
-    _api.CheckoutCollection,
-    _api.CheckoutItem,
-    _machines.X402Verify,
-    _machines.X402Settle,
-):
+for _view in (_api.CheckoutViewSet, _machines.X402ViewSet):
     _view.limits = {
-        method: Limit(limit.scope, _HIGH) for method, limit in _view.limits.items()
+        action: Limit(limit.scope, _HIGH) for action, limit in _view.limits.items()
     }
 
 __all__ = ["application"]

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,7 +24,7 @@ from checkouts.services.cancellation import cancel_checkout
 from checkouts.services.creation import create_checkout
 from checkouts.services.escrow import release_escrow
 from checkouts.services.reservations import choose_exact_amount
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
@@ -39,10 +40,18 @@ CANCEL = Limit("checkouts.cancel", 60)
 RELEASE = Limit("checkouts.release", 60)
 
 
-class CheckoutCollection(ApiView):
+class CheckoutViewSet(ApiViewSet):
     """`/api/v1/checkouts`."""
 
-    limits: ClassVar = {"POST": CREATE, "GET": LIST, "HEAD": LIST}
+    lookup_url_kwarg = "checkout_id"
+    limits: ClassVar = {
+        "create": CREATE,
+        "list": LIST,
+        "retrieve": READ,
+        "cancel": CANCEL,
+        "release": RELEASE,
+        "choose": CHOOSE,
+    }
 
     @extend_schema(
         operation_id="createCheckout",
@@ -57,7 +66,7 @@ class CheckoutCollection(ApiView):
             **schemas.errors(400, 401, 409, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Create a payment session and return the hosted page's address.
 
         409 `state_conflict`: the merchant account is closed.
@@ -91,7 +100,7 @@ class CheckoutCollection(ApiView):
         ],
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List checkouts, newest first."""
         principal = principal_of_request(request)
         wanted, page = parse_filter(
@@ -100,28 +109,16 @@ class CheckoutCollection(ApiView):
         total = checkout_total(wanted) if page.include_total else None
         return Response(list_body(checkout_page(wanted, page), page, total))
 
-
-class CheckoutItem(ApiView):
-    """`/api/v1/checkouts/{checkout_id}`."""
-
-    limits: ClassVar = {"GET": READ, "HEAD": READ}
-
     @extend_schema(
         operation_id="getCheckout",
         tags=["Checkouts"],
         responses={200: schemas.Checkout, **schemas.errors(401, 404, 429)},
     )
-    def get(self, request: Request, checkout_id: str) -> Response:
+    def retrieve(self, request: Request, checkout_id: str) -> Response:
         """Return a checkout as it stands now."""
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
-
-
-class CheckoutCancel(ApiView):
-    """`/api/v1/checkouts/{checkout_id}/cancel`."""
-
-    limits: ClassVar = {"POST": CANCEL}
 
     @extend_schema(
         operation_id="cancelCheckout",
@@ -129,7 +126,8 @@ class CheckoutCancel(ApiView):
         request=None,
         responses={200: schemas.Checkout, **schemas.errors(401, 404, 409, 429)},
     )
-    def post(self, request: Request, checkout_id: str) -> Response:
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, checkout_id: str) -> Response:
         """End a checkout that nobody has paid. It is `expired` from then on, with `cancelled: true`. Repeatable.
 
         `checkout.expired` is sent. Money that still comes is late money: it waits in your inbox. 409 `state_conflict`: money
@@ -146,19 +144,14 @@ class CheckoutCancel(ApiView):
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
 
-
-class CheckoutRelease(ApiView):
-    """`/api/v1/checkouts/{checkout_id}/release`."""
-
-    limits: ClassVar = {"POST": RELEASE}
-
     @extend_schema(
         operation_id="releaseCheckout",
         tags=["Checkouts"],
         request=None,
         responses={200: schemas.Checkout, **schemas.errors(401, 404, 409, 429)},
     )
-    def post(self, request: Request, checkout_id: str) -> Response:
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, checkout_id: str) -> Response:
         """Let the money of an ended checkout go that is held in escrow; the next sweep takes it to your wallet. Repeatable.
 
         409 `state_conflict`: the checkout is not completed or expired yet, or was created without escrow.
@@ -170,12 +163,6 @@ class CheckoutRelease(ApiView):
         release_escrow(row, by=by, now=timezone.now())
         return Response(checkout_object(row))
 
-
-class CheckoutOptions(ApiView):
-    """`/api/v1/checkouts/{checkout_id}/options`."""
-
-    limits: ClassVar = {"POST": CHOOSE}
-
     @extend_schema(
         operation_id="chooseOption",
         tags=["Checkouts"],
@@ -185,7 +172,9 @@ class CheckoutOptions(ApiView):
             **schemas.errors(400, 401, 404, 409, 413, 415, 429),
         },
     )
-    def post(self, request: Request, checkout_id: str) -> Response:
+    # By another name than its path's: `options` is DRF's own.
+    @action(detail=True, methods=["post"], url_path="options")
+    def choose(self, request: Request, checkout_id: str) -> Response:
         """Choose a chain and token; the answer says where and how much to pay. Repeatable.
 
         On a chain with `exactAmountRequired` this reserves the amount that identifies the checkout: the price and some digits

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Final
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,8 +25,9 @@ from facilitator.services.addresses import (
 from facilitator.services.requirements import requires_signature
 from facilitator.services.verifying import Caller, verify
 from facilitator.standard.api import settle_answer, verify_answer
-from facilitator.standard.schemas import Settled
-from gateway.core.api import ApiView
+from facilitator.standard.schemas import Settled, Supported
+from facilitator.standard.supporting import supported_payload
+from gateway.core.api import ApiViewSet
 from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
@@ -39,17 +41,19 @@ SETTLE: Final = Limit("x402.settle", 600)
 OTHER: Final = Limit("x402", 60)
 
 
-class X402Config(ApiView):
-    """`/api/v1/x402/config`."""
+class X402ViewSet(ApiViewSet):
+    """`/api/v1/x402`."""
 
-    limits: ClassVar = {"GET": OTHER, "HEAD": OTHER}
+    limits: ClassVar = {"verify": VERIFY, "settle": SETTLE}
+    other_limit: ClassVar = OTHER
 
     @extend_schema(
         operation_id="getX402Config",
         tags=["x402"],
         responses={200: schemas.X402Config, **schemas.errors(401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def config(self, request: Request) -> Response:
         """Tell where machines pay, on which networks, in which tokens; and where a wallet is missing.
 
         No key sets wallets: `missing` names the page of the dashboard on which an owner does.
@@ -64,11 +68,18 @@ class X402Config(ApiView):
         is_required = requires_signature(principal.merchant_id)
         return Response(config_payload(found, pages, requires_signature=is_required))
 
-
-class X402Verify(ApiView):
-    """`/api/v1/x402/verify`."""
-
-    limits: ClassVar = {"POST": VERIFY}
+    @extend_schema(
+        operation_id="getX402Supported",
+        tags=["x402"],
+        responses={200: Supported, **schemas.errors(401, 429)},
+    )
+    @action(detail=False)
+    def supported(self, request: Request) -> Response:
+        """Tell which payments of the public x402 standard are settled here."""
+        principal = principal_of_request(request)
+        return Response(
+            supported_payload(principal.mode, merchant_id=principal.merchant_id)
+        )
 
     @extend_schema(
         operation_id="verifyX402Payment",
@@ -79,7 +90,8 @@ class X402Verify(ApiView):
             **schemas.errors(400, 401, 409, 413, 415, 429, 503),
         },
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def verify(self, request: Request) -> Response:
         """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
 
         With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing.
@@ -95,12 +107,6 @@ class X402Verify(ApiView):
         wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
         return Response(verify(caller, wanted, now=timezone.now()))
 
-
-class X402Settle(ApiView):
-    """`/api/v1/x402/settle`."""
-
-    limits: ClassVar = {"POST": SETTLE}
-
     @extend_schema(
         operation_id="settleX402Payment",
         tags=["x402"],
@@ -111,7 +117,8 @@ class X402Settle(ApiView):
             **schemas.errors(400, 401, 409, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def settle(self, request: Request) -> Response:
         """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
 
         With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
@@ -137,19 +144,14 @@ class X402Settle(ApiView):
         told = [settlement_payload(settlement) for settlement in written]
         return Response({"settlements": told}, status=202)
 
-
-class X402Payments(ApiView):
-    """`/api/v1/x402/payments`."""
-
-    limits: ClassVar = {"GET": OTHER, "HEAD": OTHER}
-
     @extend_schema(
         operation_id="listX402Payments",
         tags=["x402"],
         parameters=schemas.PAYMENT_PARAMETERS,
         responses={200: schemas.X402PaymentList, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def payments(self, request: Request) -> Response:
         """List what machines paid, newest first."""
         principal = principal_of_request(request)
         query = request.query_params

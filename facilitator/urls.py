@@ -1,14 +1,8 @@
 """Routes of the x402 API, below /api/v1/."""
 
-from django.urls import path
+from facilitator.api import X402ViewSet
+from gateway.core.api import ApiRouter
 
-from facilitator.api import X402Config, X402Payments, X402Settle, X402Verify
-from facilitator.standard.api import X402Supported
-
-urlpatterns = [
-    path("x402/config", X402Config.as_view()),
-    path("x402/payments", X402Payments.as_view()),
-    path("x402/settle", X402Settle.as_view()),
-    path("x402/supported", X402Supported.as_view()),
-    path("x402/verify", X402Verify.as_view()),
-]
+router = ApiRouter()
+router.register("x402", X402ViewSet, basename="x402")
+urlpatterns = router.urls

@@ -6,11 +6,12 @@ from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import Principal, principal_of_request
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.clientaddr import address_or_none
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
@@ -55,10 +56,19 @@ TEMPLATES_WRITE = Limit("links.templates.write", 60)
 TEMPLATES_READ = Limit("links.templates.read", 120)
 
 
-class LinkCollection(ApiView):
+class LinkViewSet(ApiViewSet):
     """`/api/v1/links`."""
 
-    limits: ClassVar = {"POST": CREATE, "GET": READ, "HEAD": READ}
+    lookup_url_kwarg = "link_id"
+    limits: ClassVar = {
+        "create": CREATE,
+        "list": READ,
+        "retrieve": READ,
+        "partial_update": CHANGE,
+        "set_status": STATUS,
+        "qr_svg": READ,
+        "qr_png": READ,
+    }
 
     @extend_schema(
         operation_id="createLink",
@@ -69,7 +79,7 @@ class LinkCollection(ApiView):
             **schemas.errors(400, 401, 404, 409, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Create a link that can be shared. With `template` the template's values stand where the body has none.
 
         409 `state_conflict`: the merchant account is closed.
@@ -97,7 +107,7 @@ class LinkCollection(ApiView):
         ],
         responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List links, newest first."""
         principal = principal_of_request(request)
         wanted, page = parse_filter(
@@ -105,6 +115,77 @@ class LinkCollection(ApiView):
         )
         total = links_of(wanted).count() if page.include_total else None
         return Response(list_body(link_page(wanted, page), page, total))
+
+    @extend_schema(
+        operation_id="getLink",
+        tags=["Payment links"],
+        responses={200: schemas.PaymentLink, **schemas.errors(401, 404, 429)},
+    )
+    def retrieve(self, request: Request, link_id: str) -> Response:
+        """Return a link with what it brought in so far."""
+        return Response(link_object(_link(request, link_id)))
+
+    @extend_schema(
+        operation_id="changeLink",
+        tags=["Payment links"],
+        request=schemas.LinkChanges,
+        responses={
+            200: schemas.PaymentLink,
+            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
+        },
+    )
+    def partial_update(self, request: Request, link_id: str) -> Response:
+        """Change what the link asks for from now on; checkouts made from it stay as they are.
+
+        409: the amount of an invoice that is paid, or being paid.
+        """
+        link = _link(request, link_id)
+        wanted = parse_changes(link, json_body(request), url_policy())
+        changed = change_link(link, wanted, now=timezone.now(), by=_key_of(request))
+        return Response(link_object(changed))
+
+    @extend_schema(
+        operation_id="setLinkStatus",
+        tags=["Payment links"],
+        request=schemas.NewLinkStatus,
+        responses={
+            200: schemas.PaymentLink,
+            **schemas.errors(400, 401, 404, 413, 415, 429),
+        },
+    )
+    @action(detail=True, methods=["patch"], url_path="status")
+    def set_status(self, request: Request, link_id: str) -> Response:
+        """Pause, archive or activate a link. Any status may change to any other."""
+        link = _link(request, link_id)
+        status = parse_status(json_body(request))
+        changed = set_status(link, status, now=timezone.now(), by=_key_of(request))
+        return Response(link_object(changed))
+
+    @extend_schema(
+        operation_id="getLinkQrSvg",
+        tags=["Payment links"],
+        responses={
+            (200, "image/svg+xml"): OpenApiTypes.STR,
+            **schemas.errors(401, 404, 429),
+        },
+    )
+    @action(detail=True, url_path="qr.svg")
+    def qr_svg(self, request: Request, link_id: str) -> HttpResponse:
+        """Return the QR code of the link's address as an SVG file."""
+        return _image(qr_svg(_address(request, link_id)), "image/svg+xml", link_id)
+
+    @extend_schema(
+        operation_id="getLinkQrPng",
+        tags=["Payment links"],
+        responses={
+            (200, "image/png"): OpenApiTypes.BINARY,
+            **schemas.errors(401, 404, 429),
+        },
+    )
+    @action(detail=True, url_path="qr.png")
+    def qr_png(self, request: Request, link_id: str) -> HttpResponse:
+        """Return the QR code of the link's address as a PNG file, some 500 pixels wide."""
+        return _image(qr_png(_address(request, link_id)), "image/png", link_id)
 
 
 def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
@@ -127,98 +208,6 @@ def _link(request: Request, link_id: str) -> PaymentLink:
     return payment_link(principal.merchant_id, principal.mode, link_id)
 
 
-class LinkItem(ApiView):
-    """`/api/v1/links/{link_id}`."""
-
-    limits: ClassVar = {"GET": READ, "HEAD": READ, "PATCH": CHANGE}
-
-    @extend_schema(
-        operation_id="getLink",
-        tags=["Payment links"],
-        responses={200: schemas.PaymentLink, **schemas.errors(401, 404, 429)},
-    )
-    def get(self, request: Request, link_id: str) -> Response:
-        """Return a link with what it brought in so far."""
-        return Response(link_object(_link(request, link_id)))
-
-    @extend_schema(
-        operation_id="changeLink",
-        tags=["Payment links"],
-        request=schemas.LinkChanges,
-        responses={
-            200: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 409, 413, 415, 429),
-        },
-    )
-    def patch(self, request: Request, link_id: str) -> Response:
-        """Change what the link asks for from now on; checkouts made from it stay as they are.
-
-        409: the amount of an invoice that is paid, or being paid.
-        """
-        link = _link(request, link_id)
-        wanted = parse_changes(link, json_body(request), url_policy())
-        changed = change_link(link, wanted, now=timezone.now(), by=_key_of(request))
-        return Response(link_object(changed))
-
-
-class LinkStatusItem(ApiView):
-    """`/api/v1/links/{link_id}/status`."""
-
-    limits: ClassVar = {"PATCH": STATUS}
-
-    @extend_schema(
-        operation_id="setLinkStatus",
-        tags=["Payment links"],
-        request=schemas.NewLinkStatus,
-        responses={
-            200: schemas.PaymentLink,
-            **schemas.errors(400, 401, 404, 413, 415, 429),
-        },
-    )
-    def patch(self, request: Request, link_id: str) -> Response:
-        """Pause, archive or activate a link. Any status may change to any other."""
-        link = _link(request, link_id)
-        status = parse_status(json_body(request))
-        changed = set_status(link, status, now=timezone.now(), by=_key_of(request))
-        return Response(link_object(changed))
-
-
-class LinkQrSvg(ApiView):
-    """`/api/v1/links/{link_id}/qr.svg`."""
-
-    limits: ClassVar = {"GET": READ, "HEAD": READ}
-
-    @extend_schema(
-        operation_id="getLinkQrSvg",
-        tags=["Payment links"],
-        responses={
-            (200, "image/svg+xml"): OpenApiTypes.STR,
-            **schemas.errors(401, 404, 429),
-        },
-    )
-    def get(self, request: Request, link_id: str) -> HttpResponse:
-        """Return the QR code of the link's address as an SVG file."""
-        return _image(qr_svg(_address(request, link_id)), "image/svg+xml", link_id)
-
-
-class LinkQrPng(ApiView):
-    """`/api/v1/links/{link_id}/qr.png`."""
-
-    limits: ClassVar = {"GET": READ, "HEAD": READ}
-
-    @extend_schema(
-        operation_id="getLinkQrPng",
-        tags=["Payment links"],
-        responses={
-            (200, "image/png"): OpenApiTypes.BINARY,
-            **schemas.errors(401, 404, 429),
-        },
-    )
-    def get(self, request: Request, link_id: str) -> HttpResponse:
-        """Return the QR code of the link's address as a PNG file, some 500 pixels wide."""
-        return _image(qr_png(_address(request, link_id)), "image/png", link_id)
-
-
 def _address(request: Request, link_id: str) -> str:
     return link_url(_link(request, link_id).code)
 
@@ -232,13 +221,15 @@ def _image(content: bytes, content_type: str, link_id: str) -> HttpResponse:
     )
 
 
-class TemplateCollection(ApiView):
+class TemplateViewSet(ApiViewSet):
     """`/api/v1/link_templates`."""
 
+    lookup_url_kwarg = "template_id"
     limits: ClassVar = {
-        "POST": TEMPLATES_WRITE,
-        "GET": TEMPLATES_READ,
-        "HEAD": TEMPLATES_READ,
+        "create": TEMPLATES_WRITE,
+        "list": TEMPLATES_READ,
+        "retrieve": TEMPLATES_READ,
+        "destroy": TEMPLATES_WRITE,
     }
 
     @extend_schema(
@@ -250,7 +241,7 @@ class TemplateCollection(ApiView):
             **schemas.errors(400, 401, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Save defaults that links can be made from."""
         principal = principal_of_request(request)
         template = create_template(
@@ -267,7 +258,7 @@ class TemplateCollection(ApiView):
         parameters=schemas.PAGE_PARAMETERS,
         responses={200: schemas.LinkTemplateList, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List templates, newest first."""
         principal = principal_of_request(request)
         page = parse_page(request.query_params)
@@ -276,22 +267,12 @@ class TemplateCollection(ApiView):
         total = rows.count() if page.include_total else None
         return Response(list_body(data, page, total))
 
-
-class TemplateItem(ApiView):
-    """`/api/v1/link_templates/{template_id}`."""
-
-    limits: ClassVar = {
-        "GET": TEMPLATES_READ,
-        "HEAD": TEMPLATES_READ,
-        "DELETE": TEMPLATES_WRITE,
-    }
-
     @extend_schema(
         operation_id="getLinkTemplate",
         tags=["Payment links"],
         responses={200: schemas.LinkTemplate, **schemas.errors(401, 404, 429)},
     )
-    def get(self, request: Request, template_id: str) -> Response:
+    def retrieve(self, request: Request, template_id: str) -> Response:
         """Return a template."""
         return Response(template_payload(_template(request, template_id)))
 
@@ -300,7 +281,7 @@ class TemplateItem(ApiView):
         tags=["Payment links"],
         responses={200: schemas.DeletedTemplate, **schemas.errors(401, 404, 429)},
     )
-    def delete(self, request: Request, template_id: str) -> Response:
+    def destroy(self, request: Request, template_id: str) -> Response:
         """Delete a template; links made from it stay."""
         delete_template(
             _template(request, template_id), now=timezone.now(), by=_key_of(request)

@@ -6,11 +6,12 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.csvfiles import csv_response
 from gateway.core.pagination import list_body, parse_page
 from gateway.core.ratelimit import Limit
@@ -29,10 +30,10 @@ from reports.totals import report_total
 READ = Limit("reports", 30)
 
 
-class ReportSummaryItem(ApiView):
-    """`/api/v1/reports/summary`."""
+class ReportViewSet(ApiViewSet):
+    """`/api/v1/reports`."""
 
-    limits: ClassVar = {"GET": READ, "HEAD": READ}
+    limits: ClassVar = {"summary": READ, "transactions": READ}
 
     @extend_schema(
         operation_id="getReportSummary",
@@ -40,7 +41,8 @@ class ReportSummaryItem(ApiView):
         parameters=schemas.SUMMARY_PARAMETERS,
         responses={200: schemas.ReportSummary, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    @action(detail=False)
+    def summary(self, request: Request) -> Response:
         """Add up what came, left and is held: the last thirty days, or at most 366 that `from` and `to` name."""
         principal = principal_of_request(request)
         wanted = parse_summary(
@@ -50,12 +52,6 @@ class ReportSummaryItem(ApiView):
             now=timezone.now(),
         )
         return Response(summary_payload(wanted, summary_of(wanted)))
-
-
-class ReportTransactions(ApiView):
-    """`/api/v1/reports/transactions`."""
-
-    limits: ClassVar = {"GET": READ, "HEAD": READ}
 
     @extend_schema(
         operation_id="listReportTransactions",
@@ -67,7 +63,8 @@ class ReportTransactions(ApiView):
             **schemas.errors(400, 401, 429),
         },
     )
-    def get(self, request: Request) -> HttpResponseBase:
+    @action(detail=False)
+    def transactions(self, request: Request) -> HttpResponseBase:
         """List what came and left, newest first, or send all of it as a CSV file, which has no pages."""
         principal = principal_of_request(request)
         query = request.query_params

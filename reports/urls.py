@@ -1,10 +1,8 @@
 """Routes of the report API, below /api/v1/."""
 
-from django.urls import path
+from gateway.core.api import ApiRouter
+from reports.api import ReportViewSet
 
-from reports.api import ReportSummaryItem, ReportTransactions
-
-urlpatterns = [
-    path("reports/summary", ReportSummaryItem.as_view()),
-    path("reports/transactions", ReportTransactions.as_view()),
-]
+router = ApiRouter()
+router.register("reports", ReportViewSet, basename="report")
+urlpatterns = router.urls

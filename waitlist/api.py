@@ -4,11 +4,12 @@ from typing import ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.ratelimit import Limit
 from gateway.core.wire import json_body
 from waitlist import schemas
@@ -19,10 +20,10 @@ from waitlist.services import keep_interest
 JOIN = Limit("waitlist.join", 10)
 
 
-class FiatWaitlist(ApiView):
-    """`/api/v1/waitlist/fiat`."""
+class WaitlistViewSet(ApiViewSet):
+    """`/api/v1/waitlist`."""
 
-    limits: ClassVar = {"POST": JOIN}
+    limits: ClassVar = {"fiat": JOIN}
 
     @extend_schema(
         operation_id="joinFiatWaitlist",
@@ -34,7 +35,8 @@ class FiatWaitlist(ApiView):
             **schemas.errors(400, 401, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    @action(detail=False, methods=["post"])
+    def fiat(self, request: Request) -> Response:
         """Say who would take card payments. 200: the address is on the list already, and what was said first stands."""
         principal = principal_of_request(request)
         interest = parse_interest(json_body(request))

@@ -1,7 +1,8 @@
 """Route of the waitlist API, below /api/v1/."""
 
-from django.urls import path
+from gateway.core.api import ApiRouter
+from waitlist.api import WaitlistViewSet
 
-from waitlist.api import FiatWaitlist
-
-urlpatterns = [path("waitlist/fiat", FiatWaitlist.as_view())]
+router = ApiRouter()
+router.register("waitlist", WaitlistViewSet, basename="waitlist")
+urlpatterns = router.urls

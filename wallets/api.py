@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.openapi import errors
 from wallets.chains.registry import ChainSpec
 from wallets.networks import chains
@@ -17,7 +17,7 @@ from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
 
 
-class ChainCollection(ApiView):
+class ChainViewSet(ApiViewSet):
     """`/api/v1/chains`."""
 
     # No key is read here, so that everybody counts by address and a wrong key hurts nobody.
@@ -30,7 +30,7 @@ class ChainCollection(ApiView):
         auth=[],
         responses={200: CHAIN_LIST, **errors(429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List the supported chains, the recommended one first. Needs no key."""
         statuses = chain_statuses(now=timezone.now())
         return Response(

@@ -1,8 +1,8 @@
 """Shapes of chain metadata for the OpenAPI description. Never used to write an answer."""
 
-from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers as s
 
+from gateway.core.openapi import listed
 from wallets.states import ChainStatus
 
 
@@ -37,4 +37,4 @@ class Chain(s.Serializer[None]):
     status = s.ChoiceField(choices=ChainStatus.choices)
 
 
-CHAIN_LIST = inline_serializer("ChainList", {"data": Chain(many=True)})
+CHAIN_LIST = listed("ChainList", Chain)

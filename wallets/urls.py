@@ -1,17 +1,10 @@
-"""Routes below /api/v1."""
+"""Routes below /api/v1/."""
 
-from django.urls import path
+from gateway.core.api import ApiRouter
+from wallets.api import ChainViewSet
+from wallets.watched_api import WatchedWalletViewSet
 
-from wallets.api import ChainCollection
-from wallets.watched_api import (
-    WatchedTransactions,
-    WatchedWalletCollection,
-    WatchedWalletItem,
-)
-
-urlpatterns = [
-    path("chains", ChainCollection.as_view()),
-    path("wallets", WatchedWalletCollection.as_view()),
-    path("wallets/<str:wallet_id>", WatchedWalletItem.as_view()),
-    path("wallets/<str:wallet_id>/transactions", WatchedTransactions.as_view()),
-]
+router = ApiRouter()
+router.register("chains", ChainViewSet, basename="chain")
+router.register("wallets", WatchedWalletViewSet, basename="wallet")
+urlpatterns = router.urls

@@ -4,12 +4,13 @@ from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
 from accounts.models import Merchant
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.clientaddr import address_or_none
 from gateway.core.errors import ConflictError, NotFoundError
 from gateway.core.pagination import list_body, parse_page
@@ -36,9 +37,10 @@ from wallets.watched_selectors import balances_of
 WALLETS = Limit("wallets", 60)
 
 
-class WatchedWalletCollection(ApiView):
+class WatchedWalletViewSet(ApiViewSet):
     """`/api/v1/wallets`."""
 
+    lookup_url_kwarg = "wallet_id"
     other_limit: ClassVar = WALLETS
 
     @extend_schema(
@@ -51,7 +53,7 @@ class WatchedWalletCollection(ApiView):
             **schemas.errors(400, 401, 409, 413, 415, 429),
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Have an address watched. One that is watched already is answered as it is, with 200.
 
         409: as many are watched as may be.
@@ -76,7 +78,7 @@ class WatchedWalletCollection(ApiView):
         parameters=schemas.WALLET_PARAMETERS,
         responses={200: schemas.WatchedWalletList, **schemas.errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List watched wallets, newest first."""
         principal, query = principal_of_request(request), request.query_params
         wanted = parse_wallet_filter(principal.merchant_id, principal.mode, query)
@@ -87,18 +89,12 @@ class WatchedWalletCollection(ApiView):
         total = wallets_wanted(wanted).count() if page.include_total else None
         return Response(list_body(data, page, total))
 
-
-class WatchedWalletItem(ApiView):
-    """`/api/v1/wallets/{wallet_id}`."""
-
-    other_limit: ClassVar = WALLETS
-
     @extend_schema(
         operation_id="getWatchedWallet",
         tags=["Watched wallets"],
         responses={200: schemas.WatchedWallet, **schemas.errors(401, 404, 429)},
     )
-    def get(self, request: Request, wallet_id: str) -> Response:
+    def retrieve(self, request: Request, wallet_id: str) -> Response:
         """Return a watched wallet with what it holds."""
         return Response(_wallet_object(_wallet(request, wallet_id)))
 
@@ -111,7 +107,7 @@ class WatchedWalletItem(ApiView):
             **schemas.errors(400, 401, 404, 413, 415, 429),
         },
     )
-    def patch(self, request: Request, wallet_id: str) -> Response:
+    def partial_update(self, request: Request, wallet_id: str) -> Response:
         """Give a watched wallet another label or other tags."""
         wallet = _wallet(request, wallet_id)
         wanted = parse_changes(wallet, json_body(request))
@@ -132,7 +128,7 @@ class WatchedWalletItem(ApiView):
         tags=["Watched wallets"],
         responses={204: None, **schemas.errors(401, 404, 429)},
     )
-    def delete(self, request: Request, wallet_id: str) -> Response:
+    def destroy(self, request: Request, wallet_id: str) -> Response:
         """Stop watching a wallet. What was recorded of it stays in the reports of its days."""
         wallet = _wallet(request, wallet_id)
         try:
@@ -141,19 +137,14 @@ class WatchedWalletItem(ApiView):
             raise _gone() from error
         return Response(status=204)
 
-
-class WatchedTransactions(ApiView):
-    """`/api/v1/wallets/{wallet_id}/transactions`."""
-
-    other_limit: ClassVar = WALLETS
-
     @extend_schema(
         operation_id="listWatchedWalletTransactions",
         tags=["Watched wallets"],
         parameters=schemas.MOVEMENT_PARAMETERS,
         responses={200: schemas.MovementList, **schemas.errors(400, 401, 404, 429)},
     )
-    def get(self, request: Request, wallet_id: str) -> Response:
+    @action(detail=True)
+    def transactions(self, request: Request, wallet_id: str) -> Response:
         """List what moved in and out of a watched wallet, newest first."""
         wallet, query = _wallet(request, wallet_id), request.query_params
         wanted, page = parse_movement_filter(query), parse_page(query)

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import Principal
-from gateway.core.api import ApiView
+from gateway.core.api import ApiViewSet
 from gateway.core.openapi import PAGE_PARAMETERS, errors
 from gateway.core.pagination import list_body
 from gateway.core.ratelimit import Limit
@@ -19,10 +19,10 @@ from webhooks.selectors import event_bodies, event_total, parse_filter
 EVENTS = Limit("events", 60)
 
 
-class EventCollection(ApiView):
+class EventViewSet(ApiViewSet):
     """`/api/v1/events`."""
 
-    limits: ClassVar = {"GET": EVENTS, "HEAD": EVENTS}
+    limits: ClassVar = {"list": EVENTS}
 
     @extend_schema(
         operation_id="listEvents",
@@ -46,7 +46,7 @@ class EventCollection(ApiView):
         ],
         responses={200: EventList, **errors(400, 401, 429)},
     )
-    def get(self, request: Request) -> Response:
+    def list(self, request: Request) -> Response:
         """List events, newest first; with `after` oldest first, to catch up after an outage."""
         principal: Principal = request.auth  # type: ignore[assignment]
         wanted, page = parse_filter(

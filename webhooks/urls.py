@@ -1,7 +1,8 @@
 """Routes of the event API, below /api/v1/."""
 
-from django.urls import path
+from gateway.core.api import ApiRouter
+from webhooks.api import EventViewSet
 
-from webhooks.api import EventCollection
-
-urlpatterns = [path("events", EventCollection.as_view())]
+router = ApiRouter()
+router.register("events", EventViewSet, basename="event")
+urlpatterns = router.urls

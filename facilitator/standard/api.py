@@ -1,48 +1,23 @@
 """The API's answers in the standard's form, and which bodies are in it."""
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.authentication import principal_of_request
 from facilitator.idempotency import idempotency_key
 from facilitator.services.using import Caller
-from facilitator.standard import schemas
 from facilitator.standard.settling import settle_standard
-from facilitator.standard.supporting import supported_payload
 from facilitator.standard.verifying import verify_standard
 from facilitator.standard.waiting import CalledAgainError, Waiting
-from gateway.core.api import ApiView
 from gateway.core.errors import InvalidRequestError
-from gateway.core.ratelimit import Limit
 from gateway.core.visits import call_again, visit_of
 from gateway.core.wire import json_body
 
-SUPPORTED: Final = Limit("x402", 60)
-
 # What a settlement keeps of its visit.
 _WAITING: Final = "x402.waiting"
-
-
-class X402Supported(ApiView):
-    """`/api/v1/x402/supported`."""
-
-    limits: ClassVar = {"GET": SUPPORTED, "HEAD": SUPPORTED}
-
-    @extend_schema(
-        operation_id="getX402Supported",
-        tags=["x402"],
-        responses={200: schemas.Supported, **schemas.errors(401, 429)},
-    )
-    def get(self, request: Request) -> Response:
-        """Tell which payments of the public x402 standard are settled here."""
-        principal = principal_of_request(request)
-        return Response(
-            supported_payload(principal.mode, merchant_id=principal.merchant_id)
-        )
 
 
 def verify_answer(request: Request) -> Response | None:

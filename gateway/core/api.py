@@ -10,7 +10,9 @@ from django.http import Http404, HttpRequest
 from rest_framework import exceptions as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
 
 from gateway.core import errors, ratelimit
 from gateway.core.clientaddr import client_address, limited_as
@@ -22,12 +24,8 @@ log = structlog.get_logger(__name__)
 
 
 class ApiView(APIView):
-    """A DRF view behind an API key, with a limit per method.
+    """A DRF view behind an API key, with a limit."""
 
-    `limits` maps an HTTP method to its limit; a method without one falls under `other_limit`.
-    """
-
-    limits: ClassVar[Mapping[str, Limit]] = {}
     other_limit: ClassVar[Limit] = Limit("other", 60)
     key_required: ClassVar[bool] = True
     http_method_names = [
@@ -61,14 +59,37 @@ class ApiView(APIView):
                     code="key_missing",
                 )
         else:
-            limit = self.limits.get(request.method or "", self.other_limit)
-            _count(request._request, limit, principal.key_id)  # noqa: SLF001
+            _count(request._request, self.limit_now(), principal.key_id)  # noqa: SLF001
         self.check_permissions(request)
+
+    def limit_now(self) -> Limit:
+        """Return the limit of this request."""
+        return self.other_limit
 
     def count_as(self, request: Request, limit: Limit) -> None:
         """Count a request against another limit as well, where only its body tells what it is. Raises RateLimitError."""
         principal: Any = request.auth
         _count(request._request, limit, principal.key_id)  # noqa: SLF001 - DRF offers no other way to the Django request
+
+
+class ApiViewSet(ViewSetMixin, ApiView):
+    """A resource: what can be done with its collection and with each of its objects, with a limit per action.
+
+    `limits` maps an action to its limit; one without falls under `other_limit`, as a method does that is no action.
+    """
+
+    limits: ClassVar[Mapping[str, Limit]] = {}
+
+    def limit_now(self) -> Limit:
+        """Return the limit of this request's action."""
+        return self.limits.get(self.action or "", self.other_limit)
+
+
+class ApiRouter(SimpleRouter):
+    """Routes without a slash at their end. An id may be any text: which objects there are, the resource knows."""
+
+    def __init__(self) -> None:
+        super().__init__(trailing_slash=False, use_regex_path=False)
 
 
 def count_address(request: HttpRequest) -> None:

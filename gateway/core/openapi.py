@@ -4,7 +4,12 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema_serializer,
+    inline_serializer,
+)
 from rest_framework import serializers as s
 
 from gateway.core.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
@@ -69,16 +74,25 @@ def errors(*statuses: int) -> dict[int, OpenApiResponse]:
 
 
 def paginated(name: str, item: type[s.Serializer[None]]) -> s.Serializer[Any]:
-    """Return the shape of a list of `item`."""
-    return inline_serializer(
-        name,
-        {
-            "data": item(many=True),
-            "total": s.IntegerField(required=False),
-            "limit": s.IntegerField(),
-            "offset": s.IntegerField(),
-        },
+    """Return the shape of a page of `item`."""
+    fields = {
+        "total": s.IntegerField(required=False),
+        "limit": s.IntegerField(),
+        "offset": s.IntegerField(),
+    }
+    return listed(name, item, **fields)
+
+
+def listed(
+    name: str, item: type[s.Serializer[None]], **fields: s.Field[Any, Any, Any, Any]
+) -> s.Serializer[Any]:
+    """Return the shape of an object with a list of `item` as `data`, and other fields."""
+    made: s.Serializer[Any] = inline_serializer(
+        name, {"data": item(many=True), **fields}
     )
+    # Or what the action `list` answers would be taken for an array of these.
+    extend_schema_serializer(many=False)(type(made))
+    return made
 
 
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -22,7 +22,7 @@ from tests.contract.provoking import (
     plain,
     refusals,
 )
-from tests.contract.routes import api_views, operations
+from tests.contract.routes import api_routes, operations
 from tests.contract.watching import WALLETS
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
@@ -393,4 +393,4 @@ def test_the_described_request_has_the_fields_that_are_read(document: Document) 
 
 def test_the_document_needs_no_key_and_names_the_release(document: Document) -> None:
     assert document["info"]["version"] == "0.25.0"
-    assert "openapi.json" in api_views()
+    assert "openapi.json" in api_routes()

@@ -34,7 +34,7 @@ class Echo(ApiView):
 
     key_required = False
     authentication_classes = ()
-    limits: ClassVar = {"POST": Limit("echo", 3)}
+    other_limit: ClassVar = Limit("echo", 3)
     failure: ClassVar[Exception | None] = None
 
     def post(self, request: Request) -> Response:
