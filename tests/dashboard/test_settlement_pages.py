@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from settlements.flushing import FACTORY
 from settlements.models import GasAccount, Hold, Settlement, SettlementSettings
@@ -121,6 +121,23 @@ def test_settling_writes_settlements_and_says_so(admin: Desk) -> None:
     admin.post("dashboard_settle", SETTLE)
     assert "Nothing waits that could be settled" in said(admin)
     assert Settlement.objects.count() == 1
+
+
+@pytest.mark.usefixtures("_gas_key")
+def test_what_a_closed_account_holds_is_settled_by_our_gas(owner: Desk) -> None:
+    receive(owner.merchant, 25_000_000)
+    Merchant.objects.update(closed_at=timezone.now())
+    owner.post("dashboard_settle", SETTLE)
+    assert Settlement.objects.get().status == SettlementStatus.PENDING
+
+
+def test_what_a_closed_account_holds_is_settled_by_ones_own_wallet(owner: Desk) -> None:
+    transfer = receive(owner.merchant, 25_000_000)
+    Merchant.objects.update(closed_at=timezone.now())
+    to_batch = owner.post("dashboard_settle_by_wallet", SETTLE)
+    page = owner.client.get(to_batch["Location"])
+    assert transfer.deposit is not None
+    assert bytes(transfer.deposit.nonce).hex() in page.text
 
 
 def test_without_a_gas_key_ones_own_wallet_gets_the_same_call(owner: Desk) -> None:
