@@ -15,6 +15,7 @@ from tests.nodes.tron import USDT, TronNode
 from tests.nodes.tron.addresses import to_base58
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.test_pool import Clock
+from tests.wallets.test_tron_build import ON_CHAIN
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.paying import (
     NotEnoughError,
@@ -195,7 +196,7 @@ def test_what_became_of_a_transaction_is_believed_only_in_known_words(
         grid.fault = lambda target, answer: Answer(body)
         cashier = tron_cashier(tron_node.url, grid.url)
         with pytest.raises(error):
-            cashier.send(b"raw", bytes(65))
+            cashier.send(bytes.fromhex(ON_CHAIN), bytes(65))
 
 
 def test_a_node_that_cannot_pass_a_transaction_on_is_followed_by_the_next(
@@ -208,5 +209,6 @@ def test_a_node_that_cannot_pass_a_transaction_on_is_followed_by_the_next(
         busy.fault = lambda target, answer: Answer(b'{"code": "SERVER_BUSY"}')
         good.fault = lambda target, answer: Answer(b'{"code": "SUCCESS"}')
         grid = RpcPool([Node(busy.url), Node(good.url)])
-        TronCashier(RpcPool([tron_node.url]), grid).send(b"raw", bytes(65))
+        cashier = TronCashier(RpcPool([tron_node.url]), grid)
+        cashier.send(bytes.fromhex(ON_CHAIN), bytes(65))
         assert (busy.requests, good.requests) == (1, 1)
