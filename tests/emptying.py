@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 from psycopg import sql
 
-from tests.timing import timed
+from tests.timed import timed
 
 LARGE_BYTES = 1_000_000
 """From this size on a table is truncated, so that no later test reads past what was deleted."""

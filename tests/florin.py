@@ -25,7 +25,7 @@ from tests.clerks import Clerk
 from tests.database import Database
 from tests.nurseries import Child, Nursery
 from tests.ownvalkey import OwnValkey
-from tests.timing import timed
+from tests.timed import timed
 from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.webhooks.receiver import Receiver, Reply, receiving
 

@@ -6,54 +6,21 @@ script/test loads it. With `--timings` it names tests/timing.md in `FLORIN_TIMIN
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import pytest
 from _pytest.terminal import TerminalReporter
+
+from tests.timed import SPENT, Spent, timing
 
 LINE_SECONDS = 15.0
 """A line of progress comes this often, as long as tests end."""
 
 SLOWEST: Final = 10
 
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
-Spent = dict[str, tuple[int, float]]
-"""How often a kind of work was done, and the seconds it took in all."""
-
 _began: Final = time.monotonic()
-_spent: Spent = {}
-
-
-def timed(
-    kind: str,
-) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
-    """Add up the calls of a function under a kind of work, such as "node starts"."""
-
-    def decorate(function: Callable[Given, Made]) -> Callable[Given, Made]:
-        @wraps(function)
-        def counted(*args: Given.args, **kwargs: Given.kwargs) -> Made:
-            with timing(kind):
-                return function(*args, **kwargs)
-
-        return counted
-
-    return decorate
-
-
-@contextmanager
-def timing(kind: str) -> Iterator[None]:
-    """Add up what a block takes under a kind of work."""
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        times, seconds = _spent.get(kind, (0, 0.0))
-        _spent[kind] = times + 1, seconds + time.monotonic() - began
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -68,15 +35,15 @@ def pytest_fixture_setup(
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Add the start of a worker: from the import of this module until its tests are known."""
     if hasattr(session.config, "workeroutput"):
-        _spent["worker starts"] = 1, time.monotonic() - _began
+        SPENT["worker starts"] = 1, time.monotonic() - _began
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the process that shows the run what this worker spent."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["spent"] = _spent
+        session.config.workeroutput["spent"] = SPENT
     elif stopwatch := session.config.pluginmanager.get_plugin("stopwatch"):
-        stopwatch.add(_spent)
+        stopwatch.add(SPENT)
 
 
 @pytest.hookimpl(trylast=True)

@@ -24,7 +24,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.browser.dashboard import log_in_browser
 from tests.checkouts.factories import make_chains_well
 from tests.dashboard.people import Desk
-from tests.timing import timing
+from tests.timed import timing
 from tests.waiting import wait_until
 
 # Playwright's own loop runs in the tests' thread, and Django takes that for asynchronous code.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo.running import Running, running, var_folder
-from tests.timing import timed
+from tests.timed import timed
 
 GROUP = "demo"
 READY = "Florin is ready"

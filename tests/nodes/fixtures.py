@@ -16,7 +16,7 @@ from tests.nodes.anvil import Anvil
 from tests.nodes.errors import NodeError
 from tests.nodes.local_chain import prepare_chain
 from tests.nodes.tron.node import TRON_CHAIN_ID, TronNode, prepare_tron
-from tests.timing import timed
+from tests.timed import timed
 
 if TYPE_CHECKING:
     from tests.nodes.solana.node import SolanaNode

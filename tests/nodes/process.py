@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.nodes.errors import NodeError, NodeStartError
-from tests.timing import timed
+from tests.timed import timed
 
 STOP_SECONDS = 20.0
 ANSWER_SECONDS = 60.0
