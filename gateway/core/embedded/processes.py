@@ -40,7 +40,7 @@ class Command:
     """How to start one child, and the signal that ends it well.
 
     Without a `log` it writes where its parent does. `prepare` runs before every start, with no earlier instance alive.
-    `orphan_signal` is what it gets when its parent is killed.
+    `orphan_signal` is what it gets when its parent is killed, `stop_signal` unless another one is named.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Command:
     cwd: Path
     env: Mapping[str, str] = field(repr=False)
     stop_signal: signal.Signals = signal.SIGTERM
-    orphan_signal: signal.Signals = signal.SIGTERM
+    orphan_signal: signal.Signals | None = None
     account: Account | None = None
     prepare: Callable[[], None] = _do_nothing
 
@@ -85,7 +85,7 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
             cwd=command.cwd,
             env=dict(command.env),
             start_new_session=True,
-            preexec_fn=_die_with_parent(command.orphan_signal),
+            preexec_fn=_die_with_parent(command.orphan_signal or command.stop_signal),
             **run_as(command.account),
         )
     return process
