@@ -84,6 +84,7 @@ def out_of_reach(page: Page, *, menu: bool = False) -> list[str]:
     An act of the desk's page may be in the phone's menu, whose own acts are judged where `menu` asks for it. What opens
     is opened; dialogs are judged too. Leaves the page at the size of a phone.
     """
+    page.wait_for_load_state()
     page.set_viewport_size(DESKTOP)
     page.evaluate(_FUNCTIONS)
     page.evaluate("reach.remember()")

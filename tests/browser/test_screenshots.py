@@ -84,6 +84,8 @@ def faults(
 
     Axe judges it, the screen, a scanner where there is a QR code, and `script`, which returns a list. An exhaustive run tries every pair of size and theme, and takes a picture of each: var/screenshots/<name>-<view>.png.
     """
+    # A click returns as soon as the next page begins to arrive.
+    page.wait_for_load_state()
     rules = judged(name)
     views = [
         view

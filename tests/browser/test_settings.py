@@ -62,8 +62,7 @@ def test_a_wallet_in_use_is_proven_by_signing_what_was_copied(
     page.get_by_label("I compared").check()
     page.get_by_role("button", name="Receive here").click()
     expect(page.get_by_role("heading", name="Prove your Ethereum")).to_be_visible()
-    page.get_by_role("button", name="Copy").click()
-    message = page.evaluate("navigator.clipboard.readText()")
+    message = copied(page)
     assert message == message_of(WalletProof.objects.get())
     assert look(page, "dashboard_wallet_prove") == []
     page.get_by_label("Signature").fill(signer.sign(message))
@@ -78,6 +77,16 @@ def test_a_wallet_in_use_is_proven_by_signing_what_was_copied(
 
 def _owner_of_squatter() -> Desk:
     return make_desk(ReceivingWallet.objects.get().merchant)
+
+
+def copied(page: Page) -> str:
+    """What the page's copy button puts on the clipboard, once its script listens."""
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator("[data-copy-text]")).to_have_text("Copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert isinstance(text, str)
+    return text
 
 
 def type_address(page: Page, address: str) -> None:
@@ -95,9 +104,8 @@ def test_a_key_is_made_works_and_is_revoked(
     page = open_desk(desk, "dashboard_keys", permissions=allowed)
     page.get_by_label("What will use it").fill("Web shop")
     page.get_by_role("button", name="Create key").click()
-    page.get_by_role("button", name="Copy").click()
-    secret = page.locator("#secret").inner_text()
-    assert page.evaluate("navigator.clipboard.readText()") == secret
+    secret = copied(page)
+    assert page.locator("#secret").inner_text() == secret
     assert secret not in page.url
     assert ask_api(page, live_server, secret) == 200
     page.get_by_role("link", name="I have stored it").click()

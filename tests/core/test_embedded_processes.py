@@ -2,11 +2,35 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
-from gateway.core.embedded.processes import Command, Keeper, command_line
+import pytest
+
+from gateway.core.embedded.processes import LINUX, Command, Keeper, command_line
+from tests.tree import ROOT
 from tests.waiting import wait_until
+
+SUPERVISOR = """
+import signal, sys
+from pathlib import Path
+from gateway.core.embedded.processes import Command, Keeper
+child, folder, *signals = sys.argv[1:]
+names = dict(zip(("stop_signal", "orphan_signal"), map(signal.Signals.__getitem__, signals)))
+argv = [sys.executable, "-c", child]
+Keeper([Command("child", argv, None, Path(folder), {}, **names)], told=print).start()
+signal.pause()
+"""
+CHILD = """
+import os, signal
+signals = [signal.SIGTERM, signal.SIGINT]
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+open("ready", "x").close()
+with open("answer", "x") as answer:
+    answer.write(signal.sigwait(signals).name)
+os.rename("answer", "heard")
+"""
 
 
 def command(folder: Path, code: str, **overrides: object) -> Command:
@@ -62,3 +86,17 @@ def test_a_program_that_is_missing_is_reported_and_tried_again(tmp_path: Path) -
     wait_until(lambda: len([s for s in said if s.startswith("gone cannot")]) >= 2)
     keeper.stop()
     assert all(str(tmp_path) in line for line in said if line.startswith("gone"))
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux tells a child that its parent died")
+@pytest.mark.parametrize("orphan_signal", [None, "SIGTERM"])
+def test_a_child_whose_supervisor_is_killed_gets_its_signal_for_that(
+    tmp_path: Path, orphan_signal: str | None
+) -> None:
+    signals = ["SIGINT", *filter(None, [orphan_signal])]
+    argv = [sys.executable, "-c", SUPERVISOR, CHILD, str(tmp_path), *signals]
+    with subprocess.Popen(argv, cwd=ROOT) as supervisor:
+        wait_until((tmp_path / "ready").exists)
+        supervisor.kill()
+    wait_until((tmp_path / "heard").exists)
+    assert (tmp_path / "heard").read_text() == signals[-1]
