@@ -88,17 +88,17 @@ install_lock() {
         die "The packages of $1 could not be installed."
 }
 
-# Makes var/svm, where the public x402 standard's own library for Solana is: it wants another release of solana than Florin.
-setup_svm() (
-    python=var/svm/bin/python
-    installed=var/svm/.installed
-    make_venv var/svm
-    if is_current "$installed" requirements/svm.txt; then
+# Makes var/x402, where the public x402 standard's own library is, which tests let pay and sell: its import name is ours too.
+setup_x402() (
+    python=var/x402/bin/python
+    installed=var/x402/.installed
+    make_venv var/x402
+    if is_current "$installed" requirements/x402.txt; then
         return
     fi
-    say "Installing the packages of requirements/svm.txt."
-    install_lock requirements/svm.txt
-    stamp "$installed" requirements/svm.txt
+    say "Installing the packages of requirements/x402.txt."
+    install_lock requirements/x402.txt
+    stamp "$installed" requirements/x402.txt
 )
 
 has_anvil() {

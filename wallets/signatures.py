@@ -54,19 +54,11 @@ def is_signed_by(
             return _is_ton(key, message, signature, _from_hex(public_key))
 
 
-def _personal(prefix: bytes, message: bytes) -> bytes:
-    return keccak(prefix + str(len(message)).encode() + message)
+def signer_of(digest: bytes, signature: bytes) -> bytes:
+    """Return the 20 bytes of the account whose key signed 32 bytes; nothing where no key can have signed so.
 
-
-def _is_recovered(key: bytes, digests: list[bytes], text: str) -> bool:
-    signature = _from_hex(text)
-    if len(signature) != _RECOVERABLE_BYTES:
-        return False
-    return any(_recovered(digest, signature) == key for digest in digests)
-
-
-def _recovered(digest: bytes, signature: bytes) -> bytes:
-    """Return the last 20 bytes of the signer's hashed key; nothing where no key can have signed so."""
+    `signature` has 65 bytes: r, s and v, which is 0, 1, 27 or 28.
+    """
     # Slow to import, and few proofs are signed.
     from eth_keys.datatypes import Signature
     from eth_keys.exceptions import BadSignature
@@ -82,6 +74,17 @@ def _recovered(digest: bytes, signature: bytes) -> bytes:
         return b""
     address: bytes = public.to_canonical_address()
     return address
+
+
+def _personal(prefix: bytes, message: bytes) -> bytes:
+    return keccak(prefix + str(len(message)).encode() + message)
+
+
+def _is_recovered(key: bytes, digests: list[bytes], text: str) -> bool:
+    signature = _from_hex(text)
+    if len(signature) != _RECOVERABLE_BYTES:
+        return False
+    return any(signer_of(digest, signature) == key for digest in digests)
 
 
 def _is_ed25519(key: bytes, message: bytes, signature: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reading the standard's bodies: shapes by the library's own schemas, every value of them by hand.
+"""Reading the standard's bodies by hand, every value of them.
 
 Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
 """
@@ -6,6 +6,7 @@ Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaym
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from accounts.states import Mode
@@ -22,6 +23,8 @@ from wallets.addresses import AddressError, canonical_address
 from wallets.chains.registry import ChainSpec
 
 _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
+_AMOUNTS: Final = MappingProxyType({1: "maxAmountRequired", 2: "amount"})
+_WANTED: Final = reasons.INVALID_REQUIREMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
             reasons.INVALID_NETWORK, "Payments on this network are not settled here."
         )
     if not _AMOUNT.fullmatch(asked.amount):
-        name = "amount" if version == 2 else "maxAmountRequired"
+        name = _AMOUNTS[version]
         raise InvalidRequestError(
             f"{name} must be a whole number of base units.",
             code="amount_invalid",
@@ -84,60 +87,65 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
 
 
 def _asked(body: Body, version: int) -> _Asked:
-    from pydantic import ValidationError  # slow to import, and few processes read these
-
-    try:
-        return _first(body) if version == 1 else _second(body)
-    except ValidationError as error:
-        about = str(error.title)
-        is_payload = about.startswith("PaymentPayload")
-        raise RefusedPaymentError(
-            reasons.INVALID_PAYLOAD if is_payload else reasons.INVALID_REQUIREMENTS
-        ) from None
-
-
-def _first(body: Body) -> _Asked:
-    from x402.schemas.v1 import PaymentPayloadV1, PaymentRequirementsV1
-
-    wanted = PaymentRequirementsV1.model_validate(body.get("paymentRequirements"))
-    told = PaymentPayloadV1.model_validate(body.get("paymentPayload"))
-    _refuse_other(told.scheme, wanted.scheme, told.network, wanted.network)
-    return _Asked(
-        scheme=wanted.scheme,
-        network=wanted.network,
-        amount=wanted.max_amount_required,
-        asset=wanted.asset,
-        pay_to=wanted.pay_to,
-        resource=_resource(wanted.resource),
-        extra=wanted.extra or {},
-        payload=told.payload,
-    )
+    names = ("scheme", "network", "asset", "payTo", _AMOUNTS[version])
+    more = ("resource",) if version == 1 else ()
+    wanted = _object(body, "paymentRequirements", _WANTED, *names, *more)
+    _expect_seconds(wanted, _WANTED)
+    if version == 1:
+        told = _object(body, "paymentPayload", reasons.INVALID_PAYLOAD, *names[:2])
+        return _first(wanted, told)
+    told = _object(body, "paymentPayload", reasons.INVALID_PAYLOAD)
+    accepted = _object(told, "accepted", reasons.INVALID_PAYLOAD, *names)
+    _expect_seconds(accepted, reasons.INVALID_PAYLOAD)
+    resource = told.get("resource")
+    if resource is not None:
+        resource = _object(told, "resource", reasons.INVALID_PAYLOAD, "url")["url"]
+    return _same(wanted, accepted, told, wanted["amount"], resource or "")
 
 
-def _second(body: Body) -> _Asked:
-    from x402.schemas import PaymentPayload, PaymentRequirements
-
-    wanted = PaymentRequirements.model_validate(body.get("paymentRequirements"))
-    told = PaymentPayload.model_validate(body.get("paymentPayload"))
-    accepted = told.accepted
-    _refuse_other(accepted.scheme, wanted.scheme, accepted.network, wanted.network)
-    return _Asked(
-        scheme=wanted.scheme,
-        network=wanted.network,
-        amount=wanted.amount,
-        asset=wanted.asset,
-        pay_to=wanted.pay_to,
-        resource=_resource(told.resource.url if told.resource else ""),
-        extra=wanted.extra,
-        payload=told.payload,
-    )
+def _first(wanted: Body, told: Body) -> _Asked:
+    if told.get("x402Version", 1) != 1:
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD)
+    amount = wanted["maxAmountRequired"]
+    return _same(wanted, told, told, amount, wanted["resource"])
 
 
-def _refuse_other(scheme: str, wanted_scheme: str, network: str, wanted: str) -> None:
-    if scheme != wanted_scheme:
+def _same(
+    wanted: Body, accepted: Body, told: Body, amount: str, resource: str
+) -> _Asked:
+    """Return what is asked, if the payer means the same scheme and network."""
+    payload = _object(told, "payload", reasons.INVALID_PAYLOAD)
+    if accepted["scheme"] != wanted["scheme"]:
         raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
-    if network != wanted:
-        raise RefusedPaymentError("network_mismatch")
+    if accepted["network"] != wanted["network"]:
+        raise RefusedPaymentError(reasons.NETWORK_MISMATCH)
+    has_extra = wanted.get("extra") is not None
+    return _Asked(
+        scheme=wanted["scheme"],
+        network=wanted["network"],
+        amount=amount,
+        asset=wanted["asset"],
+        pay_to=wanted["payTo"],
+        resource=_resource(resource),
+        extra=_object(wanted, "extra", _WANTED) if has_extra else {},
+        payload=payload,
+    )
+
+
+def _object(body: Body, name: str, reason: str, *texts: str) -> Body:
+    """Return an object in a body, with these texts in it; what is missing or of another type is refused for `reason`."""
+    value = body.get(name)
+    if not isinstance(value, dict):
+        raise RefusedPaymentError(reason, f"{name} must be an object.")
+    for text in texts:
+        if not isinstance(value.get(text), str):
+            raise RefusedPaymentError(reason, f"{text} must be a string.")
+    return value
+
+
+def _expect_seconds(part: Body, reason: str) -> None:
+    if type(part.get("maxTimeoutSeconds")) is not int:
+        raise RefusedPaymentError(reason, "maxTimeoutSeconds must be a whole number.")
 
 
 def _resource(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the library leaves to whoever runs it: whose money it may be, whether they still sell, whether there is time left."""
+"""What is asked of payments on all chains: whose money it may be, whether they still sell, whether there is time left."""
 
 from datetime import datetime
 from typing import Final
@@ -11,7 +11,7 @@ from facilitator.standard.errors import RefusedPaymentError
 from facilitator.standard.inputs import StandardRequest
 from gateway.core.errors import ConflictError
 
-# What the library asks for at least, in seconds.
+# What the standard asks for at least, in seconds. Source: PyPI x402 2.25.
 _LEAST_TIME: Final = 6
 # A transaction waits for its block, and at times for the one after it.
 _BLOCKS: Final = 2

@@ -12,12 +12,12 @@ from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.facilitator.paying import pay_to_of
-from tests.facilitator.standard.selling import PRICE_UNITS, SECRET
-from tests.facilitator.standard.shop import connect_base, open_shop
-from tests.facilitator.standard.test_published_clients import (
+from tests.facilitator.standard.published import (
     bought_by_npm,
     bought_by_pypi,
 )
+from tests.facilitator.standard.selling import PRICE_UNITS, SECRET
+from tests.facilitator.standard.shop import connect_base, open_shop
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import balance_of

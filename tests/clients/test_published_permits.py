@@ -13,11 +13,11 @@ from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.facilitator.standard.permitting import Stall, open_stall
-from tests.facilitator.standard.selling import PRICE_UNITS, SECRET
-from tests.facilitator.standard.test_published_clients import (
+from tests.facilitator.standard.published import (
     bought_by_npm,
     bought_by_pypi,
 )
+from tests.facilitator.standard.selling import PRICE_UNITS, SECRET
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import balance_of
@@ -57,7 +57,7 @@ def test_a_published_client_that_may_spend_usdt_buys_with_it(
     stall: Stall, shop: str, client: str
 ) -> None:
     key = payer(stall.node).key
-    allowed = ("eip155:1", stall.usdt)
+    allowed = f"eip155:1 {stall.usdt}"
     found = (
         bought_by_pypi(shop, key, allowed=allowed)
         if client == "pypi"

@@ -11,12 +11,12 @@ from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.clients.test_published import report
 from tests.contract.client import ApiClient
+from tests.facilitator.standard.published import bought_by_npm
 from tests.facilitator.standard.selling import SECRET
 from tests.facilitator.standard.solana.conftest import seller as seller
 from tests.facilitator.standard.solana.conftest import shop as shop
 from tests.facilitator.standard.solana.paying import Shop
 from tests.facilitator.standard.solana.test_published import check_paid, key_of
-from tests.facilitator.standard.test_published_clients import bought_by_npm
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

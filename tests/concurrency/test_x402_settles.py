@@ -10,7 +10,7 @@ import pytest
 from facilitator.models import Authorization, X402Payment
 from facilitator.services.using import Caller
 from facilitator.standard import authorizations, settling, waiting
-from facilitator.standard.evm import rail, signer
+from facilitator.standard.evm import calls, rail, sending
 from facilitator.standard.inputs import StandardRequest
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, crew
@@ -22,6 +22,7 @@ from tests.facilitator.standard.shop import connect_base, open_shop
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
 from tests.nodes.tokens import balance_of
+from wallets.chains.pool import RpcPool
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 UNITS = 10_000
@@ -102,16 +103,16 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
     """No lease lasts, and nothing is sent before `FEW` requests have claimed the authorisation and are about to send it."""
     about_to_send = Event()
     gathered = Barrier(FEW, action=about_to_send.set)
-    gas_for = signer.LedgerSigner._gas_for
+    gas_for = calls.gas_for
 
-    def gather(self: signer.LedgerSigner, address: str, data: bytes) -> int:
-        gas = gas_for(self, address, data)
+    def gather(pool: RpcPool, call: calls.Call) -> int:
+        gas = gas_for(pool, call)
         if not about_to_send.is_set():
             gathered.wait(SECONDS)
         return gas
 
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
-    monkeypatch.setattr(signer.LedgerSigner, "_gas_for", gather)
+    monkeypatch.setattr(calls, "gas_for", gather)
 
 
 @pytest.mark.usefixtures("all_claim")
@@ -132,11 +133,11 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
     def reference_of(row: Authorization) -> str:
         return f"{row.pk}:{secrets.token_hex(8)}"
 
-    monkeypatch.setattr(signer, "reference_of", reference_of)
+    monkeypatch.setattr(sending, "reference_of", reference_of)
     monkeypatch.setattr(rail, "reference_of", reference_of)
     # A node that has the first one in a block would refuse the second one.
     base_node.set_automine(False)
     monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 2.0)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    settled_at_once(seller, [body] * FEW)
-    assert GasTransaction.objects.count() >= FEW
+    answers = settled_at_once(seller, [body] * FEW)
+    assert GasTransaction.objects.count() >= FEW, answers

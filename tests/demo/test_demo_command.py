@@ -16,7 +16,7 @@ from gateway.management.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client
-from tests.facilitator.standard.test_published_clients import bought_by_npm
+from tests.facilitator.standard.published import bought_by_npm
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
 from wallets.chains.specs import CHAINS

@@ -1,6 +1,9 @@
-"""Asking contracts over nodes, in the library's ABI form. What a contract refuses is told in its own words."""
+"""Asking contracts over nodes, and those that stand at the same address on all chains.
 
-from collections.abc import Sequence
+What a contract refuses is told in its own words.
+"""
+
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,22 +11,50 @@ from facilitator.standard.errors import RevertedError
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.pool import RpcPool
 from wallets.chains.rpc import Node, RefusedError
+from wallets.forwarder import keccak
 
 if TYPE_CHECKING:
     from eth_abi.codec import ABICodec
 
-Abi = Sequence[dict[str, Any]]
+PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
+"""Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
+
+PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
+"""x402ExactPermit2Proxy: what payers allow to move their tokens, to whom they signed and to nobody else. Source: PyPI x402
+2.25."""
+
+MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
+"""Multicall3: many questions in one. Source: mds1/multicall3."""
 
 _REVERT: Final = "revert"
 
 
-def encode_call(abi: Abi, name: str, *arguments: Any) -> bytes:
-    """Return the data of a call."""
-    from eth_utils.abi import function_abi_to_4byte_selector, get_abi_input_types
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A contract's function, with the ABI types of what it takes and of its one answer; "" where it has none."""
 
-    function = _function(abi, name)
-    coded = coder().encode(get_abi_input_types(function), arguments)
-    return bytes(function_abi_to_4byte_selector(function)) + coded
+    name: str
+    takes: tuple[str, ...] = ()
+    answer: str = ""
+
+    def call(self, *arguments: Any) -> bytes:
+        """Return the data of a call."""
+        selector = keccak(f"{self.name}({','.join(self.takes)})".encode())[:4]
+        return selector + coder().encode(self.takes, arguments)
+
+    def read(self, data: bytes) -> Any:
+        """Return what it answered. Raises RevertedError where it is of another form."""
+        from eth_abi.exceptions import DecodingError
+
+        try:
+            (found,) = coder().decode([self.answer], data)
+        except (DecodingError, OverflowError, UnicodeDecodeError):
+            # The contract's doing, or nothing is there: no node is to blame.
+            raise RevertedError("reverted without an answer of this form") from None
+        return found
+
+
+BALANCE_OF: Final = Function("balanceOf", ("address",), "uint256")
 
 
 @cache
@@ -35,17 +66,15 @@ def coder() -> "ABICodec":
 
 
 def read(
-    pool: RpcPool,
-    to: str,
-    abi: Abi,
-    name: str,
-    *arguments: Any,
-    block: str = "latest",
+    pool: RpcPool, to: str, function: Function, *arguments: Any, block: str = "latest"
 ) -> Any:
     """Ask a contract, as it was at a block. Raises RevertedError, ChainError."""
-    data = encode_call(abi, name, *arguments)
-    answer = ask(pool, "eth_call", [_call(to, data), block])
-    return _decode(abi, name, hex_bytes(answer))
+    return function.read(attempt(pool, to, function.call(*arguments), block=block))
+
+
+def attempt(pool: RpcPool, to: str, data: bytes, *, block: str = "latest") -> bytes:
+    """Return what a call would answer, without sending it. Raises RevertedError, ChainError."""
+    return hex_bytes(ask(pool, "eth_call", [_call(to, data), block]))
 
 
 def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
@@ -62,12 +91,6 @@ def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
 def code_of(pool: RpcPool, address: str) -> bytes:
     """Return a contract's code; empty for an account without. Raises ChainError."""
     return hex_bytes(ask(pool, "eth_getCode", [address, "latest"]))
-
-
-def expect_code(pool: RpcPool, address: str) -> None:
-    """Refuse a call of nothing: it succeeds, moves nothing, and is paid for. Raises RevertedError, ChainError."""
-    if not code_of(pool, address):
-        raise RevertedError("reverted: there is no such contract")
 
 
 def ask(pool: RpcPool, method: str, params: list[Any]) -> Any:
@@ -99,22 +122,3 @@ def _ask(node: Node, method: str, params: list[Any]) -> Any:
 
 def _call(to: str, data: bytes) -> dict[str, str]:
     return {"to": to, "data": "0x" + data.hex()}
-
-
-def _decode(abi: Abi, name: str, data: bytes) -> Any:
-    from eth_abi.exceptions import DecodingError
-    from eth_utils.abi import get_abi_output_types
-
-    types = get_abi_output_types(_function(abi, name))
-    if not types:
-        return None
-    try:
-        found = coder().decode(types, data)
-    except DecodingError:
-        # The contract's doing, or nothing is there: no node is to blame.
-        raise RevertedError("reverted without an answer of this form") from None
-    return found[0] if len(found) == 1 else list(found)
-
-
-def _function(abi: Abi, name: str) -> Any:
-    return next(one for one in abi if one.get("name") == name)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from facilitator.standard.errors import RevertedError
-from facilitator.standard.evm import contracts, logs, permit2
+from facilitator.standard.evm import eip3009, logs, permit2, permit2_payments
 from facilitator.standard.inputs import Executed, StandardRequest
 from settlements.gas.node import GasNode, Receipt
 from wallets.chains import evm_decode
@@ -54,9 +53,10 @@ def find_used(
     newest = node.height()
     if newest < at_least:
         raise ChainUnavailableError("a node is behind what we know already")
-    if not _is_used(pool, request):
+    is_permit = permit2.is_permit2(request)
+    if not (permit2 if is_permit else eip3009).is_used(pool, request):
         return Evidence(is_used=False)
-    find = permit2.find_payment if permit2.is_permit2(request) else _find_payment
+    find = permit2_payments.find_payment if is_permit else _find_payment
     for searched in _pieces(newest):
         if executed := find(pool, node, request, searched):
             return Evidence(is_used=True, executed=executed)
@@ -69,20 +69,6 @@ def _pieces(newest: int) -> Iterator[logs.Searched]:
         yield logs.Searched(max(last - _BLOCKS + 1, 0), last)
         if last < _BLOCKS:
             return
-
-
-def _is_used(pool: RpcPool, request: StandardRequest) -> bool:
-    from x402.mechanisms.evm.constants import AUTHORIZATION_STATE_ABI as ABI
-
-    if permit2.is_permit2(request):
-        return permit2.is_used(pool, request)
-    signed, name = request.signed, "authorizationState"
-    nonce = bytes.fromhex(signed.nonce[2:])
-    try:
-        return bool(contracts.read(pool, request.asset, ABI, name, signed.payer, nonce))
-    except RevertedError:
-        # A token that knows no authorisations, such as USDT, uses none.
-        return False
 
 
 def _find_payment(

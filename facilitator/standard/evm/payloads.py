@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from facilitator.standard import reasons
 from facilitator.standard.errors import RefusedPaymentError
-from facilitator.standard.evm.permit2 import PROXY
+from facilitator.standard.evm.contracts import PROXY
 from facilitator.standard.inputs import Body, Signed
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.specs import Family
@@ -36,7 +36,7 @@ def read_signed(payload: Body, *, asset: str) -> Signed:
     """Read what a payer signed about a token. Raises RefusedPaymentError."""
     signature = payload.get("signature")
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
-        raise RefusedPaymentError("invalid_exact_evm_payload_signature")
+        raise RefusedPaymentError(reasons.SIGNATURE)
     if "permit2Authorization" in payload:
         return _permit2(_object(payload, "permit2Authorization"), signature, asset)
     return _eip3009(_object(payload, "authorization"), signature)

@@ -1,65 +1,57 @@
-"""Permit2 (Uniswap) behind the standard's own proxy: whether an authorisation was used, and where it paid.
+"""Permit2 (Uniswap) behind the standard's own proxy, for tokens without authorisations of their own, as USDT is.
 
-Permit2 writes down no more of a used authorisation than one bit of its payer's. Which of the payer's transfers was the
-one is told by the call of the proxy, or, where the proxy was called by another contract, by the block in which that bit
-changed.
+Source: Uniswap/permit2, PyPI x402 2.25.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
-from accounts.states import Mode
-from facilitator.models import X402Payment
+from facilitator.standard import reasons
 from facilitator.standard.errors import RevertedError
-from facilitator.standard.evm import contracts, logs
-from facilitator.standard.inputs import Executed, StandardRequest
-from settlements.gas.node import GasNode, Receipt
-from wallets.chains import evm_decode
-from wallets.chains.base import MalformedAnswerError
+from facilitator.standard.evm import calls, contracts, signatures
+from facilitator.standard.evm.calls import Call
+from facilitator.standard.evm.contracts import BALANCE_OF, PERMIT2, PROXY, Function
+from facilitator.standard.inputs import StandardRequest
 from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import RefusedError
-from wallets.forwarder import keccak
 
-PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
-"""The same on all chains. Source: Uniswap/permit2, PyPI x402 2.25."""
-
-PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
-"""x402ExactPermit2Proxy: what payers allow to move their tokens, to whom they signed and to nobody else. The same on all
-chains. Source: PyPI x402 2.25."""
+SETTLE: Final = Function(
+    "settle",
+    (
+        "((address,uint256),uint256,uint256)",
+        "address",
+        "(address,uint256)",
+        "bytes",
+    ),
+)
+"""The proxy's: what is permitted with its number and end, by whom, to whom from when on, and the signature."""
 
 _PREFIX: Final = "permit2:"
-_BITMAP: Final[contracts.Abi] = (
-    {
-        "type": "function",
-        "name": "nonceBitmap",
-        "inputs": [{"type": "address"}, {"type": "uint256"}],
-        "outputs": [{"type": "uint256"}],
+_BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
+_ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
+_TYPES: Final[signatures.Types] = {
+    "PermitWitnessTransferFrom": {
+        "permitted": "TokenPermissions",
+        "spender": "address",
+        "nonce": "uint256",
+        "deadline": "uint256",
+        "witness": "Witness",
     },
-)
-_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
-_PERMIT: Final = (
-    "((address,uint256),uint256,uint256)",
-    "address",
-    "(address,uint256)",
-    "bytes",
-)
-_CALLS: Final = {
-    keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-    for name, kinds in (
-        ("settle", _PERMIT),
-        ("settleWithPermit", (_OWN_PERMIT, *_PERMIT)),
-    )
+    "TokenPermissions": {"token": "address", "amount": "uint256"},
+    "Witness": {"to": "address", "validAfter": "uint256"},
 }
-_SETTLED: Final = [
-    ["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")
-]
-_TAKEN_BACK: Final = (
-    "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
+# Names of the contracts' errors, and what the standard calls them.
+_SAID: Final = MappingProxyType(
+    {
+        "InvalidAmount": "invalid_permit2_amount",
+        "InvalidDestination": "invalid_permit2_destination",
+        "InvalidOwner": "invalid_permit2_owner",
+        "PaymentTooEarly": "permit2_payment_too_early",
+        "InvalidSignature": reasons.PERMIT2_SIGNATURE,
+        "SignatureExpired": reasons.PERMIT2_SIGNATURE,
+        "InvalidNonce": reasons.PERMIT2_NONCE,
+    }
 )
-# A payer's transfers of the same amount to the same merchant of which we know no purpose: each is a question or more.
-_MOST_DOUBTED: Final = 20
 
 
 def is_permit2(request: StandardRequest) -> bool:
@@ -67,166 +59,111 @@ def is_permit2(request: StandardRequest) -> bool:
     return request.signed.nonce.startswith(_PREFIX)
 
 
+def number_of(request: StandardRequest) -> int:
+    """Return the number that an authorisation uses up."""
+    return int(request.signed.nonce.removeprefix(_PREFIX))
+
+
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
     """Whether an authorisation's number was used, or taken back by the payer, up to a block. Raises ChainError."""
-    place, bit = divmod(_number_of(request), 256)
+    place, bit = divmod(number_of(request), 256)
     payer = request.signed.payer
     try:
-        word = contracts.read(
-            pool, PERMIT2, _BITMAP, "nonceBitmap", payer, place, block=block
-        )
+        word = contracts.read(pool, PERMIT2, _BITMAP, payer, place, block=block)
     except RevertedError:
         # There is no Permit2 here.
         return False
     return bool(word >> bit & 1)
 
 
-def call_of(request: StandardRequest) -> bytes:
+def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
+    """Return the standard's reason why an authorisation would be refused; "" where nothing speaks against it.
+
+    Who is paid, how much, of which token, until when and through which contract was looked at before. Raises ChainError.
+    """
+    signed = request.signed
+    if request.version == 1:
+        # The first version has none.
+        return reasons.INVALID_PAYLOAD
+    if signed.valid_after > now.timestamp():
+        return reasons.PERMIT2_EARLY
+    if not _is_signed(pool, request):
+        return reasons.PERMIT2_SIGNATURE
+    if not calls.has_code(pool, request.spec, request.asset):
+        return reasons.NOT_DEPLOYED
+    allowed = _ask_token(pool, request, _ALLOWANCE, signed.payer, PERMIT2)
+    if allowed is None or allowed < request.units:
+        return reasons.PERMIT2_ALLOWANCE
+    balance = _ask_token(pool, request, BALANCE_OF, signed.payer)
+    if balance is None:
+        return reasons.NO_BALANCE
+    return reasons.INSUFFICIENT_BALANCE if balance < request.units else ""
+
+
+def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
+    """Return the standard's reason why the payment fails if it is tried now; "" where it does not. Raises ChainError."""
+    call = call_of(request)
+    try:
+        calls.expect_ours(pool, request.spec, call)
+        calls.gas_for(pool, call)
+    except RevertedError:
+        used = is_used(pool, request)
+        return reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED
+    return ""
+
+
+def call_of(request: StandardRequest) -> Call:
     """Return the call of the proxy that carries an authorisation out."""
-    from x402.mechanisms.evm.constants import X402_EXACT_PERMIT2_PROXY_ABI
-
     signed = request.signed
-    permit = ((request.asset, signed.units), _number_of(request), signed.valid_before)
-    return contracts.encode_call(
-        X402_EXACT_PERMIT2_PROXY_ABI,
-        "settle",
-        permit,
-        signed.payer,
-        (signed.recipient, signed.valid_after),
-        bytes.fromhex(signed.payload["signature"][2:]),
-    )
+    permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
+    witness = (signed.recipient, signed.valid_after)
+    data = SETTLE.call(permit, signed.payer, witness, _signature_of(request))
+    return Call(PROXY, data)
 
 
-def find_payment(
-    pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
-) -> Executed | None:
-    """Find the transfer that a used authorisation made; None where none is certain to be it. Raises ChainError."""
-    for tx_hash in _doubted(pool, request, searched):
-        told = _transaction(pool, tx_hash)
-        is_ours = told.to == PROXY and _is_call_of(request, told.data)
-        if told.to == PROXY and not is_ours:
-            continue
-        found = _payment_in(node.receipt(tx_hash), request)
-        if found and (is_ours or _was_used_in(pool, request, found.height)):
-            return found
-    return None
+def reason_of(error: RevertedError) -> str:
+    """Return the standard's reason for what a contract said."""
+    found = (reason for name, reason in _SAID.items() if name in str(error))
+    return next(found, reasons.TRANSACTION_FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What a transaction calls: `to` in EIP-55, "" where it creates a contract."""
-
-    to: str
-    data: bytes
+def _signature_of(request: StandardRequest) -> bytes:
+    return bytes.fromhex(request.signed.payload["signature"][2:])
 
 
-def _number_of(request: StandardRequest) -> int:
-    return int(request.signed.nonce.removeprefix(_PREFIX))
+def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
+    payer, signed = request.signed.payer, _digest_of(request)
+    signature = _signature_of(request)
+    if contracts.code_of(pool, payer):
+        return signatures.is_vouched_for(pool, payer, signed, signature)
+    try:
+        return signatures.is_of_key(payer, signed, signature)
+    except ValueError:
+        return False
 
 
-def _doubted(
-    pool: RpcPool, request: StandardRequest, searched: logs.Searched
-) -> list[str]:
-    """Return the transactions with transfers like this one that paid for nothing yet, the newest first."""
+def _digest_of(request: StandardRequest) -> bytes:
+    # Permit2's domain has no version.
+    domain = {
+        "name": "Permit2",
+        "chainId": request.spec.chain_id,
+        "verifyingContract": PERMIT2,
+    }
     signed = request.signed
-    topics = [evm_decode.TRANSFER, *map(logs.topic, (signed.payer, signed.recipient))]
-    found = Counter(
-        logs.transaction_of(log)
-        for log in logs.find_logs(pool, request.asset, topics, searched)
-        if logs.is_payment(log, request)
-    )
-    found.subtract(Counter(tx_hash for tx_hash, _ in _used(request, found)))
-    return [tx_hash for tx_hash in reversed(found) if found[tx_hash] > 0][
-        :_MOST_DOUBTED
-    ]
+    message = {
+        "permitted": {"token": request.asset, "amount": signed.units},
+        "spender": PROXY,
+        "nonce": number_of(request),
+        "deadline": signed.valid_before,
+        "witness": {"to": signed.recipient, "validAfter": signed.valid_after},
+    }
+    return signatures.digest(_TYPES, domain, message)
 
 
-def _used(
-    request: StandardRequest, tx_hashes: Collection[str]
-) -> Iterable[tuple[str, int]]:
-    """Return the transfers in these transactions that paid for something, by hash and position."""
-    used = X402Payment.objects.filter(
-        mode=Mode.LIVE, chain=request.spec.name, tx_hash__in=list(tx_hashes)
-    )
-    alike = used.filter(payer=request.signed.payer, pay_to=request.pay_to)
-    return alike.values_list("tx_hash", "position")
-
-
-def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed | None:
-    """Return the first transfer like this one in a receipt that the proxy made, and that paid for nothing yet."""
-    if receipt is None or not receipt.succeeded:
+def _ask_token(
+    pool: RpcPool, request: StandardRequest, function: Function, *arguments: str
+) -> int | None:
+    try:
+        return int(contracts.read(pool, request.asset, function, *arguments))
+    except RevertedError:
         return None
-    used = {position for _, position in _used(request, [receipt.tx_hash])}
-    for place in _settled(request, receipt):
-        if place not in used:
-            return Executed(receipt.tx_hash, place, receipt.height)
-    return None
-
-
-def _settled(request: StandardRequest, receipt: Receipt) -> Iterator[int]:
-    """Yield the places of transfers like this one that the proxy made: its own event follows each of its transfers."""
-    places = {log.get("logIndex"): place for place, log in logs.transfers(receipt)}
-    last: int | None = None
-    for log in logs.told_logs(receipt):
-        place = places.get(log.get("logIndex"))
-        if place is not None:
-            last = place if logs.is_payment(log, request) else None
-        elif last is not None and _is_settled(log):
-            yield last
-            last = None
-
-
-def _is_settled(log: logs.Log) -> bool:
-    return logs.emitter(log) == PROXY and log["topics"] in _SETTLED
-
-
-def _was_used_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
-    """Whether an authorisation was used in this very block. A node that keeps no such old state cannot tell."""
-    before, here = hex(max(height - 1, 0)), hex(height)
-    try:
-        was_free = not is_used(pool, request, block=before)
-        is_taken = is_used(pool, request, block=here)
-    except RefusedError:
-        return False
-    return was_free and is_taken and not _was_taken_back_in(pool, request, height)
-
-
-def _was_taken_back_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
-    """Whether the payer used numbers up without paying, in the same block and in the same word of bits as this one."""
-    topics = [_TAKEN_BACK, logs.topic(request.signed.payer)]
-    word = (_number_of(request) // 256).to_bytes(32, "big")
-    found = logs.find_logs(pool, PERMIT2, topics, logs.Searched(height, height))
-    return any(contracts.hex_bytes(log.get("data"))[:32] == word for log in found)
-
-
-def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
-    answer = pool.call("eth_getTransactionByHash", [tx_hash])
-    if not isinstance(answer, dict) or answer.get("hash") != tx_hash:
-        raise MalformedAnswerError("a transaction is not the one asked for")
-    to = answer.get("to")
-    return _Told(
-        to=logs.in_eip55(to) if to is not None else "",
-        data=contracts.hex_bytes(answer.get("input")),
-    )
-
-
-def _is_call_of(request: StandardRequest, data: bytes) -> bool:
-    from eth_abi.exceptions import DecodingError
-
-    kinds = _CALLS.get(data[:4])
-    if kinds is None:
-        return False
-    try:
-        told = contracts.coder().decode(kinds, data[4:])
-        permit, owner, witness, _ = told[-len(_PERMIT) :]
-    except (DecodingError, OverflowError):
-        # A length that no calldata has overflows.
-        return False
-    (token, units), nonce, _ = permit
-    signed = request.signed
-    wanted = (request.asset, signed.payer, signed.recipient)
-    return (units, nonce) == (signed.units, _number_of(request)) and (
-        token,
-        owner,
-        witness[0],
-    ) == tuple(one.lower() for one in wanted)

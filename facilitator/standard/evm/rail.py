@@ -1,7 +1,8 @@
-"""How an authorisation is carried out on EVM chains: the library judges it, a gas account of ours sends it."""
+"""How an authorisation is carried out on EVM chains: its kind judges it, a gas account of ours sends it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 from facilitator.models import Authorization
 from facilitator.standard import answers, reasons
@@ -9,8 +10,10 @@ from facilitator.standard.authorizations import adopt, release
 from facilitator.standard.errors import (
     OverdrawnError,
     ReceiptMissingError,
-    TakenElsewhereError,
+    RevertedError,
 )
+from facilitator.standard.evm import calls, eip3009, permit2
+from facilitator.standard.evm.calls import Call
 from facilitator.standard.evm.concluding import (
     conclude,
     conclude_elsewhere,
@@ -19,15 +22,22 @@ from facilitator.standard.evm.concluding import (
 )
 from facilitator.standard.evm.nodes import gas_node_of, pool_of
 from facilitator.standard.evm.payloads import read_domain, read_signed
-from facilitator.standard.evm.schemes import ask_settle, ask_verify
-from facilitator.standard.evm.signer import LedgerSigner, look, push, reference_of
+from facilitator.standard.evm.sending import (
+    look,
+    look_at_once,
+    push,
+    reference_of,
+    send,
+)
 from facilitator.standard.guarding import refuse_late
 from facilitator.standard.inputs import Body, Clock, Signed, StandardRequest
 from facilitator.standard.recording import fail_row
+from settlements.errors import NoGasError
 from settlements.models import GasTransaction
 from settlements.services.broadcasting import find_receipt
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
+from wallets.chains.pool import RpcPool
 
 Answer = dict[str, Any]
 
@@ -54,21 +64,16 @@ class EvmRail:
         return read_signed(payload, asset=asset)
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return what the library says of an authorisation."""
-        pool, payer = pool_of(request.spec), request.signed.payer
-        signer = LedgerSigner(request.spec, pool, claim=_nobody, clock=clock)
-        told = ask_verify(request, signer)
-        if told.is_valid:
-            return answers.valid(request)
-        if signer.trouble is not None:
-            return answers.unverified(payer)
-        reason = str(told.invalid_reason)
+        """Return the answer whether an authorisation would settle now."""
+        pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
-            is_paid = reason in _PERHAPS_USED and was_paid(pool, request)
+            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
+                pool, request
+            )
+            if not reason or (reason in _PERHAPS_USED and was_paid(pool, request)):
+                return answers.valid(request)
         except ChainError:
             return answers.unverified(payer)
-        if is_paid:
-            return answers.valid(request)
         return answers.invalid(reason, payer=payer)
 
     def begin(
@@ -78,25 +83,31 @@ class EvmRail:
         *,
         clock: Clock,
     ) -> Answer:
-        """Have the library judge it, and send it. Raises TakenElsewhereError."""
-        pool = pool_of(request.spec)
-        signer = LedgerSigner(request.spec, pool, claim=take, clock=clock)
-        told = ask_settle(request, signer)
-        if isinstance(signer.trouble, TakenElsewhereError):
-            raise signer.trouble
-        row = signer.row
-        if row is None:
-            return _unjudged(request, signer, told)
-        if row.transaction is not None:
-            return conclude(row, request, signer.receipt, pool=pool, clock=clock)
-        if isinstance(signer.trouble, OverdrawnError):
+        """Judge it, and send it. Raises TakenElsewhereError."""
+        pool, kind = pool_of(request.spec), _kind(request)
+        try:
+            if reason := kind.refusal(pool, request, now=clock()):
+                return answers.failed(request, reason)
+            call = kind.call_of(request)
+            calls.expect_ours(pool, request.spec, call)
+        except RevertedError as error:
+            return answers.failed(request, kind.reason_of(error))
+        except ChainError:
+            return answers.trouble(request)
+        row = take()
+        try:
+            send(row, request, call, now=clock())
+        except RevertedError as error:
+            # Perhaps because somebody else handed the authorisation in.
+            reason = kind.reason_of(error)
+            return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
+        except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
-        if signer.trouble is not None:
+        except (ChainError, NoGasError):
             release(row)
             return answers.trouble(request)
-        # The token itself refuses: perhaps because somebody else handed the authorisation in.
-        reason = str(told.error_reason)
-        return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
+        receipt = look_at_once(row, node=gas_node_of(request.spec))
+        return conclude(row, request, receipt, pool=pool, clock=clock)
 
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
@@ -133,15 +144,19 @@ class EvmRail:
         conclude(row, request, receipt, pool=pool, clock=clock)
 
 
-def _unjudged(request: StandardRequest, signer: LedgerSigner, told: Any) -> Answer:
-    if signer.trouble is not None:
-        return answers.trouble(request)
-    return answers.failed(request, str(told.error_reason))
+class _Kind(Protocol):
+    """What EIP-3009 and Permit2 do each in its own way."""
+
+    def refusal(
+        self, pool: RpcPool, request: StandardRequest, *, now: datetime
+    ) -> str: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
+    def call_of(self, request: StandardRequest) -> Call: ...
+    def reason_of(self, error: RevertedError) -> str: ...
 
 
-def _nobody() -> Authorization:
-    """Nothing is sent for a verification."""
-    raise TakenElsewhereError
+def _kind(request: StandardRequest) -> _Kind:
+    return permit2 if permit2.is_permit2(request) else eip3009
 
 
 def _transaction_of(row: Authorization) -> GasTransaction | None:

@@ -1,6 +1,6 @@
-"""Resource servers that sell one page, over a facilitator: with PyPI x402's own middleware, and in version 1 by hand.
+"""A resource server that sells one page, over a facilitator, in the standard's first version: written by hand.
 
-The library has no server of version 1 any more; what one says is in its schemas.
+The public library has no server of that version any more; what one says is in its schemas.
 """
 
 import base64
@@ -44,57 +44,13 @@ class Shop:
 
 
 @contextmanager
-def selling(app: FastAPI) -> Iterator[str]:
-    """Serve an application; yield its address."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="error", loop="asyncio", lifespan="off"
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        wait_until(lambda: server.started, seconds=30)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
+def first_shop(shop: Shop) -> Iterator[str]:
+    """Sell; yield where. Header X-PAYMENT, the offer in the body of the 402."""
+    app = FastAPI()
 
-
-def second_shop(shop: Shop) -> FastAPI:
-    """Version 2, by the library's middleware and a price in dollars."""
-    from x402.http import FacilitatorConfig, HTTPFacilitatorClient
-    from x402.http.facilitator_client_base import CreateHeadersAuthProvider
-    from x402.http.middleware.fastapi import PaymentMiddlewareASGI
-    from x402.http.types import PaymentOption, RouteConfig
-    from x402.mechanisms.evm.exact import register_exact_evm_server
-    from x402.server import x402ResourceServer
-
-    app = _app()
-    headers = dict.fromkeys(("verify", "settle", "supported"), shop.headers)
-    auth = CreateHeadersAuthProvider(lambda: headers)
-    # Nobody closes the library's own client when a server ends.
-    http = httpx.AsyncClient(
-        limits=httpx.Limits(max_keepalive_connections=0), timeout=60
-    )
-    client = HTTPFacilitatorClient(
-        FacilitatorConfig(url=shop.facilitator, auth_provider=auth, http_client=http)
-    )
-    server = register_exact_evm_server(x402ResourceServer(client))
-    option = PaymentOption(
-        scheme="exact", pay_to=shop.pay_to, price="$0.01", network="eip155:8453"
-    )
-    app.add_middleware(
-        PaymentMiddlewareASGI,
-        routes={"GET /report": RouteConfig(accepts=option)},
-        server=server,
-    )
-    return app
-
-
-def first_shop(shop: Shop) -> FastAPI:
-    """Version 1: header X-PAYMENT, the offer in the body of the 402."""
-    app = _app()
+    @app.get("/report")
+    async def report() -> dict[str, str]:
+        return SECRET
 
     @app.middleware("http")
     async def sell(request: Request, call_next: Any) -> Response:
@@ -123,7 +79,25 @@ def first_shop(shop: Shop) -> FastAPI:
         found.headers["X-PAYMENT-RESPONSE"] = base64.b64encode(settled.content).decode()
         return found
 
-    return app
+    with _serving(app) as url:
+        yield url
+
+
+@contextmanager
+def _serving(app: FastAPI) -> Iterator[str]:
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_level="error", loop="asyncio", lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_until(lambda: server.started, seconds=30)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def _wanted(shop: Shop, url: str) -> dict[str, Any]:
@@ -139,13 +113,3 @@ def _wanted(shop: Shop, url: str) -> dict[str, Any]:
         "asset": shop.asset,
         "extra": shop.extra,
     }
-
-
-def _app() -> FastAPI:
-    app = FastAPI()
-
-    @app.get("/report")
-    async def report() -> dict[str, str]:
-        return SECRET
-
-    return app

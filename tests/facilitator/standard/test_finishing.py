@@ -8,7 +8,7 @@ from django.utils import timezone
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import finishing, waiting
 from facilitator.standard.authorizations import LEASE
-from facilitator.standard.evm.signer import reference_of
+from facilitator.standard.evm.sending import reference_of
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient

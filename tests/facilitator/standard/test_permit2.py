@@ -13,7 +13,7 @@ from facilitator.models import Authorization, X402Payment
 from facilitator.services.following import follow_transfers
 from facilitator.standard import waiting
 from facilitator.standard.errors import RevertedError
-from facilitator.standard.evm import permit2, signer
+from facilitator.standard.evm import calls, permit2, permit2_payments
 from facilitator.standard.evm.evidence import find_used
 from facilitator.standard.evm.nodes import pool_of
 from facilitator.standard.forms import parse_standard
@@ -207,7 +207,7 @@ def test_without_a_look_at_the_bit_another_payment_would_be_taken(
     told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
     take_back(node, told)
     by_contract(node, other)
-    monkeypatch.setattr(permit2, "_was_used_in", lambda *asked: True)
+    monkeypatch.setattr(permit2_payments, "_was_used_in", lambda *asked: True)
     assert settle(stall.client, permit_body(told, 1))["success"]
 
 
@@ -282,15 +282,9 @@ def test_the_standards_first_version_has_no_permits(stall: Stall) -> None:
 
 
 def test_nothing_is_called_but_our_tokens_and_the_proxy(stall: Stall) -> None:
-    ours = signer.LedgerSigner(
-        chain_spec("ethereum"),
-        pool_of(chain_spec("ethereum")),
-        claim=pytest.fail,
-        clock=timezone.now,
-    )
-    abi = [{"type": "function", "name": "settle", "inputs": [], "outputs": []}]
+    spec = chain_spec("ethereum")
     with pytest.raises(RevertedError):
-        ours.write_contract(PERMIT2, abi, "settle")
+        calls.expect_ours(pool_of(spec), spec, calls.Call(PERMIT2, b"settle"))
 
 
 def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(
@@ -329,23 +323,16 @@ def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
 def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     request = parse_standard(permit_body(told, 1), Mode.LIVE)
-    data = permit2.call_of(request)
+    data = permit2.call_of(request).data
     assert data == told.call()
-    assert permit2._is_call_of(request, data)
+    assert permit2_payments._is_call_of(request, data)
     # Token, amount, number, payer and recipient; then where the signature is, and how long.
     for word in (0, 1, 2, 4, 5, 7, 8):
         place = 4 + 32 * word
         broken = data[:place] + b"\xff" * 32 + data[place + 32 :]
-        assert not permit2._is_call_of(request, broken)
-    assert not permit2._is_call_of(request, data[:4])
-    assert not permit2._is_call_of(request, b"\0\0\0\0" + data[4:])
-
-
-def test_the_contracts_are_those_of_the_standard() -> None:
-    from x402.mechanisms.evm import constants
-
-    assert permit2.PERMIT2 == constants.PERMIT2_ADDRESS == PERMIT2
-    assert permit2.PROXY == constants.X402_EXACT_PERMIT2_PROXY_ADDRESS == PROXY
+        assert not permit2_payments._is_call_of(request, broken)
+    assert not permit2_payments._is_call_of(request, data[:4])
+    assert not permit2_payments._is_call_of(request, b"\0\0\0\0" + data[4:])
 
 
 def by_proxy(node: Anvil, told: Permit) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import promises, waiting
-from facilitator.standard.evm import signer
+from facilitator.standard.evm import sending
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS
 from tests.contract.client import ApiClient
@@ -87,7 +87,7 @@ def test_without_counting_what_is_open_several_would_be_sent(
     """
     about_to_send = threading.Barrier(FEW)
     monkeypatch.setattr(
-        signer, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
+        sending, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
     )
     bodies = bodies_of(base_node, seller, usdc, poor, FEW)
     base_node.set_automine(False)
@@ -150,7 +150,7 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
         counted.wait(SECONDS)
 
     monkeypatch.setattr(promises, "_lock", lambda _: None)
-    monkeypatch.setattr(signer, "refuse_overdrawn", refuse_together)
+    monkeypatch.setattr(sending, "refuse_overdrawn", refuse_together)
     bodies = bodies_of(base_node, seller, usdc, poor, 2)
     base_node.set_automine(False)
     settle_at_once(seller, bodies)

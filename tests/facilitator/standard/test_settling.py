@@ -17,10 +17,12 @@ from tests.facilitator.asking import verdict
 from tests.facilitator.paying import claim_of, pay_to_of
 from tests.facilitator.standard.asking import settle, verify
 from tests.facilitator.standard.bodies import RESOURCE, body_of
+from tests.facilitator.standard.permitting import permit_body
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize, sign
 from tests.nodes.local_chain import payer
+from tests.nodes.permit2 import permit
 from tests.nodes.tokens import balance_of, deploy_token, mint, transfer
 from wallets.models import ReceivingWallet
 from wallets.selectors import forget
@@ -288,30 +290,9 @@ def test_the_money_of_an_honest_payer_may_come_by_both_protocols(
 def test_permit2_asks_for_the_allowance_that_is_missing(
     base_node: Anvil, seller: ApiClient, usdc: str
 ) -> None:
-    to = pay_to_of(seller)
-    told = authorize(base_node, to, UNITS)
-    body = body_of(told, usdc)
-    body["paymentPayload"]["payload"] = permit2_of(base_node, to, usdc)
+    told = permit(base_node, usdc, pay_to_of(seller), UNITS)
+    body = permit_body(told, base_node.chain_id)
     reason = "permit2_allowance_required"
     assert verify(seller, body)["invalidReason"] == reason
     assert settle(seller, body)["errorReason"] == reason
     assert not GasTransaction.objects.exists()
-
-
-def permit2_of(node: Anvil, to: str, usdc: str) -> dict[str, Any]:
-    """What the library's client signs where a token has no authorisations of its own."""
-    from eth_account import Account
-    from x402.mechanisms.evm import EthAccountSigner
-    from x402.mechanisms.evm.exact.permit2_utils import create_permit2_payload
-    from x402.schemas import PaymentRequirements
-
-    requirements = PaymentRequirements(
-        scheme="exact",
-        network="eip155:8453",
-        asset=usdc,
-        amount=str(UNITS),
-        pay_to=to,
-        max_timeout_seconds=60,
-    )
-    signer = EthAccountSigner(Account.from_key(payer(node).key))
-    return create_permit2_payload(signer, requirements)

@@ -7,7 +7,7 @@ import pytest
 
 from facilitator.models import Authorization, X402Payment
 from facilitator.standard import waiting
-from facilitator.standard.evm import signer
+from facilitator.standard.evm import calls
 from facilitator.tasks import finish_authorizations_task
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
@@ -143,7 +143,7 @@ def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     receipt = base_node.receipt(Authorization.objects.get().tx_hash)
     assert receipt["status"] == "0x0"
     limit = GasTransaction.objects.get().gas_limit
-    assert int(receipt["gasUsed"], 16) <= limit < signer._MOST_GAS
+    assert int(receipt["gasUsed"], 16) <= limit < calls.MOST_GAS
     assert not X402Payment.objects.exists()
 
 

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,12 +13,13 @@ from typing import Any
 
 import httpx
 
+from tests.facilitator.standard.environment import foreign_python
 from tests.facilitator.standard.selling import Shop
-from tests.facilitator.standard.solana.published import svm_python
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
+FOREIGN = HERE.parent / "foreign"
 MIDDLEWARES = ("fastapi", "flask", "@x402/express", "x402-express")
 SECONDS = 120
 
@@ -102,7 +102,7 @@ def standing(middleware: str, shop: Shop) -> Iterator[Stand]:
     """Run a shop behind a middleware."""
     is_first = middleware == "x402-express"
     with subprocess.Popen(
-        _command(middleware, shop),
+        _command(middleware),
         env=os.environ
         | {
             "FACILITATOR_URL": shop.facilitator,
@@ -129,8 +129,7 @@ _CAIP = {
 }
 
 
-def _command(middleware: str, shop: Shop) -> list[str]:
+def _command(middleware: str) -> list[str]:
     if middleware in ("fastapi", "flask"):
-        python = svm_python() if shop.network == "solana" else sys.executable
-        return [python, str(HERE / "pypi_shop.py"), middleware]
+        return [foreign_python(), str(FOREIGN / "shop.py"), middleware]
     return ["node", str(HERE / "npm_shop.mjs"), middleware]

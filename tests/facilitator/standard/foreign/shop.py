@@ -1,7 +1,7 @@
 """Sells a page with PyPI x402's middleware for FastAPI or Flask (the first argument), until its input ends.
 
 FACILITATOR_URL, FACILITATOR_KEY, PAY_TO and NETWORK (CAIP-2) are the merchant's. Prints its port. `GET /begun` tells how
-many began to be served, `POST /release` lets them go on. Runs with the main environment's Python, or var/svm's for Solana.
+many began to be served, `POST /release` lets them go on. Runs with var/x402's Python.
 """
 
 import asyncio
