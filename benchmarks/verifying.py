@@ -73,7 +73,7 @@ def _record(merchant_id: int) -> str:
     from django.db import connection
 
     from accounts.states import Mode
-    from facilitator.services.addresses import pay_to
+    from x402.services.addresses import pay_to
 
     to = pay_to(merchant_id, Mode.LIVE, "base")
     assert to is not None
@@ -139,7 +139,7 @@ def _rates(
 
 
 def _payments() -> int:
-    from facilitator.models import X402Payment
+    from x402.models import X402Payment
 
     return X402Payment.objects.count()
 

@@ -23,7 +23,7 @@ urlpatterns = [
                 path("", include("checkouts.dashboard_urls")),
                 path("", include("links.dashboard_urls")),
                 path("", include("reports.dashboard_urls")),
-                path("", include("facilitator.dashboard_urls")),
+                path("", include("x402.dashboard_urls")),
                 path("", include("settlements.dashboard_urls")),
                 path("", include("wallets.dashboard_urls")),
                 path("", include("webhooks.dashboard_urls")),

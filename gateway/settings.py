@@ -51,7 +51,7 @@ INSTALLED_APPS = [
     "webhooks",
     "settlements",
     "checkouts",
-    "facilitator",
+    "x402",
     "links",
     "waitlist",
     "reports",
@@ -318,7 +318,7 @@ DATA_EXPORTS = [
     "webhooks.exporting.tables",
     "waitlist.exporting.tables",
     "settlements.exporting.tables",
-    "facilitator.exporting.tables",
+    "x402.exporting.tables",
 ]
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.
@@ -340,7 +340,7 @@ WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
 # For so long after it expired unpaid a checkout makes payments near its price doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
 # Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
-TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "facilitator.follow_transfers"]
+TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "x402.follow_transfers"]
 # Hours for which an exact amount stays its checkout's after that ended, usually and when the price runs short: money may
 # come late, and must not meet a stranger's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)

@@ -10,7 +10,7 @@ from gateway.operator.registry import site as operator
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
-    path("api/v1/", include("facilitator.urls")),
+    path("api/v1/", include("x402.urls")),
     path("api/v1/", include("links.urls")),
     path("api/v1/", include("reports.urls")),
     path("api/v1/", include("waitlist.urls")),

@@ -64,7 +64,12 @@ def fingerprint() -> str:
 def migration_files() -> list[Path]:
     """Return the migrations of all installed apps, in order."""
     folders = [Path(app.path) / "migrations" for app in apps.get_app_configs()]
-    return sorted(path for folder in folders for path in folder.glob("*.py"))
+    return sorted(
+        path
+        for folder in folders
+        for path in folder.glob("*")
+        if path.suffix in {".py", ".sql"}
+    )
 
 
 def _ensure_template(server: CursorWrapper) -> None:

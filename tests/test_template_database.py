@@ -32,4 +32,4 @@ def test_a_changed_migration_or_lock_file_makes_a_new_template(
 
 def test_every_app_with_tables_of_ours_is_in_the_fingerprint() -> None:
     apps = {path.parent.parent.name for path in template_database.migration_files()}
-    assert {"accounts", "checkouts", "facilitator", "links", "wallets"} <= apps
+    assert {"accounts", "checkouts", "x402", "links", "wallets"} <= apps

@@ -9,8 +9,8 @@ from typing import Final
 
 from accounts.seats import Seat
 from checkouts.dashboard.figures import Figures, Sums, change_of
-from facilitator.dashboard.sums import MachineDay, machine_days
 from wallets.networks import chain_spec
+from x402.dashboard.sums import MachineDay, machine_days
 
 _NOTHING = Decimal(0)
 # What a line of the chart may stand for, times a power of ten: numbers that people count in.

@@ -24,7 +24,6 @@ from checkouts.dashboard.searching import (
     transactions_named,
 )
 from checkouts.models import Checkout, InboxItem, Payment
-from facilitator.models import X402Payment
 from links.dashboard.listing import ListedLink, found_links
 from links.models import LinkCheckout, PaymentLink, Subscription
 from reports.dashboard.payments import PaymentRow, payment_rows
@@ -37,6 +36,7 @@ from settlements.models import (
 )
 from settlements.states import SettlementStatus
 from wallets.models import DepositAddress, DepositOutflow, Transfer
+from x402.models import X402Payment
 
 MOST_SHOWN: Final = 10
 """So many of each kind are shown, the newest; a text that names more is an address, not one payment."""

@@ -19,10 +19,6 @@ from accounts.states import Mode
 from checkouts.dashboard.inbox_rows import explorer_url
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.models import InboxItem
-from facilitator.dashboard.words import STATUSES
-from facilitator.models import X402Payment
-from facilitator.selectors import PaymentFilter, payments_of
-from facilitator.states import PaymentStatus
 from gateway.core.keyset import KeysetPage
 from gateway.core.money import readable_units
 from reports.dashboard.mixed import Source, mixed_page
@@ -36,6 +32,10 @@ from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind, TransferState
 from webhooks.dashboard.words import Badge
+from x402.dashboard.words import STATUSES
+from x402.models import X402Payment
+from x402.selectors import PaymentFilter, payments_of
+from x402.states import PaymentStatus
 
 STATES: Final = (
     (PaymentState.CREDITED, "Credited"),

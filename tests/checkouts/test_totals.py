@@ -2,7 +2,6 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
-from importlib import import_module
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -66,18 +65,6 @@ def test_the_sums_are_those_of_the_rows() -> None:
         play(scenario, merchant)
     assert DailyTotal.objects.filter(merchant=merchant).exists()
     assert differences(since=date(2020, 1, 1), until=date(2030, 1, 1)) == []
-
-
-def test_an_installation_that_has_checkouts_begins_with_their_sums() -> None:
-    merchant = make_merchant()
-    for scenario in ("completed", "expired"):
-        play(scenario, merchant)
-    DailyTotal.objects.all().delete()
-    migration = import_module("checkouts.migrations.0009_daily_totals")
-    with connection.cursor() as cursor:
-        cursor.execute(migration.FILL)
-    assert kept(merchant)[""] == (2, 0, 1, Decimal(0))
-    assert differences(since=TODAY, until=TOMORROW) == []
 
 
 def test_a_cent_too_much_is_reported_and_repaired() -> None:

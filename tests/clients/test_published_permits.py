@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from facilitator.models import X402Payment
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.facilitator.standard.permitting import Stall, open_stall
-from tests.facilitator.standard.published import (
-    bought_by_npm,
-    bought_by_pypi,
-)
-from tests.facilitator.standard.selling import PRICE_UNITS, SECRET
 from tests.nodes.anvil import Anvil
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import balance_of
+from tests.x402.standard.permitting import Stall, open_stall
+from tests.x402.standard.published import (
+    bought_by_npm,
+    bought_by_pypi,
+)
+from tests.x402.standard.selling import PRICE_UNITS, SECRET
+from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from facilitator.models import X402Payment
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.clients.test_published import report
 from tests.contract.client import ApiClient
-from tests.facilitator.standard.published import bought_by_npm
-from tests.facilitator.standard.selling import SECRET
-from tests.facilitator.standard.solana.conftest import seller as seller
-from tests.facilitator.standard.solana.conftest import shop as shop
-from tests.facilitator.standard.solana.paying import Shop
-from tests.facilitator.standard.solana.test_published import check_paid, key_of
+from tests.x402.standard.published import bought_by_npm
+from tests.x402.standard.selling import SECRET
+from tests.x402.standard.solana.conftest import seller as seller
+from tests.x402.standard.solana.conftest import shop as shop
+from tests.x402.standard.solana.paying import Shop
+from tests.x402.standard.solana.test_published import check_paid, key_of
+from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

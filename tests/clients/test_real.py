@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from facilitator.models import X402Payment
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.evm import EvmWallet
@@ -19,14 +18,15 @@ from settlements.models import GasTransaction
 from tests.clients.forgetting import Forgetful
 from tests.clients.serving import served
 from tests.clients.shops import Reply, shop_in
-from tests.facilitator.conftest import connect
-from tests.facilitator.standard.shop import connect_base
 from tests.factories import make_key, make_merchant, make_wallet
 from tests.nodes.anvil import Anvil
 from tests.nodes.authorizing import authorize
 from tests.nodes.local_chain import payer
 from tests.nodes.tokens import token_address
+from tests.x402.conftest import connect
+from tests.x402.standard.shop import connect_base
 from wallets.selectors import forget
+from x402.models import X402Payment
 
 
 def report(environ: Any, start_response: Any) -> list[bytes]:

@@ -8,29 +8,29 @@ from django.db import connection
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from facilitator.models import KeptAnswer, X402Payment
-from facilitator.services.books import read_books
-from facilitator.services.rechecking import recheck_payments
-from facilitator.services.using import Caller, use_up
 from gateway.core.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
-from tests.facilitator.recorded import (
+from tests.factories import NOON, make_merchant
+from tests.x402.recorded import (
     make_machine_transfer,
     make_seller,
     request_for,
     verify_it,
 )
-from tests.factories import NOON, make_merchant
 from wallets.models import Transfer, TransferClaim
+from x402.models import KeptAnswer, X402Payment
+from x402.services.books import read_books
+from x402.services.rechecking import recheck_payments
+from x402.services.using import Caller, use_up
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
 UNIQUE = """
-    CREATE UNIQUE INDEX x402_proof_used_once ON facilitator_x402payment (chain, tx_hash, position) WHERE mode = 'live'
+    CREATE UNIQUE INDEX x402_proof_used_once ON x402_payment (chain, tx_hash, position) WHERE mode = 'live'
 """
 # Whoever uses a payment up claims its transfer, which takes a lock on it.
 LOCK_TRANSFERS = "SELECT FROM wallets_transfer FOR UPDATE"
-LOCK_PAYMENTS = "LOCK TABLE facilitator_x402payment IN SHARE ROW EXCLUSIVE MODE"
+LOCK_PAYMENTS = "LOCK TABLE x402_payment IN SHARE ROW EXCLUSIVE MODE"
 FINAL: dict[str, Any] = {"state": "confirmed", "confirmed_at": NOON}
 
 
@@ -86,14 +86,14 @@ def test_without_the_unique_key_and_the_claim_everybody_has_it(
     """What the constraints are for: a check before the insert sees nothing of those beside it."""
     drop = [
         "DROP INDEX x402_proof_used_once",
-        "ALTER TABLE facilitator_x402payment DROP CONSTRAINT facilitator_x402payment_transfer_id_key",
+        "ALTER TABLE x402_payment DROP CONSTRAINT x402_payment_transfer_id_key",
         "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey",
     ]
     restore = [
         "DELETE FROM wallets_transferclaim",
-        "DELETE FROM facilitator_x402payment",
+        "DELETE FROM x402_payment",
         UNIQUE,
-        "ALTER TABLE facilitator_x402payment ADD CONSTRAINT facilitator_x402payment_transfer_id_key UNIQUE (transfer_id)",
+        "ALTER TABLE x402_payment ADD CONSTRAINT x402_payment_transfer_id_key UNIQUE (transfer_id)",
         "ALTER TABLE wallets_transferclaim ADD CONSTRAINT wallets_transferclaim_pkey PRIMARY KEY (transfer_id)",
     ]
     _run(drop)

@@ -3,13 +3,13 @@
 from django.utils import timezone
 
 from accounts.states import Mode
-from facilitator.services.addresses import pay_to
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
-from tests.facilitator.asking import Claim, ask
-from tests.facilitator.recorded import PAYER, make_machine_transfer
+from tests.x402.asking import Claim, ask
+from tests.x402.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
 from wallets.states import TransferState
+from x402.services.addresses import pay_to
 
 CONFIG, PAYMENTS = "/x402/config", "/x402/payments"
 VERIFY, SETTLE, SUPPORTED = "/x402/verify", "/x402/settle", "/x402/supported"

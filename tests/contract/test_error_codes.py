@@ -194,7 +194,7 @@ def api_sources() -> list[Path]:
             "gateway/core",
             "accounts",
             "checkouts",
-            "facilitator",
+            "x402",
             "links",
             "reports",
             "waitlist",

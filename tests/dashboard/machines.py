@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from facilitator.models import X402Payment
-from facilitator.states import Protocol
 from settlements.models import GasAccount, GasTransaction, Settlement, SettlementItem
 from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
-from tests.facilitator.recorded import PAYER
 from tests.factories import WALLET
+from tests.x402.recorded import PAYER
 from wallets.models import DepositAddress, Transfer, TransferClaim
 from wallets.states import ClaimKind
+from x402.models import X402Payment
+from x402.states import Protocol
 
 GAS_KEY = "0x" + "11" * 32
 RESOURCE = "https://api.example.com/report/7"

@@ -8,7 +8,6 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxItem, Payment
-from facilitator.models import X402Payment
 from links.models import LinkCheckout, PaymentLink
 from reports.dashboard.matches import MOST_SHOWN, matches_of
 from settlements.models import GasAttempt, Settlement, SettlementItem
@@ -24,6 +23,7 @@ from tests.factories import NOON, make_checkout, make_wallet
 from tests.links.factories import make_link
 from tests.reports.takings import earn
 from wallets.models import DepositAddress, Transfer
+from x402.models import X402Payment
 
 pytestmark = pytest.mark.django_db
 

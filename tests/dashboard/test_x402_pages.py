@@ -11,18 +11,18 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import DailyTotal
-from facilitator.models import Forwarder, MachineSettings
-from facilitator.services.addresses import known_pay_to, pay_to
-from facilitator.states import PaymentStatus
 from gateway.core.keyset import PAGE_ROWS
 from tests.contract.client import client_of
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk, make_desk
-from tests.facilitator.recorded import make_machine_transfer, make_payable, make_seller
 from tests.factories import make_wallet
 from tests.reports.takings import earn, receive
+from tests.x402.recorded import make_machine_transfer, make_payable, make_seller
 from wallets.models import DepositAddress, ReceivingWallet
 from wallets.states import TransferState
+from x402.models import Forwarder, MachineSettings
+from x402.services.addresses import known_pay_to, pay_to
+from x402.states import PaymentStatus
 
 pytestmark = pytest.mark.django_db
 

@@ -16,9 +16,9 @@ from gateway.management.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client
-from tests.facilitator.standard.published import bought_by_npm
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
+from tests.x402.standard.published import bought_by_npm
 from wallets.chains.specs import CHAINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]

@@ -13,7 +13,6 @@ from accounts.services import record
 from accounts.states import Role
 from checkouts.models import AmountReservation, BuyerReport, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
-from facilitator.models import Authorization, KeptAnswer, Sighting, X402Payment
 from links.models import SubscriberMail
 from links.states import MailKind
 from settlements.models import (
@@ -43,6 +42,7 @@ from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.models import AccountCursor, ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import ClaimKind, TransferState
 from webhooks.models import Delivery, EventCounter
+from x402.models import Authorization, KeptAnswer, Sighting, X402Payment
 
 M = TypeVar("M", bound=models.Model)
 BLOCK: Final = {"block_height": 20, "block_hash": "0x" + "ab" * 32, "block_time": NOON}

@@ -17,9 +17,9 @@ from accounts.states import Role
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes
-from tests.facilitator.recorded import make_payable
 from tests.factories import make_merchant
 from tests.operator.people import log_in_by_factor, make_operator
+from tests.x402.recorded import make_payable
 from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db

@@ -6,12 +6,12 @@ from urllib.parse import parse_qsl
 import pytest
 
 from accounts.states import Mode
-from facilitator.models import X402Payment
 from reports.dashboard.mixed import Source, mixed_page
 from tests.dashboard.machines import make_machine_payment
 from tests.factories import NOON, make_merchant
 from tests.reports.takings import receive
 from wallets.models import Transfer
+from x402.models import X402Payment
 
 pytestmark = pytest.mark.django_db
 

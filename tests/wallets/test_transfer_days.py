@@ -1,7 +1,6 @@
 """The days of transfers and movements: kept by triggers, the same as the raw rows to the last unit, and mended when not."""
 
 from datetime import date, timedelta
-from importlib import import_module
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -102,18 +101,6 @@ def test_putting_rows_together_changes_no_sum() -> None:
     assert TransferDay.objects.get(is_sum=True).count == 6
     assert WatchedDay.objects.get(is_sum=True).count == 6
     assert kept_sums() == before == raw_sums()
-
-
-def test_an_installation_that_has_transfers_begins_with_their_days() -> None:
-    history = History(7)
-    for _ in range(40):
-        history.go_on()
-    TransferDay.objects.all().delete()
-    WatchedDay.objects.all().delete()
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("wallets.migrations.0010_days").FILL)
-    assert kept_sums() == raw_sums()
-    assert day_differences() == []
 
 
 @pytest.mark.parametrize("table", ["wallets_transferday", "wallets_watchedday"])

@@ -14,8 +14,10 @@ def fresh_id(prefix: str) -> Concat:
 
     Watchers write many rows with one statement of their own.
     """
-    digits = Replace(Cast(RandomUUID(), TextField()), Value("-"), Value(""))
-    return Concat(Value(prefix), digits)
+    text = TextField()
+    dash, nothing = Value("-", text), Value("", text)
+    digits = Replace(Cast(RandomUUID(), text), dash, nothing, output_field=text)
+    return Concat(Value(prefix, text), digits, output_field=text)
 
 
 class ChainFact(models.Model):

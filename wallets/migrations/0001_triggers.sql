@@ -1,0 +1,174 @@
+-- What each day moved, kept by whoever writes it (docs/adr/0015).
+--
+-- A statement adds rows that say what it changed, and touches none that is there. Rows that were added to in place would be
+-- locked until the transaction ends, and a watcher, which writes with several statements, would wait in a circle with the
+-- worker that claims what it saw.
+--
+-- Claims and transfers are looked up by key, whatever is known of their number when a connection first plans to
+-- (enable_seqscan): it keeps the plan it made while an installation was young.
+
+CREATE FUNCTION transfer_days_moved() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    INSERT INTO wallets_transferday (merchant_id, mode, day, chain, token, state, claim, count, units)
+    SELECT t.merchant_id, t.mode, (t.block_time AT TIME ZONE 'UTC')::date, t.chain, t.token, t.state,
+           coalesce((SELECT c.kind FROM wallets_transferclaim c WHERE c.transfer_id = t.id), ''),
+           count(*) * sign.n, sum(t.units) * sign.n
+    FROM moved t, (SELECT CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END AS n) sign
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, sign.n;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION transfer_days_changed() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    INSERT INTO wallets_transferday (merchant_id, mode, day, chain, token, state, claim, count, units)
+    SELECT part.merchant_id, part.mode, (part.block_time AT TIME ZONE 'UTC')::date, part.chain, part.token, part.state,
+           coalesce((SELECT c.kind FROM wallets_transferclaim c WHERE c.transfer_id = a.id), ''),
+           sum(part.n), sum(part.n * part.units)
+    FROM before b JOIN after a ON a.id = b.id
+    CROSS JOIN LATERAL (VALUES
+        (b.merchant_id, b.mode, b.block_time, b.chain, b.token, b.state, b.units, -1),
+        (a.merchant_id, a.mode, a.block_time, a.chain, a.token, a.state, a.units, 1)
+    ) part (merchant_id, mode, block_time, chain, token, state, units, n)
+    -- Most updates are of the queue: they end here.
+    WHERE (a.state, a.units, a.block_time, a.merchant_id, a.mode, a.chain, a.token)
+       IS DISTINCT FROM (b.state, b.units, b.block_time, b.merchant_id, b.mode, b.chain, b.token)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+    HAVING sum(part.n) <> 0 OR sum(part.n * part.units) <> 0;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION transfer_days_claimed() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    sign int := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+    -- Locked, so that nobody moves them to another day or state meanwhile without seeing the claim. Whoever claims a
+    -- transfer has its lock already.
+    WITH held AS (
+        SELECT t.merchant_id, t.mode, t.block_time, t.chain, t.token, t.state, t.units, c.kind
+        FROM claimed c JOIN wallets_transfer t ON t.id = c.transfer_id
+        ORDER BY t.id FOR NO KEY UPDATE OF t
+    )
+    INSERT INTO wallets_transferday (merchant_id, mode, day, chain, token, state, claim, count, units)
+    SELECT held.merchant_id, held.mode, (held.block_time AT TIME ZONE 'UTC')::date, held.chain, held.token, held.state,
+           part.claim, sum(part.n), sum(part.n * held.units)
+    FROM held CROSS JOIN LATERAL (VALUES (''::text, -sign), (held.kind::text, sign)) part (claim, n)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION watched_days_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO wallets_watchedday (wallet_id, day, token, direction, state, is_payment, count, units)
+    SELECT m.wallet_id, (m.block_time AT TIME ZONE 'UTC')::date, m.token, m.direction, m.state, m.is_payment,
+           count(*) * sign.n, sum(m.units) * sign.n
+    FROM moved m, (SELECT CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END AS n) sign
+    GROUP BY 1, 2, 3, 4, 5, 6, sign.n;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION watched_days_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO wallets_watchedday (wallet_id, day, token, direction, state, is_payment, count, units)
+    SELECT part.wallet_id, (part.block_time AT TIME ZONE 'UTC')::date, part.token, part.direction, part.state,
+           part.is_payment, sum(part.n), sum(part.n * part.units)
+    FROM before b JOIN after a ON a.id = b.id
+    CROSS JOIN LATERAL (VALUES
+        (b.wallet_id, b.block_time, b.token, b.direction, b.state, b.is_payment, b.units, -1),
+        (a.wallet_id, a.block_time, a.token, a.direction, a.state, a.is_payment, a.units, 1)
+    ) part (wallet_id, block_time, token, direction, state, is_payment, units, n)
+    GROUP BY 1, 2, 3, 4, 5, 6
+    HAVING sum(part.n) <> 0 OR sum(part.n * part.units) <> 0;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER transfer_days_added AFTER INSERT ON wallets_transfer
+    REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION transfer_days_moved();
+CREATE TRIGGER transfer_days_removed AFTER DELETE ON wallets_transfer
+    REFERENCING OLD TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION transfer_days_moved();
+CREATE TRIGGER transfer_days_changed AFTER UPDATE ON wallets_transfer
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION transfer_days_changed();
+CREATE TRIGGER transfer_days_claimed AFTER INSERT ON wallets_transferclaim
+    REFERENCING NEW TABLE AS claimed FOR EACH STATEMENT EXECUTE FUNCTION transfer_days_claimed();
+CREATE TRIGGER transfer_days_unclaimed AFTER DELETE ON wallets_transferclaim
+    REFERENCING OLD TABLE AS claimed FOR EACH STATEMENT EXECUTE FUNCTION transfer_days_claimed();
+CREATE TRIGGER watched_days_added AFTER INSERT ON wallets_watchedmovement
+    REFERENCING NEW TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION watched_days_moved();
+CREATE TRIGGER watched_days_removed AFTER DELETE ON wallets_watchedmovement
+    REFERENCING OLD TABLE AS moved FOR EACH STATEMENT EXECUTE FUNCTION watched_days_moved();
+CREATE TRIGGER watched_days_changed AFTER UPDATE ON wallets_watchedmovement
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION watched_days_changed();
+
+-- What deposit addresses hold, kept by whoever writes what came and what left.
+--
+-- Rows are added to in place. Real money of a chain is written by its one watcher, under its lease, so nobody waits in a
+-- circle.
+
+CREATE FUNCTION deposit_received() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM deposit_balances_add(t.deposit_id, t.chain, t.token, sum(t.units), 0)
+        FROM after t WHERE t.deposit_id IS NOT NULL AND t.mode = 'live' AND t.state = 'confirmed'
+        GROUP BY t.deposit_id, t.chain, t.token ORDER BY t.deposit_id;
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM deposit_balances_add(t.deposit_id, t.chain, t.token, -sum(t.units), 0)
+        FROM before t WHERE t.deposit_id IS NOT NULL AND t.mode = 'live' AND t.state = 'confirmed'
+        GROUP BY t.deposit_id, t.chain, t.token ORDER BY t.deposit_id;
+    ELSE
+        PERFORM deposit_balances_add(a.deposit_id, a.chain, a.token, sum(
+            CASE WHEN a.state = 'confirmed' THEN a.units ELSE 0 END
+            - CASE WHEN b.state = 'confirmed' THEN b.units ELSE 0 END), 0)
+        FROM before b JOIN after a ON a.id = b.id
+        -- Most updates are of the queue: they end here.
+        WHERE a.deposit_id IS NOT NULL AND a.mode = 'live' AND (a.state, a.units) IS DISTINCT FROM (b.state, b.units)
+        GROUP BY a.deposit_id, a.chain, a.token ORDER BY a.deposit_id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION deposit_flushed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM deposit_balances_add(t.deposit_id, t.chain, t.token, 0, sum(t.units))
+        FROM after t WHERE t.state = 'confirmed'
+        GROUP BY t.deposit_id, t.chain, t.token ORDER BY t.deposit_id;
+    ELSIF TG_OP = 'DELETE' THEN
+        PERFORM deposit_balances_add(t.deposit_id, t.chain, t.token, 0, -sum(t.units))
+        FROM before t WHERE t.state = 'confirmed'
+        GROUP BY t.deposit_id, t.chain, t.token ORDER BY t.deposit_id;
+    ELSE
+        PERFORM deposit_balances_add(a.deposit_id, a.chain, a.token, 0, sum(
+            CASE WHEN a.state = 'confirmed' THEN a.units ELSE 0 END
+            - CASE WHEN b.state = 'confirmed' THEN b.units ELSE 0 END))
+        FROM before b JOIN after a ON a.id = b.id
+        WHERE (a.state, a.units) IS DISTINCT FROM (b.state, b.units)
+        GROUP BY a.deposit_id, a.chain, a.token ORDER BY a.deposit_id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION deposit_balances_add(of_deposit bigint, of_chain text, of_token text, came numeric, went numeric)
+RETURNS void LANGUAGE sql AS $$
+    INSERT INTO wallets_depositbalance AS kept (deposit_id, merchant_id, purpose, chain, token, received, flushed)
+    SELECT d.id, d.merchant_id, d.purpose, of_chain, of_token, came, went
+    FROM wallets_depositaddress d WHERE d.id = of_deposit AND (came <> 0 OR went <> 0)
+    ON CONFLICT (deposit_id, chain, token) DO UPDATE
+    SET received = kept.received + EXCLUDED.received, flushed = kept.flushed + EXCLUDED.flushed;
+    INSERT INTO wallets_deposittotal AS kept (merchant_id, purpose, chain, token, received, flushed)
+    SELECT d.merchant_id, d.purpose, of_chain, of_token, came, went
+    FROM wallets_depositaddress d WHERE d.id = of_deposit AND (came <> 0 OR went <> 0)
+    ON CONFLICT (merchant_id, purpose, chain, token) DO UPDATE
+    SET received = kept.received + EXCLUDED.received, flushed = kept.flushed + EXCLUDED.flushed
+$$;
+
+CREATE TRIGGER deposit_received_added AFTER INSERT ON wallets_transfer
+    REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION deposit_received();
+CREATE TRIGGER deposit_received_removed AFTER DELETE ON wallets_transfer
+    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION deposit_received();
+CREATE TRIGGER deposit_received_changed AFTER UPDATE ON wallets_transfer
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION deposit_received();
+CREATE TRIGGER deposit_flushed_added AFTER INSERT ON wallets_depositoutflow
+    REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION deposit_flushed();
+CREATE TRIGGER deposit_flushed_removed AFTER DELETE ON wallets_depositoutflow
+    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION deposit_flushed();
+CREATE TRIGGER deposit_flushed_changed AFTER UPDATE ON wallets_depositoutflow
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION deposit_flushed();

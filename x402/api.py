@@ -1,0 +1,164 @@
+"""The x402 API: one set of URLs for the specification's protocol and the public standard's, told apart by their bodies."""
+
+from typing import Any, ClassVar, Final
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.authentication import principal_of_request
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.api import ApiViewSet
+from gateway.core.clientaddr import address_or_none
+from gateway.core.pagination import list_body, parse_page
+from gateway.core.ratelimit import Limit
+from gateway.core.wire import json_body
+from settlements.payloads import settlement_payload
+from settlements.services.asking import Asker, settle_now
+from x402 import schemas
+from x402.forms import parse_settle, parse_verify
+from x402.idempotency import idempotency_key
+from x402.payloads import config_payload, payment_payload
+from x402.selectors import parse_filter, payment_page, payments_of
+from x402.services.addresses import (
+    expect_machines,
+    missing_chains,
+    pay_to_everywhere,
+    wallet_page,
+)
+from x402.services.requirements import requires_signature
+from x402.services.verifying import Caller, verify
+from x402.standard.api import settle_answer, verify_answer
+from x402.standard.schemas import Settled, Supported
+from x402.standard.supporting import supported_payload
+
+VERIFY: Final = Limit("x402.verify", 600)
+# One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
+SETTLE: Final = Limit("x402.settle", 600)
+OTHER: Final = Limit("x402", 60)
+
+
+class X402ViewSet(ApiViewSet):
+    """`/api/v1/x402`."""
+
+    limits: ClassVar = {"verify": VERIFY, "settle": SETTLE}
+    other_limit: ClassVar = OTHER
+
+    @extend_schema(
+        operation_id="getX402Config",
+        tags=["x402"],
+        responses={200: schemas.X402Config, **schemas.errors(401, 429)},
+    )
+    @action(detail=False)
+    def config(self, request: Request) -> Response:
+        """Tell where machines pay, on which networks, in which tokens; and where a wallet is missing.
+
+        No key sets wallets: `missing` names the page of the dashboard on which an owner does.
+        """
+        principal = principal_of_request(request)
+        found = pay_to_everywhere(principal.merchant_id, principal.mode)
+        missing = missing_chains(principal.mode, found)
+        if principal.mode == Mode.LIVE:
+            expect_machines(principal.merchant_id, now=timezone.now())
+        merchant = Merchant.objects.get(pk=principal.merchant_id)
+        pages = {chain: wallet_page(merchant, chain) for chain in missing}
+        is_required = requires_signature(principal.merchant_id)
+        return Response(config_payload(found, pages, requires_signature=is_required))
+
+    @extend_schema(
+        operation_id="getX402Supported",
+        tags=["x402"],
+        responses={200: Supported, **schemas.errors(401, 429)},
+    )
+    @action(detail=False)
+    def supported(self, request: Request) -> Response:
+        """Tell which payments of the public x402 standard are settled here."""
+        principal = principal_of_request(request)
+        return Response(
+            supported_payload(principal.mode, merchant_id=principal.merchant_id)
+        )
+
+    @extend_schema(
+        operation_id="verifyX402Payment",
+        tags=["x402"],
+        request=schemas.VERIFY_BODY,
+        responses={
+            200: schemas.VERIFY_ANSWER,
+            **schemas.errors(400, 401, 409, 413, 415, 429, 503),
+        },
+    )
+    @action(detail=False, methods=["post"])
+    def verify(self, request: Request) -> Response:
+        """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
+
+        With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing.
+
+        The same Idempotency-Key with the same body gets the same `valid: true` again. A proof by hash alone is a bearer token; a
+        payer's signature over it binds it to the payer.
+        """
+        if (answer := verify_answer(request)) is not None:
+            return answer
+        principal = principal_of_request(request)
+        key = idempotency_key(request)
+        caller = Caller(principal.merchant_id, principal.mode, key)
+        wanted = parse_verify(json_body(request), is_test=principal.mode == Mode.TEST)
+        return Response(verify(caller, wanted, now=timezone.now()))
+
+    @extend_schema(
+        operation_id="settleX402Payment",
+        tags=["x402"],
+        request=schemas.SETTLE_BODY,
+        responses={
+            200: Settled,
+            202: schemas.SettlementList,
+            **schemas.errors(400, 401, 409, 413, 415, 429),
+        },
+    )
+    @action(detail=False, methods=["post"])
+    def settle(self, request: Request) -> Response:
+        """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
+
+        With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
+        answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
+        the payment was used already, and its transaction. Where payers pay the merchant's own wallet there is nothing to send on.
+        """
+        if (answer := settle_answer(request)) is not None:
+            return answer
+        self.count_as(request, OTHER)
+        principal = principal_of_request(request)
+        chain, token = parse_settle(json_body(request))
+        written = settle_now(
+            principal.merchant_id,
+            principal.mode,
+            chain=chain,
+            token=token,
+            now=timezone.now(),
+            by=Asker(
+                label=f"API key {principal.key_id}",
+                address=address_or_none(request._request),  # noqa: SLF001 - DRF offers no other way to it
+            ),
+        )
+        told = [settlement_payload(settlement) for settlement in written]
+        return Response({"settlements": told}, status=202)
+
+    @extend_schema(
+        operation_id="listX402Payments",
+        tags=["x402"],
+        parameters=schemas.PAYMENT_PARAMETERS,
+        responses={200: schemas.X402PaymentList, **schemas.errors(400, 401, 429)},
+    )
+    @action(detail=False)
+    def payments(self, request: Request) -> Response:
+        """List what machines paid, newest first."""
+        principal = principal_of_request(request)
+        query = request.query_params
+        wanted = parse_filter(principal.merchant_id, principal.mode, query)
+        page = parse_page(query)
+        data: list[dict[str, Any]] = [
+            payment_payload(payment) for payment in payment_page(wanted, page)
+        ]
+        total = payments_of(wanted).count() if page.include_total else None
+        return Response(list_body(data, page, total))

@@ -1,0 +1,142 @@
+"""The pages of x402: what machines paid, where they pay, and what their payments need."""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import Seat, SeatedRequest, seated
+from accounts.states import Mode
+from gateway.core.clientaddr import address_or_none
+from gateway.core.csvfiles import csv_response
+from gateway.core.keyset import keyset_page
+from settlements.dashboard.gas import has_key
+from wallets.networks import accepted_tokens, chains
+from x402.dashboard.places import Place, places_of
+from x402.dashboard.rows import CSV_HEADER, csv_rows, payment_rows
+from x402.dashboard.snippets import snippets, verify_call
+from x402.dashboard.sums import machine_sums
+from x402.dashboard.words import STATUSES
+from x402.selectors import PaymentFilter, payments_of
+from x402.services.addresses import known_pay_to, pay_to_everywhere
+from x402.services.requirements import requires_signature, set_requirements
+from x402.states import PaymentStatus
+
+_BASE = "base"
+
+
+@seated(get=Act.SEE)
+def payments(request: SeatedRequest) -> HttpResponse:
+    """Show what machines paid, newest first, and how much of it is settled."""
+    seat, wanted = request.seat, _parse_wanted(request.seat, request.GET)
+    page = keyset_page(payments_of(wanted), request.GET.dict())
+    places = places_of(seat)
+    context = {
+        "wanted": wanted,
+        "is_narrowed": bool(_query(wanted)),
+        "rows": payment_rows(page.rows),
+        "pager": page,
+        "tabs": _tabs(seat, "dashboard_x402"),
+        "sums": machine_sums(seat),
+        "has_key": has_key(),
+        "is_payable": any(place.address for place in places),
+        "export": _query(wanted),
+        "call": verify_call(known_pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
+        "chains": [(spec.name, spec.title) for spec in chains().values()],
+        "tokens": [(name, name) for name in accepted_tokens()],
+        "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
+    }
+    return render(request, "dashboard/x402/payments.html", context)
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send the payments of a list, all of them, as CSV."""
+    seat = request.seat
+    rows = csv_rows(payments_of(_parse_wanted(seat, request.GET)))
+    return csv_response(f"x402-{seat.mode}", CSV_HEADER, rows)
+
+
+@seated(get=Act.SEE)
+def setup(request: SeatedRequest) -> HttpResponse:
+    """Show where machines pay, what is missing, and what a resource server needs."""
+    seat = request.seat
+    places = places_of(seat)
+    context = {
+        "tabs": _tabs(seat, "dashboard_x402_setup"),
+        "places": places,
+        "snippets": snippets(_on_base(places)),
+        "requires_signature": requires_signature(seat.merchant.pk),
+    }
+    return render(request, "dashboard/x402/setup.html", context)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def forwarders(request: SeatedRequest) -> HttpResponse:
+    """Make the addresses that machines pay where forwarders take the money, on all networks that can have them."""
+    pay_to_everywhere(request.seat.merchant.pk, request.seat.mode)
+    return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
+
+
+@seated(post=Act.MANAGE_WEBHOOKS)
+def signature(request: SeatedRequest) -> HttpResponse:
+    """Say whether a proof by hash needs the payer's signature."""
+    wanted = request.POST.get("required") == "yes"
+    set_requirements(
+        request.seat.merchant,
+        requires_signature=wanted,
+        actor=request.user,
+        now=timezone.now(),
+        client=address_or_none(request),
+    )
+    told = (
+        "From now on a hash counts only with the payer's signature."
+        if wanted
+        else "From now on whoever shows a hash first may use it."
+    )
+    messages.success(request, told)
+    return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
+
+
+def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> PaymentFilter:
+    """Read a query string that anybody may have written; what cannot be read asks for nothing."""
+    chain, token = query.get("chain", ""), query.get("token", "")
+    status = query.get("status", "")
+    return PaymentFilter(
+        seat.merchant.pk,
+        seat.mode,
+        chain=chain if chain in chains() else "",
+        token=token if token in accepted_tokens() else "",
+        status=status if status in PaymentStatus.values else "",
+    )
+
+
+def _query(wanted: PaymentFilter) -> str:
+    told = {name: getattr(wanted, name) for name in ("chain", "token", "status")}
+    return urlencode({name: value for name, value in told.items() if value})
+
+
+def _on_base(places: list[Place]) -> str | None:
+    return next(
+        (
+            str(place.address)
+            for place in places
+            if place.chain == _BASE and place.address
+        ),
+        None,
+    )
+
+
+def _tabs(seat: Seat, current: str) -> list[tuple[str, str, bool, int | None]]:
+    return [
+        (label, seat.url(route), route == current, None)
+        for route, label in (
+            ("dashboard_x402", "Payments"),
+            ("dashboard_x402_setup", "Set up"),
+        )
+    ]

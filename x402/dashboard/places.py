@@ -1,0 +1,76 @@
+"""Where a merchant's machines pay on each network, and what is missing where they cannot."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from accounts.seats import Seat
+from accounts.states import Mode
+from wallets.chains.registry import ChainSpec
+from wallets.dashboard_rows import MarkedAddress, marked
+from wallets.networks import chains
+from wallets.selectors import receiving_wallets
+from x402.services.addresses import (
+    known_everywhere,
+    payable_chains,
+    settles_directly,
+)
+
+
+class Missing(StrEnum):
+    """Why machines cannot pay on a network."""
+
+    NOTHING = ""
+    # This installation has no node for it.
+    NODE = "node"
+    # Forwarders pay the merchant's receiving wallet, and there is none.
+    RECEIVING_WALLET = "receiving_wallet"
+    # The contracts that make forwarders are not there yet, or were not looked for.
+    FACTORY = "factory"
+    # A wallet for machines alone, where there are no forwarders.
+    WALLET = "wallet"
+    # Nothing but that somebody asks for the address: looking makes none.
+    FORWARDER = "forwarder"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A network. `is_own_wallet` says that machines pay a wallet that the merchant sets, not a forwarder."""
+
+    chain: str
+    title: str
+    tokens: str
+    address: MarkedAddress | None
+    explorer: str
+    is_own_wallet: bool
+    missing: Missing
+
+
+def places_of(seat: Seat) -> list[Place]:
+    """Return a line for each of the six networks, by priority."""
+    found = known_everywhere(seat.merchant.pk, seat.mode)
+    return [_place(seat, spec, found.get(name)) for name, spec in chains().items()]
+
+
+def _place(seat: Seat, spec: ChainSpec, address: str | None) -> Place:
+    missing = Missing.NOTHING if address else _missing(seat, spec)
+    explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
+    return Place(
+        chain=spec.name,
+        title=spec.title,
+        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        address=marked(address) if address else None,
+        explorer=explorer.format(address=address) if explorer else "",
+        is_own_wallet=settles_directly(spec.name),
+        missing=missing,
+    )
+
+
+def _missing(seat: Seat, spec: ChainSpec) -> Missing:
+    if not spec.rpc_urls:
+        return Missing.NODE
+    if settles_directly(spec.name):
+        return Missing.WALLET
+    if spec.name not in receiving_wallets(seat.merchant.pk):
+        return Missing.RECEIVING_WALLET
+    has_factory = spec.name in payable_chains()
+    return Missing.FORWARDER if has_factory else Missing.FACTORY

@@ -1,0 +1,112 @@
+"""What the templates of x402 show of payments: texts made here and escaped there. The file of all of them, too."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import QuerySet
+
+from accounts.states import Mode
+from gateway.core.keyset import chunks_by_key
+from gateway.core.money import from_units, readable_units
+from gateway.core.times import iso, iso_or_none
+from wallets.dashboard_rows import marked
+from wallets.networks import chain_spec
+from wallets.watched_pages.rows import shortened
+from webhooks.dashboard.words import Badge
+from x402.dashboard.words import PROTOCOLS, STATUSES
+from x402.models import X402Payment
+from x402.states import PaymentStatus, Protocol
+
+CSV_HEADER: Final = (
+    "id",
+    "verified_at",
+    "status",
+    "protocol",
+    "network",
+    "token",
+    "amount",
+    "required_amount",
+    "resource",
+    "payer",
+    "pay_to",
+    "signed",
+    "tx_hash",
+    "settled_at",
+    "reversed_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentRow:
+    """A payment. `explorer` is empty for simulated ones and on local networks."""
+
+    id: str
+    resource: str
+    amount: str
+    token: str
+    chain: str
+    chain_title: str
+    payer: str
+    payer_short: str
+    badge: Badge
+    protocol: str
+    is_signed: bool
+    tx_hash: str
+    tx_short: str
+    explorer: str
+    verified_at: datetime
+
+
+def payment_rows(payments: Iterable[X402Payment]) -> list[PaymentRow]:
+    """Return what is shown of payments, in their order."""
+    return [_row(payment) for payment in payments]
+
+
+def _row(payment: X402Payment) -> PaymentRow:
+    spec, is_live = chain_spec(payment.chain), payment.mode == Mode.LIVE
+    explorer = spec.transaction_url(payment.tx_hash) if is_live else None
+    return PaymentRow(
+        id=payment.public_id,
+        resource=payment.resource,
+        amount=readable_units(int(payment.units)),
+        token=payment.token,
+        chain=payment.chain,
+        chain_title=spec.title,
+        payer=payment.payer,
+        payer_short=shortened(marked(payment.payer)),
+        badge=STATUSES[PaymentStatus(payment.status)],
+        protocol=PROTOCOLS[Protocol(payment.protocol)],
+        is_signed=payment.is_signed,
+        tx_hash=payment.tx_hash,
+        tx_short=shortened(marked(payment.tx_hash)),
+        explorer=explorer or "",
+        verified_at=payment.verified_at,
+    )
+
+
+def csv_rows(payments: QuerySet[X402Payment]) -> Iterator[list[object]]:
+    """Return the cells of a file, newest first, read some at a time."""
+    for chunk in chunks_by_key(payments):
+        yield from map(_cells, chunk)
+
+
+def _cells(payment: X402Payment) -> list[object]:
+    return [
+        payment.public_id,
+        iso(payment.verified_at),
+        payment.status,
+        payment.protocol,
+        payment.chain,
+        payment.token,
+        from_units(int(payment.units)),
+        from_units(int(payment.required_units)),
+        payment.resource,
+        payment.payer,
+        payment.pay_to,
+        "yes" if payment.is_signed else "no",
+        payment.tx_hash,
+        iso_or_none(payment.settled_at),
+        iso_or_none(payment.reversed_at),
+    ]

@@ -1,0 +1,126 @@
+"""What machines paid: in all, by network and token, and by day."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import TruncDate
+
+from accounts.seats import Seat
+from accounts.states import Mode
+from gateway.core.money import from_units
+from settlements.dashboard.sums import Sums, sums_from
+from settlements.figures import Figures, figures_of
+from wallets.models import TransferDay
+from wallets.states import ClaimKind, TransferState
+from x402.models import X402Payment
+from x402.services.addresses import settles_directly
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDay:
+    """Payments of a day, or of some; `volume` is USD."""
+
+    count: int = 0
+    volume: Decimal = Decimal(0)
+
+    def __add__(self, other: "MachineDay") -> "MachineDay":
+        return MachineDay(self.count + other.count, self.volume + other.volume)
+
+
+def machine_sums(seat: Seat) -> Sums:
+    """Return the three figures of machines' payments.
+
+    Forwarders tell what they took in and sent on. Where machines pay the merchant's own wallet, what was verified is settled.
+    In test mode payments are all there is, and what would be in forwarders stays there.
+    """
+    if seat.mode == Mode.LIVE:
+        forwarded = figures_of(seat.merchant.pk, purpose=ClaimKind.X402)
+        return sums_from([*forwarded, *_direct(seat)])
+    return sums_from(_simulated(seat))
+
+
+def _direct(seat: Seat) -> Iterator[Figures]:
+    rows = TransferDay.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        claim=ClaimKind.X402,
+        state=TransferState.CONFIRMED,
+    )
+    return (
+        figures
+        for figures in _grouped(rows)
+        if settles_directly(figures.chain) and figures.received
+    )
+
+
+def _simulated(seat: Seat) -> Iterator[Figures]:
+    return _grouped(X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode))
+
+
+def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
+    """Add rows up by network and token."""
+    grouped = rows.values("chain", "token").annotate(sum=Sum("units"))
+    for row in grouped.order_by("chain", "token"):
+        units = int(row["sum"])
+        settled = units if settles_directly(row["chain"]) else 0
+        yield Figures(ClaimKind.X402, row["chain"], row["token"], units, settled)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSum:
+    """What machines paid on a day (UTC) and network."""
+
+    day: date
+    chain: str
+    paid: MachineDay
+
+
+def machine_days(seat: Seat, *, since: date, until: date) -> list[MachineSum]:
+    """Return what machines paid by day and network, both ends included; what a network took back is left out.
+
+    Live transfers are summed up by day as they are written: as quick for a million payments as for ten.
+    """
+    if seat.mode == Mode.LIVE:
+        return _from_transfers(seat, since, until)
+    return _from_simulated(seat, since, until)
+
+
+def _from_transfers(seat: Seat, since: date, until: date) -> list[MachineSum]:
+    kept = TransferDay.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        day__gte=since,
+        day__lte=until,
+        claim=ClaimKind.X402,
+    )
+    standing = kept.exclude(state=TransferState.ORPHANED)
+    grouped = standing.values("day", "chain").annotate(
+        number=Sum("count"), sum=Sum("units")
+    )
+    return [_sum(row) for row in grouped.order_by()]
+
+
+def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
+    found = X402Payment.objects.filter(
+        merchant=seat.merchant,
+        mode=seat.mode,
+        verified_at__gte=_midnight(since),
+        verified_at__lt=_midnight(until + timedelta(days=1)),
+    )
+    grouped = found.values("chain", day=TruncDate("verified_at")).annotate(
+        number=Count("pk"), sum=Sum("units")
+    )
+    return [_sum(row) for row in grouped.order_by()]
+
+
+def _sum(row: Mapping[str, Any]) -> MachineSum:
+    paid = MachineDay(int(row["number"]), from_units(int(row["sum"])))
+    return MachineSum(row["day"], row["chain"], paid)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)

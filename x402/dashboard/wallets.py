@@ -1,0 +1,92 @@
+"""Setting the wallets that machines pay where there are no forwarders: typed, compared, and only then set."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.permissions import Act
+from accounts.seats import SeatedRequest, seated
+from accounts.states import Mode
+from gateway.core.clientaddr import address_or_none
+from gateway.core.errors import ConflictError
+from wallets.chains.registry import ChainSpec
+from wallets.dashboard_rows import marked
+from wallets.forms import ComparedForm, WalletForm
+from wallets.networks import chains
+from wallets.services.machinewallets import set_machine_wallet
+from x402.services.addresses import known_pay_to, settles_directly
+
+
+@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
+    """Ask for an address, and check what was typed; nothing changes yet."""
+    spec = _spec(chain)
+    form = WalletForm(request.POST or None, chain=chain, title=spec.title)
+    if request.method != "POST":
+        return _ask(request, spec, form)
+    if not form.is_valid():
+        return _ask(request, spec, form, status=422)
+    address = form.cleaned_data["address"]
+    again = ComparedForm(initial={"address": address}, chain=chain, title=spec.title)
+    return _compare(request, spec, again, address)
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
+    """Have machines pay the address from now on."""
+    spec = _spec(chain)
+    form = ComparedForm(request.POST, chain=chain, title=spec.title)
+    typed = WalletForm(request.POST, chain=chain, title=spec.title)
+    if not form.is_valid():
+        if address := form.cleaned_data.get("address"):
+            return _compare(request, spec, form, address, status=422)
+        return _ask(request, spec, typed, status=422)
+    try:
+        set_machine_wallet(
+            request.seat.merchant,
+            chain=chain,
+            address=form.cleaned_data["address"],
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ConflictError as error:
+        typed.add_error(None, error.message)
+        return _ask(request, spec, typed, status=409)
+    told = (
+        f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
+    )
+    messages.success(request, told)
+    return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
+
+
+def _spec(chain: str) -> ChainSpec:
+    """Return a network whose machines pay a wallet. Raises Http404 for any other."""
+    spec = chains().get(chain)
+    if spec is None or not settles_directly(chain):
+        raise Http404
+    return spec
+
+
+def _ask(
+    request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200
+) -> HttpResponse:
+    present = known_pay_to(request.seat.merchant.pk, Mode.LIVE, spec.name)
+    context = {
+        "chain": spec,
+        "form": form,
+        "present": marked(present) if present else None,
+    }
+    return render(request, "dashboard/x402/wallet.html", context, status=status)
+
+
+def _compare(
+    request: SeatedRequest,
+    spec: ChainSpec,
+    form: ComparedForm,
+    address: str,
+    status: int = 200,
+) -> HttpResponse:
+    context = {"chain": spec, "form": form, "address": marked(address)}
+    return render(request, "dashboard/x402/compare.html", context, status=status)

@@ -1,0 +1,18 @@
+"""What the merchant's pages call machines' payments."""
+
+from types import MappingProxyType
+from typing import Final
+
+from webhooks.dashboard.words import Badge
+from x402.states import PaymentStatus, Protocol
+
+STATUSES: Final = MappingProxyType(
+    {
+        PaymentStatus.VERIFIED: Badge("Verified", "info"),
+        PaymentStatus.SETTLED: Badge("Settled", "ok"),
+        PaymentStatus.REVERSED: Badge("Reversed", "bad"),
+    }
+)
+PROTOCOLS: Final = MappingProxyType(
+    {Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"}
+)

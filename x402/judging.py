@@ -1,0 +1,189 @@
+"""Whether a proof by hash pays for a resource: facts in, a verdict out. Pure.
+
+Nothing that the request claims is believed. What counts is what the chain's own records say of the transaction, and where the
+merchant is paid according to our own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from x402.inputs import Proof, Requirements
+from x402.states import Reason
+
+OLDEST: Final = timedelta(hours=1)
+"""A transfer must be younger when a request first names it. Source: the contract."""
+
+CONFIRMATIONS: Final = MappingProxyType(
+    {"polygon": 3, "base": 3, "ethereum": 3, "tron": 3, "ton": 1, "solana": 1}
+)
+"""How deep a payment must be to buy something small at once, its own block counted (the specification's table of times).
+
+Its finality is watched afterwards.
+"""
+
+IN_HAND: Final = timedelta(hours=2)
+"""For so long an authorisation that was begun holds back what looks like its transfer; perhaps nobody ever ends it."""
+
+_LONGEST_WAIT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A movement of the transaction in a listed token. `confirmations` count its own block.
+
+    `is_final` says that its watcher recorded it as final, under `transfer_id`, `is_deep_enough` that whoever told of it calls it
+    final, however few confirmations that takes. `is_awaited` says that it may be what a signed authorisation moved that we are
+    settling for the same payer, whose own request it then pays.
+    """
+
+    tx_hash: str
+    position: int
+    token: str
+    token_is_accepted: bool
+    units: int
+    sender: str
+    recipient: str
+    block_height: int
+    block_time: datetime
+    confirmations: int
+    is_used: bool
+    transfer_id: int | None = None
+    is_final: bool = False
+    is_deep_enough: bool = False
+    is_awaited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the transaction. `pay_to` is an address of ours at which this merchant is paid.
+
+    `other_movements` says that it moved something that is no listed token.
+    """
+
+    pay_to: str
+    is_known: bool
+    succeeded: bool
+    candidates: Sequence[Candidate]
+    other_movements: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Either the candidate that pays, or the reason why none does; `retry_after` in seconds where that may change."""
+
+    paid: Candidate | None = None
+    reason: Reason | None = None
+    message: str = ""
+    retry_after: int | None = None
+
+
+NOT_FOUND: Final = Verdict(
+    reason=Reason.NOT_FOUND,
+    message="No node of ours knows the transaction yet.",
+    retry_after=5,
+)
+
+AWAITED: Final = Verdict(
+    reason=Reason.NOT_CONFIRMED,
+    message="A signed authorisation of this payer is being settled.",
+    retry_after=5,
+)
+
+USED: Final = Verdict(
+    reason=Reason.ALREADY_USED, message="This payment was used already."
+)
+
+
+def judge_claims(
+    proof: Proof, wanted: Requirements, *, is_paid_there: bool
+) -> Verdict | None:
+    """Return the verdict on what the request says by itself; None where the chain must be asked.
+
+    `is_paid_there` says whether the merchant is paid at the payTo it names.
+    """
+    if proof.chain != wanted.chain:
+        return _no(
+            Reason.WRONG_CHAIN,
+            f"The resource is paid on {wanted.chain}, not on {proof.chain}.",
+        )
+    if proof.token != wanted.token:
+        return _no(
+            Reason.REQUIREMENTS_MISMATCH, f"The resource is paid in {wanted.token}."
+        )
+    if not is_paid_there:
+        return _no(Reason.WRONG_RECIPIENT, "payTo is not where this merchant is paid.")
+    if proof.units < wanted.units:
+        return _no(
+            Reason.INSUFFICIENT_AMOUNT, "The amount is less than the resource costs."
+        )
+    return None
+
+
+def judge(
+    proof: Proof,
+    wanted: Requirements,
+    facts: Facts,
+    *,
+    seen_at: datetime,
+    block_seconds: float,
+) -> Verdict:
+    """Return the verdict on a transaction whose claims were judged already. `seen_at` is when it was first named.
+
+    Of several movements that would do the first unused one pays: two halves are not one payment, and two equal ones are two.
+    """
+    if not facts.is_known:
+        return NOT_FOUND
+    if not facts.succeeded:
+        return _no(Reason.FAILED_TRANSACTION, "The transaction failed on the chain.")
+    arrived = [one for one in facts.candidates if one.recipient == facts.pay_to]
+    if not arrived:
+        wrong = Reason.WRONG_TOKEN if facts.other_movements else Reason.WRONG_RECIPIENT
+        if facts.candidates:
+            wrong = Reason.WRONG_RECIPIENT
+        return _no(wrong, "The transaction paid nothing to payTo in a token we know.")
+    in_token = [
+        one for one in arrived if one.token == wanted.token and one.token_is_accepted
+    ]
+    if not in_token:
+        return _no(Reason.WRONG_TOKEN, f"What arrived at payTo is not {wanted.token}.")
+    by_payer = [one for one in in_token if one.sender == proof.payer]
+    if not by_payer:
+        return _no(Reason.WRONG_PAYER, "Somebody else than payerAddress paid.")
+    enough = [one for one in by_payer if one.units >= max(wanted.units, proof.units)]
+    if not enough:
+        return _no(
+            Reason.INSUFFICIENT_AMOUNT,
+            "What arrived is less than was asked or claimed.",
+        )
+    unused = [one for one in enough if not one.is_used]
+    if not unused:
+        return USED
+    first = min(unused, key=lambda one: (one.position, one.tx_hash))
+    return _when(first, proof, seen_at, block_seconds)
+
+
+def _when(
+    one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float
+) -> Verdict:
+    """Judge the age and the depth of the movement that would pay."""
+    if seen_at - one.block_time > OLDEST:
+        return _no(Reason.TOO_OLD, "The payment is older than an hour.")
+    if one.is_awaited:
+        return AWAITED
+    wanted = CONFIRMATIONS[proof.chain]
+    if one.confirmations < wanted and not one.is_deep_enough:
+        lacking = wanted - max(one.confirmations, 0)
+        wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)
+        return Verdict(
+            reason=Reason.NOT_CONFIRMED,
+            message=f"{one.confirmations} of {wanted} confirmations.",
+            retry_after=wait,
+        )
+    return Verdict(paid=one)
+
+
+def _no(reason: Reason, message: str) -> Verdict:
+    return Verdict(reason=reason, message=message)

@@ -1,0 +1,275 @@
+"""Payments of machines: what was proven, what was promised, and what must not be taken twice."""
+
+from functools import partial
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.ids import new_id
+from gateway.core.money import TOKEN_DIGITS
+from settlements.models import GasTransaction
+from wallets.models import DepositAddress, Transfer
+from x402.states import AuthorizationState, PaymentStatus, Protocol
+
+RESOURCE_LENGTH = 2048
+PROOF_LENGTH = 100
+
+
+class MachineSettings(models.Model):
+    """What a merchant wants of machines' payments. Without a row the defaults hold."""
+
+    merchant = models.OneToOneField(
+        Merchant, models.CASCADE, related_name="machine_settings", primary_key=True
+    )
+    # A proof by hash alone can be used by whoever sees it first: this closes it.
+    requires_signature = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"machine settings of {self.merchant_id}"
+
+
+class Forwarder(models.Model):
+    """Where a merchant's machines pay on chains with forwarders: one for each wallet that the money ends up in."""
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    deposit = models.OneToOneField(DepositAddress, models.PROTECT, related_name="+")
+    # The 20 bytes of the receiving wallet.
+    destination = models.BinaryField(max_length=20)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "destination"], name="x402_forwarder_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}: {self.deposit_id}"
+
+
+class X402Payment(models.Model):
+    """A transfer that paid for one thing, once: whoever inserts its key first has it."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "x4p")
+    )
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="x402_payments", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    protocol = models.CharField(max_length=5, choices=Protocol)
+    chain = models.CharField(max_length=16)
+    # In the chain's own spelling, as transfers have it.
+    tx_hash = models.CharField(max_length=PROOF_LENGTH)
+    position = models.PositiveIntegerField()
+    token = models.CharField(max_length=12)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # What the resource asked for; never more than `units`.
+    required_units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    payer = models.CharField(max_length=80)
+    pay_to = models.CharField(max_length=80)
+    # Whether the payer proved by a signature that the transaction is theirs.
+    is_signed = models.BooleanField(default=False)
+    resource = models.CharField(max_length=RESOURCE_LENGTH, blank=True)
+    status = models.CharField(
+        max_length=8, choices=PaymentStatus, default=PaymentStatus.VERIFIED
+    )
+    block_height = models.BigIntegerField(null=True)
+    block_time = models.DateTimeField(null=True)
+    verified_at = models.DateTimeField()
+    final_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    reversed_at = models.DateTimeField(null=True)
+    # Once a watcher has recorded it too; in test mode never.
+    transfer = models.OneToOneField(
+        Transfer, models.PROTECT, null=True, related_name="x402_payment"
+    )
+
+    class Meta:
+        db_table = "x402_payment"
+        verbose_name = "x402 payment"
+        constraints = [
+            # What makes "one transfer pays once" true in the whole system. Simulated ones are each merchant's own.
+            models.UniqueConstraint(
+                fields=["chain", "tx_hash", "position"],
+                condition=Q(mode=Mode.LIVE),
+                name="x402_proof_used_once",
+            ),
+            models.UniqueConstraint(
+                fields=["merchant", "chain", "tx_hash", "position"],
+                condition=Q(mode=Mode.TEST),
+                name="x402_test_proof_used_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(units__gt=0, units__gte=models.F("required_units")),
+                name="x402_payment_is_enough",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=PaymentStatus.values),
+                name="x402_payment_status_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "-id"], name="x402_payment_list"),
+            models.Index(
+                fields=["merchant", "mode", "verified_at"], name="x402_payment_by_day"
+            ),
+            # Watched until final.
+            models.Index(
+                fields=["chain", "id"],
+                condition=Q(mode=Mode.LIVE, final_at=None, reversed_at=None),
+                name="x402_payment_unfinal",
+            ),
+            # Watched until its money is in the merchant's wallet.
+            models.Index(
+                fields=["id"],
+                condition=Q(
+                    mode=Mode.LIVE,
+                    status=PaymentStatus.VERIFIED,
+                    final_at__isnull=False,
+                ),
+                name="x402_payment_unsettled",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Sighting(models.Model):
+    """When a merchant first asked about a transaction: its age counts from then, however often nodes were away since."""
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    chain = models.CharField(max_length=16)
+    tx_hash = models.CharField(max_length=PROOF_LENGTH)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "chain", "tx_hash"], name="x402_sighting_once"
+            )
+        ]
+        indexes = [models.Index(fields=["seen_at"], name="x402_sighting_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.tx_hash}"
+
+
+class KeptAnswer(models.Model):
+    """What a request with an Idempotency-Key was answered, so that its repetition gets the same. Only `valid: true` is kept."""
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    key = models.CharField(max_length=255)
+    # SHA-256 of the request's body, in canonical form.
+    digest = models.BinaryField(max_length=32)
+    answer = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "key"], name="x402_answer_once"
+            )
+        ]
+        indexes = [models.Index(fields=["created_at"], name="x402_answer_by_time")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Authorization(models.Model):
+    """A payer's signed authorisation (the standard's scheme `exact`): carried out once, and served once.
+
+    `nonce` is what the token contract or program refuses to see twice: EIP-3009's or Permit2's number, on Solana the
+    hash of the transaction's message.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="+", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    payer = models.CharField(max_length=80)
+    nonce = models.CharField(max_length=100)
+    pay_to = models.CharField(max_length=80)
+    units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    resource = models.CharField(max_length=RESOURCE_LENGTH, blank=True)
+    state = models.CharField(
+        max_length=7, choices=AuthorizationState, default=AuthorizationState.TAKEN
+    )
+    # The process that carries it out, until then; a crashed one's is taken up by the next request.
+    taken_until = models.DateTimeField(null=True)
+    transaction = models.ForeignKey(
+        GasTransaction, models.PROTECT, null=True, related_name="+"
+    )
+    tx_hash = models.CharField(max_length=PROOF_LENGTH, blank=True)
+    # Only on Solana, where payer and gas account sign one transaction: all of it, and the most it costs us, in lamports.
+    signed = models.BinaryField(null=True)
+    network_fee = models.BigIntegerField(null=True)
+    # How it was asked for: the standard's version.
+    pending = models.JSONField(null=True)
+    # The answer that ended it.
+    answer = models.JSONField(null=True)
+    # When the one settle was answered `success`, and the Idempotency-Key of that request.
+    served_at = models.DateTimeField(null=True)
+    served_key = models.CharField(max_length=255, blank=True)
+    payment = models.OneToOneField(
+        X402Payment, models.PROTECT, null=True, related_name="authorization"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain", "token", "payer", "nonce"],
+                condition=Q(mode=Mode.LIVE),
+                name="x402_authorization_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=AuthorizationState.values),
+                name="x402_authorization_state_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tx_hash"], name="x402_authorization_by_tx"),
+            models.Index(
+                fields=["chain", "created_at"],
+                include=["merchant", "network_fee"],
+                condition=Q(network_fee__isnull=False),
+                name="x402_authorization_spending",
+            ),
+            # What is still to be ended, and holds back proofs by hash of the same money.
+            models.Index(
+                fields=["chain", "pay_to"],
+                condition=Q(
+                    state__in=[AuthorizationState.TAKEN, AuthorizationState.SENT]
+                ),
+                name="x402_authorization_open",
+            ),
+            # What a fork may let through after all.
+            models.Index(
+                fields=["created_at"],
+                condition=Q(
+                    state=AuthorizationState.FAILED,
+                    payment=None,
+                    transaction__isnull=False,
+                ),
+                name="x402_authorization_failed",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.payer}/{self.nonce}"

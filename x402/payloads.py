@@ -1,0 +1,88 @@
+"""Answers of the facilitator in the specification's form."""
+
+from datetime import datetime
+from typing import Any
+
+from accounts.states import Mode
+from gateway.core.money import format_units
+from gateway.core.times import iso, iso_or_none
+from wallets.chains.specs import Family
+from wallets.networks import chain_spec
+from x402.inputs import SCHEME
+from x402.judging import Verdict
+from x402.models import X402Payment
+
+
+def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:
+    """Return the answer for a payment that was used up by this request, but for `confirmations`, which its keeper knows.
+
+    `tx_hash` is in its chain's own spelling, however the request spelled it.
+    """
+    return {
+        "valid": True,
+        "txHash": tx_hash,
+        "verifiedAt": iso(now),
+        "paymentId": payment_id,
+    }
+
+
+def invalid_payload(tx_hash: str, verdict: Verdict) -> dict[str, Any]:
+    """Return the answer for a payment that does not pay, or not yet."""
+    return {
+        "valid": False,
+        "txHash": tx_hash,
+        "reason": str(verdict.reason),
+        "message": verdict.message,
+        "retryAfter": verdict.retry_after,
+    }
+
+
+def payment_payload(payment: X402Payment) -> dict[str, Any]:
+    """Return a line of `GET /x402/payments`."""
+    return {
+        "id": payment.public_id,
+        "livemode": payment.mode == Mode.LIVE,
+        "protocol": payment.protocol,
+        "chain": payment.chain,
+        "token": payment.token,
+        "amount": format_units(payment.units),
+        "required_amount": format_units(payment.required_units),
+        "txHash": payment.tx_hash,
+        "position": payment.position,
+        "payerAddress": payment.payer,
+        "payTo": payment.pay_to,
+        "signed": payment.is_signed,
+        "resource": payment.resource,
+        "status": payment.status,
+        "verified_at": iso(payment.verified_at),
+        "final_at": iso_or_none(payment.final_at),
+        "settled_at": iso_or_none(payment.settled_at),
+        "reversed_at": iso_or_none(payment.reversed_at),
+    }
+
+
+def config_payload(
+    pay_to: dict[str, str], missing: dict[str, str], *, requires_signature: bool
+) -> dict[str, Any]:
+    """Return `GET /x402/config`.
+
+    `pay_to` is an address for each network that machines can pay on; `missing` the page that adds a wallet, for each other one.
+    `requires_signature` says whether a proof by hash needs the payer's signature.
+    """
+    assets = {
+        name: [token.symbol for token in chain_spec(name).accepted_tokens]
+        for name in pay_to
+    }
+    settlement = {
+        name: "batch" if chain_spec(name).family is Family.EVM else "direct"
+        for name in pay_to
+    }
+    return {
+        "payTo": pay_to,
+        "networks": list(pay_to),
+        "assets": assets,
+        "scheme": SCHEME,
+        "settlement": settlement,
+        "missing": [{"chain": chain, "page": page} for chain, page in missing.items()],
+        "requiresSignature": requires_signature,
+    }

@@ -1,0 +1,170 @@
+"""The facilitator's shapes for the OpenAPI description. Never used to read or write a request (docs/adr/0003)."""
+
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
+from rest_framework import serializers as s
+
+from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from settlements.states import SettlementStatus
+from x402.standard.schemas import StandardPayment, Verified
+from x402.states import PaymentStatus, Protocol, Reason
+
+__all__ = [
+    "PAYMENT_PARAMETERS",
+    "SETTLE_BODY",
+    "VERIFY_ANSWER",
+    "VERIFY_BODY",
+    "SettlementList",
+    "X402Config",
+    "X402PaymentList",
+    "errors",
+]
+
+PAYMENT_PARAMETERS = [
+    OpenApiParameter("chain", str),
+    OpenApiParameter("token", str),
+    OpenApiParameter("status", str, enum=list(PaymentStatus.values)),
+    OpenApiParameter("resource", str),
+    OpenApiParameter("created_after", str, description="ISO 8601, by verified_at."),
+    OpenApiParameter("created_before", str, description="ISO 8601, by verified_at."),
+    *PAGE_PARAMETERS,
+]
+
+
+class MissingWallet(s.Serializer[None]):
+    """A network that machines could pay on."""
+
+    chain = s.CharField()
+    page = s.URLField(help_text="The dashboard's page that adds a wallet there.")
+
+
+class X402Config(s.Serializer[None]):
+    """Where machines pay a merchant."""
+
+    payTo = s.DictField(child=s.CharField(), help_text="An address for each network.")
+    networks = s.ListField(child=s.CharField())
+    assets = s.DictField(child=s.ListField(child=s.CharField()))
+    scheme = s.CharField()
+    settlement = s.DictField(
+        child=s.ChoiceField(["batch", "direct"]),
+        help_text="`batch`: money is sent on from a forwarder. `direct`: payers pay the merchant's own wallet.",
+    )
+    missing = MissingWallet(many=True)
+    requiresSignature = s.BooleanField(
+        help_text="Whether a proof by hash needs the payer's signature, as we recommend: see the dashboard's x402 page."
+    )
+
+
+class Proof(s.Serializer[None]):
+    """A payment that a machine made: all of it strings."""
+
+    txHash = s.CharField()
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField(help_text='Decimal, such as "0.01".')
+    payerAddress = s.CharField()
+    payTo = s.CharField()
+    signature = s.CharField(
+        required=False, help_text="The payer's, over the payment: see the guide."
+    )
+    publicKey = s.CharField(
+        required=False, help_text="TON: the key that the signature is of, in hex."
+    )
+
+
+class Requirements(s.Serializer[None]):
+    """What the resource costs."""
+
+    scheme = s.ChoiceField(["exact"])
+    network = s.CharField()
+    maxAmountRequired = s.CharField(help_text='Decimal, such as "0.01".')
+    asset = s.CharField()
+    resource = s.CharField()
+
+
+class VerifyPayment(s.Serializer[None]):
+    """A proof by hash, and what it is to pay for."""
+
+    payment = Proof()
+    requirements = Requirements()
+
+
+class VerifyAnswer(s.Serializer[None]):
+    """Whether the payment pays. With `valid` the fields from `verifiedAt` to `confirmations` are there, else the others."""
+
+    valid = s.BooleanField()
+    txHash = s.CharField()
+    verifiedAt = s.DateTimeField(required=False)
+    paymentId = s.CharField(required=False)
+    confirmations = s.IntegerField(required=False)
+    reason = s.ChoiceField(Reason.choices, required=False)
+    message = s.CharField(required=False)
+    retryAfter = s.IntegerField(
+        required=False,
+        allow_null=True,
+        help_text="Seconds after which the answer may be another one; null where it will not.",
+    )
+
+
+VERIFY_BODY = PolymorphicProxySerializer(
+    "VerifyBody", [VerifyPayment, StandardPayment], resource_type_field_name=None
+)
+VERIFY_ANSWER = PolymorphicProxySerializer(
+    "VerifyResult", [VerifyAnswer, Verified], resource_type_field_name=None
+)
+
+
+class SettleFunds(s.Serializer[None]):
+    """What to send on to the merchant's wallet: without a field, of all chains and tokens."""
+
+    chain = s.CharField(required=False)
+    token = s.CharField(required=False)
+
+
+class Settlement(s.Serializer[None]):
+    """Money on its way from forwarders to the merchant's wallet."""
+
+    id = s.CharField()
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    to = s.CharField()
+    status = s.ChoiceField(SettlementStatus.choices)
+    txHash = s.CharField(allow_null=True)
+    created_at = s.DateTimeField()
+
+
+class SettlementList(s.Serializer[None]):
+    """What was written down; nothing where nothing waits."""
+
+    settlements = Settlement(many=True)
+
+
+SETTLE_BODY = PolymorphicProxySerializer(
+    "SettleBody", [SettleFunds, StandardPayment], resource_type_field_name=None
+)
+
+
+class X402Payment(s.Serializer[None]):
+    """What a machine paid."""
+
+    id = s.CharField()
+    livemode = s.BooleanField()
+    protocol = s.ChoiceField(Protocol.choices)
+    chain = s.CharField()
+    token = s.CharField()
+    amount = s.CharField()
+    required_amount = s.CharField()
+    txHash = s.CharField()
+    position = s.IntegerField()
+    payerAddress = s.CharField()
+    payTo = s.CharField()
+    signed = s.BooleanField()
+    resource = s.CharField()
+    status = s.ChoiceField(PaymentStatus.choices)
+    verified_at = s.DateTimeField()
+    final_at = s.DateTimeField(allow_null=True)
+    settled_at = s.DateTimeField(allow_null=True)
+    reversed_at = s.DateTimeField(allow_null=True)
+
+
+X402PaymentList = paginated("X402PaymentList", X402Payment)

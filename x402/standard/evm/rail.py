@@ -1,0 +1,174 @@
+"""How an authorisation is carried out on EVM chains: its kind judges it, a gas account of ours sends it."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from settlements.errors import NoGasError
+from settlements.models import GasTransaction
+from settlements.services.broadcasting import find_receipt
+from settlements.states import Purpose, TransactionState
+from wallets.chains.base import ChainError
+from wallets.chains.pool import RpcPool
+from x402.models import Authorization
+from x402.standard import answers, reasons
+from x402.standard.authorizations import adopt, release
+from x402.standard.errors import (
+    OverdrawnError,
+    ReceiptMissingError,
+    RevertedError,
+)
+from x402.standard.evm import calls, eip3009, permit2
+from x402.standard.evm.calls import Call
+from x402.standard.evm.concluding import (
+    conclude,
+    conclude_elsewhere,
+    conclude_return,
+    was_paid,
+)
+from x402.standard.evm.nodes import gas_node_of, pool_of
+from x402.standard.evm.payloads import read_domain, read_signed
+from x402.standard.evm.sending import (
+    look,
+    look_at_once,
+    push,
+    reference_of,
+    send,
+)
+from x402.standard.guarding import refuse_late
+from x402.standard.inputs import Body, Clock, Signed, StandardRequest
+from x402.standard.recording import fail_row
+
+Answer = dict[str, Any]
+
+# Perhaps used by somebody who handed the authorisation in before us: then the merchant has its money. Of a failed
+# simulation version 1 knows no more where a chain has no Multicall3.
+_PERHAPS_USED: Final = frozenset(
+    {reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED}
+)
+
+
+class EvmRail:
+    """A Rail."""
+
+    questions = 1
+
+    def read_extra(self, extra: Body) -> Mapping[str, Any]:
+        """Return the token's EIP-712 domain and the way of transfer."""
+        return read_domain(extra)
+
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
+    ) -> Signed:
+        """Return an EIP-3009 or Permit2 authorisation, which says by itself whom it pays."""
+        return read_signed(payload, asset=asset)
+
+    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+        """Return the answer whether an authorisation would settle now."""
+        pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
+        try:
+            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
+                pool, request
+            )
+            if not reason or (reason in _PERHAPS_USED and was_paid(pool, request)):
+                return answers.valid(request)
+        except ChainError:
+            return answers.unverified(payer)
+        return answers.invalid(reason, payer=payer)
+
+    def begin(
+        self,
+        request: StandardRequest,
+        take: Callable[[], Authorization],
+        *,
+        clock: Clock,
+    ) -> Answer:
+        """Judge it, and send it. Raises TakenElsewhereError."""
+        pool, kind = pool_of(request.spec), _kind(request)
+        try:
+            if reason := kind.refusal(pool, request, now=clock()):
+                return answers.failed(request, reason)
+            call = kind.call_of(request)
+            calls.expect_ours(pool, request.spec, call)
+        except RevertedError as error:
+            return answers.failed(request, kind.reason_of(error))
+        except ChainError:
+            return answers.trouble(request)
+        row = take()
+        try:
+            send(row, request, call, now=clock())
+        except RevertedError as error:
+            # Perhaps because somebody else handed the authorisation in.
+            reason = kind.reason_of(error)
+            return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
+        except OverdrawnError:
+            return fail_row(row, answers.overdrawn(request))
+        except (ChainError, NoGasError):
+            release(row)
+            return answers.trouble(request)
+        receipt = look_at_once(row, node=gas_node_of(request.spec))
+        return conclude(row, request, receipt, pool=pool, clock=clock)
+
+    def go_on(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> Answer:
+        """Look for what the ledger has of it, and send it again where no node took it yet."""
+        made = _transaction_of(row)
+        if made is None:
+            refuse_late(request, now=clock())
+            return self.begin(request, lambda: row, clock=clock)
+        if row.transaction_id != made.pk:
+            adopt(row, made, now=clock())
+        pool, node = pool_of(request.spec), gas_node_of(request.spec)
+        if made.state == TransactionState.INTENDED:
+            push(made, node=node, now=clock())
+        try:
+            receipt = look(row, made, node=node)
+        except ReceiptMissingError:
+            return conclude(row, request, None, pool=pool, clock=clock)
+        return conclude(row, request, receipt, pool=pool, clock=clock)
+
+    def finish(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> None:
+        """End it by its transaction's receipt, or by what became of it without one."""
+        made, pool = row.transaction, pool_of(request.spec)
+        if made is None:
+            conclude_return(row, request, pool=pool, clock=clock)
+            return
+        if _came_to_nothing(made):
+            failed = reasons.TRANSACTION_FAILED
+            conclude_elsewhere(row, request, failed, pool=pool, clock=clock)
+            return
+        receipt = find_receipt(made, node=gas_node_of(request.spec))
+        conclude(row, request, receipt, pool=pool, clock=clock)
+
+
+class _Kind(Protocol):
+    """What EIP-3009 and Permit2 do each in its own way."""
+
+    def refusal(
+        self, pool: RpcPool, request: StandardRequest, *, now: datetime
+    ) -> str: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
+    def call_of(self, request: StandardRequest) -> Call: ...
+    def reason_of(self, error: RevertedError) -> str: ...
+
+
+def _kind(request: StandardRequest) -> _Kind:
+    return permit2 if permit2.is_permit2(request) else eip3009
+
+
+def _transaction_of(row: Authorization) -> GasTransaction | None:
+    """Return what the ledger has for an authorisation, even where its process died before it could say so."""
+    rows = GasTransaction.objects.select_related("account").filter(
+        purpose=Purpose.X402, reference=reference_of(row)
+    )
+    return rows.exclude(state=TransactionState.DROPPED).first()
+
+
+def _came_to_nothing(made: GasTransaction) -> bool:
+    """Whether the ledger gave a transaction up, and its number is used for good: nothing of it can get into a block."""
+    if made.purpose == Purpose.CANCEL:
+        return made.state == TransactionState.MINED
+    return made.state == TransactionState.DROPPED

@@ -1,0 +1,43 @@
+"""Bells and sweeps. Each calls one service; running one twice, or never, loses nothing."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from x402.services.answers import forget_old
+from x402.services.arriving import note_arrivals
+from x402.services.following import follow_transfers
+from x402.services.rechecking import recheck_payments
+from x402.standard.authorizations import forget_unsent
+from x402.standard.finishing import finish_open
+
+
+@shared_task(name="x402.follow_transfers")
+def follow_transfers_task() -> int:
+    """Bring payments in line with the transfers whose facts changed."""
+    return follow_transfers(now=timezone.now())
+
+
+@shared_task(name="x402.recheck_payments")
+def recheck_payments_task() -> int:
+    """Look after payments that no watcher has recorded."""
+    return recheck_payments(now=timezone.now())
+
+
+@shared_task(name="x402.note_arrivals")
+def note_arrivals_task() -> int:
+    """Mark payments settled whose money reached the merchant's wallet."""
+    return note_arrivals(now=timezone.now())
+
+
+@shared_task(name="x402.finish_authorizations")
+def finish_authorizations_task() -> int:
+    """End signed authorisations that were sent and that nobody asks about any more."""
+    return finish_open(clock=timezone.now)
+
+
+@shared_task(name="x402.forget_old")
+def forget_old_task() -> None:
+    """Forget kept answers, first sightings and authorisations that nothing depends on any more."""
+    now = timezone.now()
+    forget_old(now=now)
+    forget_unsent(now=now)
