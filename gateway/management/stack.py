@@ -94,18 +94,19 @@ class Stack:
     ) -> None:
         self._exits.close()
 
-    def start_engines(self) -> None:
-        """Start PostgreSQL and Valkey, unless the environment names servers of both.
+    def start_engines(self) -> bool:
+        """Start PostgreSQL and Valkey, unless the environment names servers of both; return whether it did.
 
         Raises `EnginesBusyError` or `EnginesError`.
         """
         if {"DATABASE_URL", "REDIS_URL"} <= self.environment.keys():
             self.say("Using the PostgreSQL and Redis of DATABASE_URL and REDIS_URL.")
-            return
+            return False
         self.say("Starting PostgreSQL and Valkey.")
         urls = self._exits.enter_context(Engines(self.var / "engines"))
         self.environment.setdefault("DATABASE_URL", urls.database_url)
         self.environment.setdefault("REDIS_URL", urls.redis_url)
+        return True
 
     def run(self, name: str, argv: Sequence[str], *, stdin: str = "") -> str:
         """Run a program that ends; returns what it printed.

@@ -42,6 +42,10 @@ NO_NODE = (
     "No local chains: they need Node.js 18 or later, and npm ci run once. Going on in"
     " test mode, where checkouts are paid by themselves."
 )
+SET_ASIDE = (
+    "The data that was here is of another release of Florin. It is kept, as the database {} of the same PostgreSQL, and the"
+    " demo begins anew."
+)
 
 
 class Command(BaseCommand):
@@ -71,10 +75,10 @@ class Command(BaseCommand):
         with Stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
             forget_real_chains(stack.environment)
             nodes = self.start_nodes(stack) if with_chains else None
-            stack.start_engines()
+            has_own_engines = stack.start_engines()
             chains = nodes.prepare() if nodes else []
             stack.environment.update(chain_environment(chains))
-            demo = self._seed(stack, chains)
+            demo = self._seed(stack, chains, has_own_engines=has_own_engines)
             self._start_services(stack, demo)
             self._say(sheet(demo, var))
             signal.pause()
@@ -98,12 +102,19 @@ class Command(BaseCommand):
         stack.keep([*nodes.commands(stack.command), miner])
         return nodes
 
-    def _seed(self, stack: Stack, chains: list[LocalChain]) -> DemoSettings:
+    def _seed(
+        self, stack: Stack, chains: list[LocalChain], *, has_own_engines: bool
+    ) -> DemoSettings:
         self._say("Bringing the database up to date.")
         path = stack.var / "demo.json"
         shop_url = f"http://{HOST}:{stack.port + 1}"
         argv = [*MANAGE, "seed_demo", str(path), f"{shop_url}/webhook"]
-        credentials = Credentials(**json.loads(stack.run("seed_demo", argv)))
+        if has_own_engines:
+            argv.append("--own-engines")
+        told = json.loads(stack.run("seed_demo", argv))
+        if told["kept_as"]:
+            self._say(SET_ASIDE.format(told["kept_as"]))
+        credentials = Credentials(**told["credentials"])
         entries = {chain.name: chain.as_json() for chain in chains}
         report_url = self._report_url(stack) if REPORT_CHAIN in entries else ""
         demo = DemoSettings(stack.base_url, shop_url, credentials, entries, report_url)

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from demo.older import is_of_another_release, set_aside
 from demo.seed import seed_demo
 from demo.settings_file import kept_credentials
 
 
 class Command(BaseCommand):
-    """Prints the credentials as JSON, for the parent process alone to read."""
+    """Prints JSON for the parent process alone to read: the credentials, and the name of a database that was set aside."""
 
     help = "Migrate, make the demo merchant if it is missing, print its credentials."
     requires_system_checks: list[str] = []
@@ -24,11 +25,28 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("settings_file", type=Path, help="a former var/demo.json")
         parser.add_argument("webhook_url")
+        parser.add_argument(
+            "--own-engines",
+            action="store_true",
+            help="set the data of another release aside",
+        )
 
     def handle(
-        self, *args: Any, settings_file: Path, webhook_url: str, **options: Any
+        self,
+        *args: Any,
+        settings_file: Path,
+        webhook_url: str,
+        own_engines: bool,
+        **options: Any,
     ) -> None:
         """Migrate and seed in one process: each start of Django takes its time."""
+        kept_as = ""
+        if is_of_another_release():
+            if not own_engines:
+                raise CommandError(
+                    "The database of DATABASE_URL is of another release of Florin: name an empty one."
+                )
+            kept_as = set_aside(now=timezone.now())
         call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
         with transaction.atomic():
             credentials = seed_demo(
@@ -36,4 +54,5 @@ class Command(BaseCommand):
                 webhook_url=webhook_url,
                 now=timezone.now(),
             )
-        self.stdout.write(json.dumps(asdict(credentials)))
+        told = {"credentials": asdict(credentials), "kept_as": kept_as}
+        self.stdout.write(json.dumps(told))
