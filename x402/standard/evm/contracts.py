@@ -90,7 +90,7 @@ def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
 
 def code_of(pool: RpcPool, address: str) -> bytes:
     """Return a contract's code; empty for an account without. Raises ChainError."""
-    return hex_bytes(ask(pool, "eth_getCode", [address, "latest"]))
+    return hex_bytes(pool.call("eth_getCode", [address, "latest"]))
 
 
 def ask(pool: RpcPool, method: str, params: list[Any]) -> Any:
