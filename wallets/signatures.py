@@ -7,8 +7,8 @@ standard wallet (v3, v4 or v5) at this address.
 
 import base64
 import binascii
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import base58
 from cryptography.exceptions import InvalidSignature
@@ -19,6 +19,15 @@ from wallets.chains.specs import Family
 from wallets.forwarder import keccak
 from wallets.tonwallets import standard_wallets
 
+Types: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The fields of each struct of EIP-712 with their types; the first struct is the one that is signed."""
+
+_DOMAIN: Final = {
+    "name": "string",
+    "version": "string",
+    "chainId": "uint256",
+    "verifyingContract": "address",
+}
 _ETHEREUM: Final = b"\x19Ethereum Signed Message:\n"
 _TRON: Final = b"\x19TRON Signed Message:\n"
 _RECOVERABLE_BYTES: Final = 65
@@ -52,6 +61,31 @@ def is_signed_by(
             return _is_ed25519(key, message, signature)
         case Family.TON:
             return _is_ton(key, message, signature, _from_hex(public_key))
+
+
+def typed_digest(
+    types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]
+) -> bytes:
+    """Return the 32 bytes that EIP-712 has signed. Raises ValueError where a text cannot be written.
+
+    Of the domain's fields those count that are there.
+    """
+    # Slow to import, and few processes read signatures.
+    from eth_account.messages import encode_typed_data
+
+    described = {"EIP712Domain": {name: _DOMAIN[name] for name in domain}, **types}
+    signable = encode_typed_data(
+        full_message={
+            "types": {
+                name: [{"name": field, "type": kind} for field, kind in fields.items()]
+                for name, fields in described.items()
+            },
+            "primaryType": next(iter(types)),
+            "domain": domain,
+            "message": message,
+        }
+    )
+    return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 
 def signer_of(digest: bytes, signature: bytes) -> bytes:

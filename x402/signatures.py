@@ -6,22 +6,21 @@ What is signed is `message_of`, or typed data on EVM chains; `wallets.signatures
 from typing import Final
 
 from wallets.chains.specs import Family
-from wallets.forwarder import keccak
 from wallets.networks import chain_spec
-from wallets.signatures import is_signed_by
+from wallets.signatures import Types, is_signed_by, typed_digest
 from x402.inputs import Proof, Requirements
 
-_DOMAIN: Final = keccak(b"EIP712Domain(string name,string version,uint256 chainId)")
-_PROOF: Final = keccak(b"Proof(string transaction,string payTo,string resource)")
-_NAME: Final = keccak(b"x402 payment proof")
-_VERSION: Final = keccak(b"1")
+_NAME: Final = "x402 payment proof"
+_TYPES: Final[Types] = {
+    "Proof": {"transaction": "string", "payTo": "string", "resource": "string"}
+}
 
 
 def message_of(proof: Proof, wanted: Requirements) -> str:
     """Return what a payer signs: which transaction pays whom for what. Five lines, without one at the end."""
     return "\n".join(
         (
-            "x402 payment proof",
+            _NAME,
             f"chain: {proof.chain}",
             f"transaction: {proof.tx_hash}",
             f"payTo: {proof.pay_to}",
@@ -30,12 +29,17 @@ def message_of(proof: Proof, wanted: Requirements) -> str:
     )
 
 
-def typed_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
+def proof_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
     """Return the 32 bytes that EIP-712 has signed for `Proof(string transaction,string payTo,string resource)`."""
-    domain = keccak(_DOMAIN + _NAME + _VERSION + chain_id.to_bytes(32, "big"))
-    texts = (proof.tx_hash, proof.pay_to, wanted.resource)
-    struct = keccak(_PROOF + b"".join(keccak(text.encode()) for text in texts))
-    return keccak(b"\x19\x01" + domain + struct)
+    return typed_digest(
+        _TYPES,
+        {"name": _NAME, "version": "1", "chainId": chain_id},
+        {
+            "transaction": proof.tx_hash,
+            "payTo": proof.pay_to,
+            "resource": wanted.resource,
+        },
+    )
 
 
 def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
@@ -45,7 +49,7 @@ def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
     spec = chain_spec(proof.chain)
     digests = []
     if spec.family is Family.EVM and spec.chain_id is not None:
-        digests.append(typed_digest(proof, wanted, chain_id=spec.chain_id))
+        digests.append(proof_digest(proof, wanted, chain_id=spec.chain_id))
     return is_signed_by(
         proof.payer,
         message_of(proof, wanted).encode(),

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from wallets.chains.pool import RpcPool
+from wallets.signatures import Types, typed_digest
 from x402.standard import reasons
 from x402.standard.errors import RevertedError
 from x402.standard.evm import calls, contracts, signatures
@@ -12,7 +13,7 @@ from x402.standard.evm.calls import Call
 from x402.standard.evm.contracts import BALANCE_OF, Function
 from x402.standard.inputs import StandardRequest
 
-_TYPES: Final[signatures.Types] = {
+_TYPES: Final[Types] = {
     "TransferWithAuthorization": {
         "from": "address",
         "to": "address",
@@ -157,7 +158,7 @@ def _digest_of(request: StandardRequest) -> bytes:
     }
     told = request.signed.payload["authorization"]
     numbers = {name: int(told[name]) for name in ("value", "validAfter", "validBefore")}
-    return signatures.digest(_TYPES, domain, {**told, **numbers})
+    return typed_digest(_TYPES, domain, {**told, **numbers})
 
 
 def _diagnosis(pool: RpcPool, request: StandardRequest) -> str:

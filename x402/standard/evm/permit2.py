@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wallets.chains.pool import RpcPool
+from wallets.signatures import Types, typed_digest
 from x402.standard import reasons
 from x402.standard.errors import RevertedError
 from x402.standard.evm import calls, contracts, signatures
@@ -29,7 +30,7 @@ SETTLE: Final = Function(
 _PREFIX: Final = "permit2:"
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
-_TYPES: Final[signatures.Types] = {
+_TYPES: Final[Types] = {
     "PermitWitnessTransferFrom": {
         "permitted": "TokenPermissions",
         "spender": "address",
@@ -157,7 +158,7 @@ def _digest_of(request: StandardRequest) -> bytes:
         "deadline": signed.valid_before,
         "witness": {"to": signed.recipient, "validAfter": signed.valid_after},
     }
-    return signatures.digest(_TYPES, domain, message)
+    return typed_digest(_TYPES, domain, message)
 
 
 def _ask_token(

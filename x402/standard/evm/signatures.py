@@ -1,8 +1,7 @@
-"""Who signed: what EIP-712 has payers sign, and whose signature it is, judged as tokens and Permit2 judge it."""
+"""Whose signature it is, judged as tokens and Permit2 judge it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from wallets.chains.pool import RpcPool
 from wallets.signatures import signer_of
@@ -10,19 +9,10 @@ from x402.standard.errors import RevertedError
 from x402.standard.evm import contracts
 from x402.standard.evm.contracts import Function
 
-Types: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The fields of each struct, with their types; the first is the one that is signed."""
-
 KEY_BYTES: Final = 65
 """A signature of a key's: r, s and v."""
 
 _WRAPPED: Final = bytes.fromhex("6492" * 16)
-_DOMAIN: Final = {
-    "name": "string",
-    "version": "string",
-    "chainId": "uint256",
-    "verifyingContract": "address",
-}
 _VOUCHES: Final = Function("isValidSignature", ("bytes32", "bytes"), "bytes4")
 _VOUCHED: Final = bytes.fromhex("1626ba7e")
 
@@ -49,28 +39,6 @@ def unwrapped(signature: bytes) -> Signature:
     except (DecodingError, OverflowError) as error:
         raise ValueError("a signature is wrapped badly") from error
     return Signature(inner, deploys=bool(int(factory, 16)) and bool(calldata))
-
-
-def digest(
-    types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]
-) -> bytes:
-    """Return the 32 bytes that are signed. Raises ValueError where a text cannot be written. Source: EIP-712."""
-    from eth_account.messages import encode_typed_data
-    from eth_utils.crypto import keccak
-
-    described = {"EIP712Domain": {name: _DOMAIN[name] for name in domain}, **types}
-    signable = encode_typed_data(
-        full_message={
-            "types": {
-                name: [{"name": field, "type": kind} for field, kind in fields.items()]
-                for name, fields in described.items()
-            },
-            "primaryType": next(iter(types)),
-            "domain": domain,
-            "message": message,
-        }
-    )
-    return bytes(keccak(b"\x19" + signable.version + signable.header + signable.body))
 
 
 def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
