@@ -66,25 +66,28 @@ def is_signed_by(
 def typed_digest(
     types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]
 ) -> bytes:
-    """Return the 32 bytes that EIP-712 has signed. Raises ValueError where a text cannot be written.
+    """Return the 32 bytes that EIP-712 has signed. Raises ValueError where a value cannot be written.
 
     Of the domain's fields those count that are there.
     """
     # Slow to import, and few processes read signatures.
+    from eth_abi.exceptions import EncodingError
     from eth_account.messages import encode_typed_data
 
     described = {"EIP712Domain": {name: _DOMAIN[name] for name in domain}, **types}
-    signable = encode_typed_data(
-        full_message={
-            "types": {
-                name: [{"name": field, "type": kind} for field, kind in fields.items()]
-                for name, fields in described.items()
-            },
-            "primaryType": next(iter(types)),
-            "domain": domain,
-            "message": message,
-        }
-    )
+    document = {
+        "types": {
+            name: [{"name": field, "type": kind} for field, kind in fields.items()]
+            for name, fields in described.items()
+        },
+        "primaryType": next(iter(types)),
+        "domain": domain,
+        "message": message,
+    }
+    try:
+        signable = encode_typed_data(full_message=document)
+    except EncodingError as error:
+        raise ValueError("a value does not fit its type") from error
     return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 

@@ -26,6 +26,7 @@ ODD: tuple[dict[str, Any], ...] = (
     {"result": 7},
     {"result": "0xzz"},
     {"result": "0x" + "ff" * 33},
+    {"result": "0x1"},
 )
 ANSWERS = [
     *(("eth_getCode", answer) for answer in (REVERT, *ODD[:5])),

@@ -305,7 +305,11 @@ def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(
 
 
 def _forgets_old_states(request: Any, ask: Ask) -> Any:
-    if request["method"] == "eth_call" and request["params"][1] != "latest":
+    newest = ask(request | {"method": "eth_blockNumber", "params": []})["result"]
+    if request["method"] == "eth_call" and request["params"][1] not in (
+        "latest",
+        newest,
+    ):
         error = {"code": -32000, "message": "missing trie node"}
         return {"jsonrpc": "2.0", "id": request["id"], "error": error}
     return ask(request)
@@ -318,6 +322,25 @@ def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
     assert not find_used(pool_of(request.spec), request, at_least=newest).is_used
     with pytest.raises(ChainUnavailableError):
         find_used(pool_of(request.spec), request, at_least=newest + 1)
+
+
+def test_what_took_all_that_was_allowed_paid(stall: Stall) -> None:
+    account = stall.node.accounts[6]
+    mint(stall.node, stall.usdt, account.address, UNITS)
+    allow(stall.node, stall.usdt, account=account)
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS, account=account)
+    by_proxy(stall.node, told)
+    body = permit_body(told, 1)
+    assert verify(stall.client, body)["isValid"]
+    assert settle(stall.client, body)["success"]
+
+
+@pytest.mark.parametrize("nonce", [2**256, 10**78 - 1])
+def test_a_number_that_no_contract_knows_is_none(stall: Stall, nonce: int) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    body = permit_body(replace(told, nonce=nonce), 1)
+    assert verify(stall.client, body)["invalidReason"] == "invalid_payload"
+    assert settle(stall.client, body)["errorReason"] == "invalid_payload"
 
 
 def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:

@@ -28,6 +28,9 @@ pytestmark = pytest.mark.django_db
 UNITS = 10_000
 HOG_ROUNDS = 5_000
 ERC6492 = "6492" * 16
+BY_WALLET = (
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+)
 
 
 @pytest.fixture
@@ -65,6 +68,27 @@ def test_what_the_wallet_does_not_vouch_for_is_refused_and_costs_nothing(
     assert verify(seller, body)["invalidReason"] == reason
     assert settle(seller, body)["errorReason"] == reason
     assert not GasTransaction.objects.exists()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, version: int
+) -> None:
+    """All of an authorisation but its signature can be read on the chain, and the token looks at its number first."""
+    told = signed(base_node, pay_to_of(seller), wallet)
+    raw = bytes.fromhex(told.signature[2:])
+    terms = (told.payer, told.to, told.units, told.valid_after, told.valid_before)
+    stranger, nonce = base_node.accounts[5], bytes.fromhex(told.nonce[2:])
+    execute(base_node, stranger, usdc, BY_WALLET, *terms, nonce, raw)
+    seen = replace(told, signature="0x" + "00" * 66)
+    body = body_of(seen, usdc, version=version)
+    assert not verify(seller, body)["isValid"]
+    reason = "invalid_exact_evm_payload_signature"
+    assert settle(seller, body)["errorReason"] == reason
+    assert not X402Payment.objects.exists()
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body)["isValid"]
+    assert settle(seller, body)["success"]
 
 
 def test_a_wallet_pays_by_permit2(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from settlements.gas.keys import gas_keys
+from wallets.chains.base import MalformedAnswerError
 from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
 from x402.standard.errors import RevertedError
@@ -13,6 +14,7 @@ from x402.standard.evm.contracts import PROXY
 MOST_GAS: Final = 500_000
 """A payer's smart wallet runs code of its own on our gas."""
 
+_LEAST_GAS: Final = 21_000
 # Storage of the token may have changed before the transaction's turn comes.
 _SPARE_GAS: Final = 1.25
 
@@ -51,6 +53,8 @@ def gas_for(pool: RpcPool, call: Call) -> int:
     """Return what a call may take. Raises RevertedError where that is not enough, ChainError."""
     sender = next(iter(gas_keys()), call.to)
     gas = contracts.estimate(pool, call.to, call.data, sender=sender)
+    if gas < _LEAST_GAS:
+        raise MalformedAnswerError("an estimate is less than any call takes")
     if gas > MOST_GAS:
         raise RevertedError("reverted: it takes more gas than is paid for here")
     return min(int(gas * _SPARE_GAS), MOST_GAS)

@@ -27,6 +27,7 @@ MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 """Multicall3: many questions in one. Source: mds1/multicall3."""
 
 _REVERT: Final = "revert"
+_MOST_BYTES: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Function:
         """Return what it answered. Raises RevertedError where it is of another form."""
         from eth_abi.exceptions import DecodingError
 
+        if len(data) > _MOST_BYTES:
+            # Many of its parts may be the same bytes, which are copied for each.
+            raise RevertedError("reverted with an answer that is too long")
         try:
             (found,) = coder().decode([self.answer], data)
         except (DecodingError, OverflowError, UnicodeDecodeError):

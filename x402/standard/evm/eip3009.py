@@ -115,12 +115,28 @@ def reason_of(error: RevertedError) -> str:
     return next(found, reasons.TRANSACTION_FAILED)
 
 
-def is_used(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether an authorisation was used, or cancelled by the payer. Raises ChainError."""
-    nonce = bytes.fromhex(request.signed.nonce[2:])
+def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether the payer is known to have signed, also where the token was not asked. Raises ChainError.
+
+    A wallet that is a contract is asked itself then: its authorisation's number may be seen by everybody.
+    """
+    payer = request.signed.payer
+    if not contracts.code_of(pool, payer):
+        return True
     try:
-        payer = request.signed.payer
-        return bool(contracts.read(pool, request.asset, _USED, payer, nonce))
+        digest, signature = _digest_of(request), _signature_of(request)
+    except ValueError:
+        return False
+    return signatures.is_vouched_for(pool, payer, digest, signature.inner)
+
+
+def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
+    """Whether an authorisation was used, or cancelled by the payer, up to a block. Raises ChainError."""
+    nonce, payer = bytes.fromhex(request.signed.nonce[2:]), request.signed.payer
+    try:
+        return bool(
+            contracts.read(pool, request.asset, _USED, payer, nonce, block=block)
+        )
     except RevertedError:
         # A token that knows no authorisations, such as USDT, uses none.
         return False

@@ -54,7 +54,9 @@ def find_used(
     if newest < at_least:
         raise ChainUnavailableError("a node is behind what we know already")
     is_permit = permit2.is_permit2(request)
-    if not (permit2 if is_permit else eip3009).is_used(pool, request):
+    # At that very block: behind one address may be nodes of which one knows less than the other.
+    kind = permit2 if is_permit else eip3009
+    if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
     find = permit2_payments.find_payment if is_permit else _find_payment
     for searched in _pieces(newest):

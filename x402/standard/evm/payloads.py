@@ -70,21 +70,21 @@ def _permit2(told: Body, signature: str, asset: str) -> Signed:
     # In test mode nobody else looks.
     _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
     _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
-    nonce = _text(told, "nonce", _UINT256)
+    nonce = _number(told, "nonce")
     signed = Signed(
         payer=_payer(told),
         recipient=_party(witness, "to"),
         units=_number(permitted, "amount"),
         valid_after=_number(witness, "validAfter"),
         valid_before=_number(told, "deadline"),
-        nonce=f"permit2:{int(nonce)}",
+        nonce=f"permit2:{nonce}",
         payload={},
     )
     authorization = {
         "from": signed.payer,
         "permitted": {"token": asset, "amount": str(signed.units)},
         "spender": PROXY,
-        "nonce": str(int(nonce)),
+        "nonce": str(nonce),
         "deadline": str(signed.valid_before),
         "witness": {"to": signed.recipient, "validAfter": str(signed.valid_after)},
     }

@@ -92,6 +92,19 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         return reasons.PERMIT2_SIGNATURE
     if not calls.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
+    reason = _funds_refusal(pool, request)
+    # Whoever carried it out took what the payer had, or had allowed.
+    return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
+
+
+def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether the payer is known to have signed; what was signed is judged before all else here."""
+    del pool, request
+    return True
+
+
+def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
+    signed = request.signed
     allowed = _ask_token(pool, request, _ALLOWANCE, signed.payer, PERMIT2)
     if allowed is None or allowed < request.units:
         return reasons.PERMIT2_ALLOWANCE
@@ -133,11 +146,11 @@ def _signature_of(request: StandardRequest) -> bytes:
 
 
 def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
-    payer, signed = request.signed.payer, _digest_of(request)
-    signature = _signature_of(request)
-    if contracts.code_of(pool, payer):
-        return signatures.is_vouched_for(pool, payer, signed, signature)
+    payer, signature = request.signed.payer, _signature_of(request)
     try:
+        signed = _digest_of(request)
+        if contracts.code_of(pool, payer):
+            return signatures.is_vouched_for(pool, payer, signed, signature)
         return signatures.is_of_key(payer, signed, signature)
     except ValueError:
         return False

@@ -104,15 +104,19 @@ def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed |
 
 def _settled(request: StandardRequest, receipt: Receipt) -> Iterator[int]:
     """Yield the places of transfers like this one that the proxy made: its own event follows each of its transfers."""
-    places = {log.get("logIndex"): place for place, log in logs.transfers(receipt)}
+    places = {_index(log): place for place, log in logs.transfers(receipt)}
     last: int | None = None
     for log in logs.told_logs(receipt):
-        place = places.get(log.get("logIndex"))
+        place = places.get(_index(log))
         if place is not None:
             last = place if logs.is_payment(log, request) else None
         elif last is not None and _is_settled(log):
             yield last
             last = None
+
+
+def _index(log: logs.Log) -> int:
+    return evm_decode.quantity(log.get("logIndex"))
 
 
 def _is_settled(log: logs.Log) -> bool:

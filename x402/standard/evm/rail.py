@@ -70,7 +70,11 @@ class EvmRail:
             reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
                 pool, request
             )
-            if not reason or (reason in _PERHAPS_USED and was_paid(pool, request)):
+            if not reason or (
+                reason in _PERHAPS_USED
+                and kind.is_proven(pool, request)
+                and was_paid(pool, request)
+            ):
                 return answers.valid(request)
         except ChainError:
             return answers.unverified(payer)
@@ -86,7 +90,12 @@ class EvmRail:
         """Judge it, and send it. Raises TakenElsewhereError."""
         pool, kind = pool_of(request.spec), _kind(request)
         try:
-            if reason := kind.refusal(pool, request, now=clock()):
+            reason = kind.refusal(pool, request, now=clock())
+            if reason == reasons.PERMIT2_NONCE:
+                return conclude_elsewhere(
+                    take(), request, reason, pool=pool, clock=clock
+                )
+            if reason:
                 return answers.failed(request, reason)
             call = kind.call_of(request)
             calls.expect_ours(pool, request.spec, call)
@@ -98,9 +107,8 @@ class EvmRail:
         try:
             send(row, request, call, now=clock())
         except RevertedError as error:
-            # Perhaps because somebody else handed the authorisation in.
             reason = kind.reason_of(error)
-            return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
+            return self._refused(row, request, reason, clock=clock)
         except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
         except (ChainError, NoGasError):
@@ -108,6 +116,20 @@ class EvmRail:
             return answers.trouble(request)
         receipt = look_at_once(row, node=gas_node_of(request.spec))
         return conclude(row, request, receipt, pool=pool, clock=clock)
+
+    def _refused(
+        self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock
+    ) -> Answer:
+        """Answer what a token refuses: perhaps because somebody else handed the authorisation in."""
+        pool = pool_of(request.spec)
+        try:
+            is_proven = _kind(request).is_proven(pool, request)
+        except ChainError:
+            release(row)
+            return answers.trouble(request)
+        if not is_proven:
+            return fail_row(row, answers.failed(request, reasons.SIGNATURE))
+        return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
 
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
@@ -151,6 +173,7 @@ class _Kind(Protocol):
         self, pool: RpcPool, request: StandardRequest, *, now: datetime
     ) -> str: ...
     def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
+    def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
     def call_of(self, request: StandardRequest) -> Call: ...
     def reason_of(self, error: RevertedError) -> str: ...
 
