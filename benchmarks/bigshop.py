@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 
 from django.db import connection
 
-from checkouts.services.totals import rebuild
-from wallets.services.totals import rebuild_days
+from checkouts.lifecycle.totals import rebuild
+from wallets.transfers.totals import rebuild_days
 
 DAYS = 366
 TRANSFERS_EACH = 5

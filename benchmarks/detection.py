@@ -32,7 +32,7 @@ def _open_shop() -> int:
 
     from demo.seed import RECEIVING_WALLETS
     from tests.factories import make_merchant
-    from wallets.services import set_receiving_wallet
+    from wallets.receiving.service import set_receiving_wallet
 
     merchant = make_merchant()
     for chain, address in RECEIVING_WALLETS.items():
@@ -82,7 +82,7 @@ def _measure(running: SixChains, merchant: int, samples: int) -> Report:
 def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
     """Return the seconds from the transfer's being in a block to its checkout's having moved."""
     from checkouts.models import Checkout
-    from demo.wallet import pay
+    from demo.wallets.wallet import pay
 
     checkout_id, option = _choose(merchant, chain)
     # The watchers are told apart from our clock: a payment may come at any moment between two looks.
@@ -108,11 +108,11 @@ def _choose(merchant: int, chain: str) -> tuple[int, dict[str, str]]:
     from django.utils import timezone
 
     from accounts.states import Mode
+    from checkouts.creation.service import create_checkout
+    from checkouts.exact.reservations import choose_exact_amount
     from checkouts.inputs import NewCheckout
     from checkouts.models import Checkout
     from checkouts.options import option
-    from checkouts.services.creation import create_checkout
-    from checkouts.services.reservations import choose_exact_amount
     from checkouts.states import TestScenario
     from wallets.networks import chain_spec
 

@@ -16,10 +16,10 @@ from solders.keypair import Keypair
 
 from benchmarks.report import Claim, Report, Series
 from benchmarks.sixchains import SixChains, six_chains
-from tests.nodes.tron.addresses import to_base58
+from demo.localnet.tron.addresses import to_base58
 from wallets.addresses import address_key, canonical_address
 from wallets.chains.specs import CHAINS, Family
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 
 OPEN = (0, 10, 1_000, 100_000)
 WATCHED = 10_000
@@ -109,7 +109,10 @@ def _measure(running: SixChains, budgets: dict[str, int]) -> Report:
 
 def _requests_a_minute(running: SixChains) -> dict[str, float]:
     from wallets.networks import chain_spec
-    from wallets.watching.process import WatchedChain, watch
+    from wallets.watcher_process import (
+        WatchedChain,
+        watch,
+    )
 
     chains = [WatchedChain(chain_spec(name)) for name in running.chains]
     stop = threading.Event()

@@ -13,9 +13,13 @@ import orjson
 
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import Authorization, authorize, lay_usdc
-from tests.nodes.local_chain import prepare_chain
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    Authorization,
+    authorize,
+    lay_usdc,
+)
+from demo.localnet.funding import prepare_chain
 from tests.x402.standard.bodies import body_of
 
 PATH: Final = "/api/v1/x402/settle"
@@ -53,7 +57,7 @@ def _settings(node: Anvil) -> dict[str, str]:
 
 def _pay_to(merchant_id: int) -> str:
     from accounts.states import Mode
-    from x402.services.addresses import pay_to
+    from x402.payments.addresses import pay_to
 
     to = pay_to(merchant_id, Mode.LIVE, "base")
     assert to is not None

@@ -9,10 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks.stack import HOME, free_port
-from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
+from demo.nodes.chains import LocalChains
 from gateway.core.embedded.processes import Command
-from gateway.management.stack import CELERY, MANAGE, ROOT, Stack
+from gateway.processes.stack import (
+    CELERY,
+    MANAGE,
+    ROOT,
+    Stack,
+)
 
 _DEVELOPMENT = {"FLORIN_ENV": "development", "CHAIN_NETWORK": "local"}
 
@@ -62,7 +67,7 @@ def _say_nothing(_line: str) -> None:
 
 def _miner(stack: Stack, nodes: LocalChains) -> Command:
     return stack.command(
-        "miner", sys.executable, "-m", "demo.miner", *nodes.mined_urls()
+        "miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls()
     )
 
 

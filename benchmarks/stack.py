@@ -14,7 +14,10 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines, EngineUrls
-from gateway.management.stack import stream_arguments, web_arguments
+from gateway.processes.stack import (
+    stream_arguments,
+    web_arguments,
+)
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "var" / "bench"

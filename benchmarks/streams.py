@@ -161,7 +161,7 @@ def _move(code: str, status: str) -> float:
     """Change a checkout's status and ring, in one transaction as the services do; return the Unix time of its commit."""
     from django.db import transaction
 
-    from checkouts.bells import ring_pages
+    from checkouts.lifecycle.bells import ring_pages
     from checkouts.models import Checkout
 
     with transaction.atomic():

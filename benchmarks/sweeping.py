@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from benchmarks.report import Claim, Report, Series
-from settlements.flushing import (
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
+    deploy_contract,
+    mint,
+    transfer_many,
+)
+from settlements.sweeps.calls import (
     FACTORY,
     MOST_ITEMS,
     TRANSACTION_GAS,
@@ -18,10 +28,10 @@ from settlements.flushing import (
     calldata,
     gas_of,
 )
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer, prepare_chain
-from tests.nodes.tokens import deploy_contract, mint, transfer_many
-from wallets.forwarder import checksum, deposit_key
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
 
 TO_ONE: Final = 51_000
 TO_MANY: Final = 75_000

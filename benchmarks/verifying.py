@@ -14,10 +14,16 @@ from benchmarks import stack
 from benchmarks.creation import creation_requests
 from benchmarks.load import http_request, run_load
 from benchmarks.report import Claim, Report, Series, ratio
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer, prepare_chain
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
+    token_address,
+    transfer,
+)
 from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
-from tests.nodes.tokens import token_address, transfer
 from wallets.chains.evm_questions import receipt_of
 from wallets.chains.rpc import Node
 
@@ -73,7 +79,7 @@ def _record(merchant_id: int) -> str:
     from django.db import connection
 
     from accounts.states import Mode
-    from x402.services.addresses import pay_to
+    from x402.payments.addresses import pay_to
 
     to = pay_to(merchant_id, Mode.LIVE, "base")
     assert to is not None

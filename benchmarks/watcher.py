@@ -13,12 +13,19 @@ from django.utils import timezone
 
 from benchmarks import stack
 from benchmarks.report import Claim, Report, Series, ratio
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer, prepare_chain
-from tests.nodes.tokens import mint, token_address, transfer_many
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
+    mint,
+    token_address,
+    transfer_many,
+)
 
 if TYPE_CHECKING:
-    from wallets.watching.blocks import Watcher
+    from wallets.watchers.blocks import Watcher
 
 FEW, MANY = 1_000, 100_000
 BATCH = 500
@@ -233,7 +240,7 @@ def _watcher(node: Anvil) -> "Watcher":
     from wallets.chains.evm import EvmAdapter
     from wallets.models import Block, ChainCursor
     from wallets.networks import chain_spec
-    from wallets.watching.blocks import Watcher
+    from wallets.watchers.blocks import Watcher
 
     Block.objects.all().delete()
     ChainCursor.objects.filter(chain="base").delete()
@@ -248,20 +255,20 @@ def _watcher(node: Anvil) -> "Watcher":
 
 
 def _read_to_head(watcher: "Watcher") -> None:
-    from wallets.watching.passes import Outcome
+    from wallets.watchers.passes import Outcome
 
     while watcher.tick(now=timezone.now()) is not Outcome.IDLE:
         pass
 
 
 def _attribute() -> None:
-    from checkouts.services.attribution import attribute_transfers
+    from checkouts.attribution.queue import attribute_transfers
 
     attribute_transfers(now=timezone.now())
 
 
 def _fill(merchant: int, last: int) -> None:
-    from wallets.forwarder import checksum
+    from wallets.forwarders.addresses import checksum
 
     keys = (bytes.fromhex(address(number)[2:]) for number in range(1, last + 1))
     addresses = [checksum(key) for key in keys]

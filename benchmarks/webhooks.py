@@ -101,14 +101,17 @@ def _sender() -> Iterator[None]:
 
 def _secret(merchant: int) -> None:
     from accounts.models import Merchant
-    from webhooks.services import ensure_secret
+    from webhooks.endpoints.secrets import ensure_secret
 
     ensure_secret(Merchant.objects.get(pk=merchant), now=timezone.now())
 
 
 def _publish(merchant: int, urls: list[str]) -> None:
     from accounts.states import Mode
-    from webhooks.services import NewEvent, publish
+    from webhooks.outbox.events import (
+        NewEvent,
+        publish,
+    )
 
     mark = time.time_ns()
     events = [

@@ -8,9 +8,16 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import principal_of_request
+from accounts.keys.authentication import principal_of_request
 from checkouts import schemas
-from checkouts.forms import parse_choice, parse_create
+from checkouts.creation.forms import (
+    parse_choice,
+    parse_create,
+)
+from checkouts.creation.service import create_checkout
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle.escrow_release import release_escrow
 from checkouts.options import available_chains, check_choice, chosen_option
 from checkouts.selectors import (
     checkout_object,
@@ -20,17 +27,13 @@ from checkouts.selectors import (
     parse_filter,
     reserved_amount,
 )
-from checkouts.services.cancellation import cancel_checkout
-from checkouts.services.creation import create_checkout
-from checkouts.services.escrow import release_escrow
-from checkouts.services.reservations import choose_exact_amount
 from gateway.core.api import ApiViewSet
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.core.pagination import list_body
-from gateway.core.ratelimit import Limit
-from gateway.core.weburls import url_policy
+from gateway.core.rate_limits import Limit
+from gateway.core.web_urls import url_policy
 from gateway.core.wire import json_body
-from settlements.services.escrow import Releaser
+from settlements.sweeps.escrow import Releaser
 
 CREATE = Limit("checkouts.create", 60)
 READ = Limit("checkouts.read", 120)

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from checkouts.exactamounts import exact_units
+from checkouts.exact_amounts import exact_units
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units
-from checkouts.payuris import PaymentRequest, payment_uri
+from checkouts.payment_links import (
+    PaymentRequest,
+    payment_uri,
+)
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core import json

@@ -2,13 +2,13 @@
 
 from rest_framework import serializers as s
 
-from checkouts.forms import (
+from checkouts.creation.forms import (
     DEFAULT_EXPIRES_IN,
     MAX_DESCRIPTION,
     MAX_EXPIRES_IN,
     MIN_EXPIRES_IN,
 )
-from checkouts.references import MAX_LENGTH
+from checkouts.creation.references import MAX_LENGTH
 from checkouts.states import (
     CheckoutException,
     CheckoutStatus,

@@ -10,11 +10,11 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
-from accounts.branding import with_brand
+from accounts.brand.facts import with_brand
 from accounts.states import Mode
-from checkouts.escrow import releases_of
-from checkouts.exactamounts import price_of
+from checkouts.exact_amounts import price_of
 from checkouts.inputs import AGAIN
+from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units

@@ -1,8 +1,13 @@
 """Checkout statuses, the moves between them, and how a status follows from facts."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
 from django.db.models import TextChoices
+
+GRACE: Final = timedelta(seconds=60)
+"""A block's own time may run a little ahead; the contract allows a minute."""
 
 
 class CheckoutStatus(TextChoices):

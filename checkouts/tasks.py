@@ -3,15 +3,15 @@
 from celery import shared_task
 from django.utils import timezone
 
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.counts import day_of
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.inbox import apply_decisions
-from checkouts.services.reservations import release_amounts
-from checkouts.services.testmode import play_due_steps
-from checkouts.services.totals import check_yesterday
-from checkouts.services.walletclaims import release_claims
-from wallets.services.totals import check_days
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.exact.reservations import release_amounts
+from checkouts.inbox.service import apply_decisions
+from checkouts.lifecycle.counts import day_of
+from checkouts.lifecycle.expiry import expire_due_checkouts
+from checkouts.lifecycle.totals import check_yesterday
+from checkouts.lifecycle.wallet_claims import release_claims
+from checkouts.testmode.service import play_due_steps
+from wallets.transfers.totals import check_days
 
 
 @shared_task(name="checkouts.attribute_transfers")

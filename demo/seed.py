@@ -4,18 +4,23 @@ import secrets
 from datetime import datetime
 from urllib.parse import urljoin
 
-from accounts import services as accounts
-from accounts.keys import digest_of
+from accounts.brand.service import change_branding
+from accounts.keys.format import digest_of
+from accounts.keys.service import create_api_key
+from accounts.login.people import create_person
+from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
-from accounts.services.branding import change_branding
-from accounts.services.people import create_person
 from accounts.states import Mode, Role
-from demo.logo import GREEN, shop_logo
+from demo.machines.solana_accounts import MACHINE_WALLET
 from demo.settings_file import Credentials
-from demo.solana_accounts import MACHINE_WALLET
-from wallets.services import set_machine_wallet, set_receiving_wallet
-from webhooks.services.endpoints import set_default_url
-from webhooks.services.secrets import ensure_secret
+from demo.shop.logo import (
+    GREEN,
+    shop_logo,
+)
+from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_receiving_wallet
+from webhooks.endpoints.secrets import ensure_secret
+from webhooks.endpoints.service import set_default_url
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
@@ -42,8 +47,8 @@ def seed_demo(
     """
     owner, password = _owner(kept)
     merchant = _merchant(owner, now)
-    accounts.let_buyers_retry(merchant, allowed=True, now=now)
-    accounts.mail_receipts(merchant, allowed=True, now=now)
+    let_buyers_retry(merchant, allowed=True, now=now)
+    mail_receipts(merchant, allowed=True, now=now)
     _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
@@ -76,7 +81,7 @@ def _merchant(owner: User, now: datetime) -> Merchant:
     membership = owned.select_related("merchant").first()
     if membership:
         return membership.merchant
-    return accounts.create_merchant(name=MERCHANT_NAME, owner=owner, now=now)
+    return create_merchant(name=MERCHANT_NAME, owner=owner, now=now)
 
 
 def _brand(merchant: Merchant, shop_url: str, now: datetime) -> None:
@@ -100,7 +105,7 @@ def _key(merchant: Merchant, mode: Mode, kept: str, now: datetime) -> str:
     valid = ApiKey.objects.filter(merchant=merchant, mode=mode, revoked_at=None)
     if kept and valid.filter(digest=digest_of(kept)).exists():
         return kept
-    return accounts.create_api_key(merchant, mode=mode, name="Demo", now=now)[1]
+    return create_api_key(merchant, mode=mode, name="Demo", now=now)[1]
 
 
 def _webhooks(merchant: Merchant, url: str, now: datetime) -> str:

@@ -8,8 +8,8 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 django.setup()
 
-from checkouts.streaming.application import StreamApplication  # noqa: E402
-from gateway.core.openfiles import allow_most_files  # noqa: E402
+from checkouts.page.streaming.application import StreamApplication  # noqa: E402
+from gateway.core.open_files import allow_most_files  # noqa: E402
 
 # Connections to PostgreSQL and Valkey, logs, and whoever is being refused.
 _OTHER_FILES = 200

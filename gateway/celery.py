@@ -1,13 +1,16 @@
 """The Celery application. Tasks are bells and sweeps; whatever matters is a row in PostgreSQL.
 
-`celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.loops`).
+`celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.processes.loops`).
 """
 
 import os
 
 from celery import Celery
 
-from gateway.loops import ROLES_OPTION, Loops
+from gateway.processes.loops import (
+    ROLES_OPTION,
+    Loops,
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 

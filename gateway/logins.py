@@ -1,12 +1,12 @@
 """Settings of logins that are the same everywhere; those that are read from the environment are in gateway.settings."""
 
-# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.signedin.
+# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.signed_in.
 SIGNED_IN_MIDDLEWARE = [
-    "accounts.throttle.AccountThrottleMiddleware",
+    "accounts.login.throttle.AccountThrottleMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accounts.sessions.SessionLimitsMiddleware",
+    "accounts.login.sessions.SessionLimitsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
@@ -27,17 +27,17 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": _validators + "CommonPasswordValidator"},
 ]
 
-ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "accounts.login.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "accounts.forms.LoginForm",
-    "signup": "accounts.forms.SignupForm",
-    "confirm_email_verification_code": "accounts.forms.ConfirmEmailForm",
-    "change_email": "accounts.forms.ChangeEmailForm",
-    "reauthenticate": "accounts.forms.PasswordAgainForm",
-    "change_password": "accounts.forms.ChangePasswordForm",
-    "set_password": "accounts.forms.SetPasswordForm",
-    "reset_password": "accounts.forms.ResetPasswordForm",
-    "reset_password_from_key": "accounts.forms.ResetPasswordKeyForm",
+    "login": "accounts.login.forms.LoginForm",
+    "signup": "accounts.login.forms.SignupForm",
+    "confirm_email_verification_code": "accounts.login.forms.ConfirmEmailForm",
+    "change_email": "accounts.login.forms.ChangeEmailForm",
+    "reauthenticate": "accounts.login.forms.PasswordAgainForm",
+    "change_password": "accounts.login.forms.ChangePasswordForm",
+    "set_password": "accounts.login.forms.SetPasswordForm",
+    "reset_password": "accounts.login.forms.ResetPasswordForm",
+    "reset_password_from_key": "accounts.login.forms.ResetPasswordKeyForm",
 }
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -53,26 +53,26 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
 # Seconds for which the link of a reset works: the mail says an hour.
 PASSWORD_RESET_TIMEOUT = 3600
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
-# Guesses are counted in rows of ours (accounts.services.guard), requests in Valkey: allauth's own counters live in a
+# Guesses are counted in rows of ours (accounts.login.guard), requests in Valkey: allauth's own counters live in a
 # cache, and let parallel ones through or lose them.
 ACCOUNT_RATE_LIMITS = False
 
 MFA_RATE_LIMITS = False
-MFA_ADAPTER = "accounts.adapter.MfaAdapter"
+MFA_ADAPTER = "accounts.login.adapter.MfaAdapter"
 MFA_FORMS = {
-    "authenticate": "accounts.forms.AuthenticateForm",
-    "reauthenticate": "accounts.forms.ReauthenticateForm",
-    "activate_totp": "accounts.forms.ActivateTotpForm",
+    "authenticate": "accounts.login.forms.AuthenticateForm",
+    "reauthenticate": "accounts.login.forms.ReauthenticateForm",
+    "activate_totp": "accounts.login.forms.ActivateTotpForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Florin"
-# The code before the present one counts as well: `accounts.services.factors` looks that each counts once.
+# The code before the present one counts as well: `accounts.login.factors` looks that each counts once.
 MFA_TOTP_TOLERANCE = 1
 
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "accounts.views.refusals.forged"
+CSRF_FAILURE_VIEW = "accounts.dashboard.refusals.forged"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

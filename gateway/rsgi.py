@@ -8,8 +8,8 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 _django = get_wsgi_application()
 
-from gateway.core.openfiles import allow_most_files  # noqa: E402
-from gateway.serving.front import Front  # noqa: E402
+from gateway.core.open_files import allow_most_files  # noqa: E402
+from gateway.server.front import Front  # noqa: E402
 
 allow_most_files()
 application = Front(_django, threads=settings.WEB_THREADS)

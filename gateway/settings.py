@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
 from gateway.logins import *  # noqa: F403
-from gateway.timetable import TIMETABLE
+from gateway.processes.timetable import TIMETABLE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -53,7 +53,6 @@ INSTALLED_APPS = [
     "checkouts",
     "x402",
     "links",
-    "waitlist",
     "reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -80,7 +79,7 @@ MIDDLEWARE = [
     "gateway.core.middleware.PagePolicyMiddleware",
     "gateway.core.languages.LanguageMiddleware",
     "gateway.core.middleware.NoNulMiddleware",
-    "gateway.core.signedin.SignedInPagesMiddleware",
+    "gateway.core.signed_in.SignedInPagesMiddleware",
 ]
 
 ROOT_URLCONF = "gateway.urls"
@@ -103,8 +102,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["gateway.core.languagetags"],
-            "libraries": {"navigation": "gateway.dashboard_navigation"},
+            "builtins": ["gateway.core.language_tags"],
+            "libraries": {"navigation": "gateway.dashboard.navigation"},
         },
     }
 ]
@@ -142,7 +141,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
-PASSWORD_HASHERS = ["accounts.hashers.LimitedArgon2Hasher"]
+PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]
 # Whether strangers may make accounts. Closed, people come by invitation, or by `manage.py create_merchant`.
 SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=not PRODUCTION)
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
@@ -194,7 +193,9 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not PRODUCTION
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.ApiKeyAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "accounts.keys.authentication.ApiKeyAuthentication"
+    ],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_RENDERER_CLASSES": ["gateway.core.wire.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["gateway.core.wire.JsonParser"],
@@ -296,8 +297,8 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
 # Who finds the words of a mail when it is sent, by what its key begins with; mails does not know who promises them.
 MAIL_WRITERS = {
-    "receipt": "checkouts.receipts.receipt_words",
-    "subscriber": "links.services.mailing.subscriber_words",
+    "receipt": "checkouts.page.receipts.receipt_words",
+    "subscriber": "links.subscriptions.mails.subscriber_words",
 }
 
 # Every type of event that is sent. `webhooks` stores ready bodies and knows none of them.
@@ -311,14 +312,14 @@ WEBHOOK_EVENT_TYPES = [
 
 # What each app adds to a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [
-    "accounts.exporting.tables",
-    "wallets.exporting.tables",
-    "checkouts.exporting.tables",
-    "links.exporting.tables",
-    "webhooks.exporting.tables",
-    "waitlist.exporting.tables",
-    "settlements.exporting.tables",
-    "x402.exporting.tables",
+    "accounts.export.tables",
+    "wallets.export.tables",
+    "checkouts.export.tables",
+    "links.export.tables",
+    "webhooks.export.tables",
+    "accounts.waitlist.export.tables",
+    "settlements.export.tables",
+    "x402.export.tables",
 ]
 
 # mainnet, testnet or local, for all chains unless CHAIN_<NAME>_NETWORK says otherwise; see wallets.chains.registry.

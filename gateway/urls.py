@@ -2,18 +2,18 @@
 
 from django.urls import include, path, re_path
 
-from gateway import health
-from gateway.api_document import OpenApiDocumentView
 from gateway.core.api import RouteMissing
-from gateway.home import home
 from gateway.operator.registry import site as operator
+from gateway.pages import health
+from gateway.pages.api_document import OpenApiDocumentView
+from gateway.pages.home import home
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
     path("api/v1/", include("x402.urls")),
     path("api/v1/", include("links.urls")),
     path("api/v1/", include("reports.urls")),
-    path("api/v1/", include("waitlist.urls")),
+    path("api/v1/", include("accounts.waitlist.urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
     path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),
@@ -21,12 +21,12 @@ urlpatterns = [
     re_path(r"^api/", RouteMissing.as_view()),
     path("", home),
     path("account/", include("accounts.urls")),
-    path("dashboard/", include("gateway.dashboard_urls")),
+    path("dashboard/", include("gateway.dashboard.urls")),
     path("operator/", operator.urls),
     path("healthz", health.alive),
     path("readyz", health.ready, name="ready"),
     path("metrics", health.metrics),
-    path("", include("checkouts.page_urls")),
-    path("", include("links.page_urls")),
-    path("", include("accounts.brand_urls")),
+    path("", include("checkouts.page.urls")),
+    path("", include("links.page.urls")),
+    path("", include("accounts.brand.urls")),
 ]

@@ -10,15 +10,18 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import Principal, principal_of_request
+from accounts.keys.authentication import (
+    Principal,
+    principal_of_request,
+)
 from gateway.core.api import ApiViewSet
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.core.pagination import list_body, parse_page
-from gateway.core.ratelimit import Limit
-from gateway.core.weburls import url_policy
+from gateway.core.rate_limits import Limit
+from gateway.core.web_urls import url_policy
 from gateway.core.wire import json_body
 from links import schemas
-from links.forms import (
+from links.editing.forms import (
     parse_changes,
     parse_link,
     parse_status,
@@ -26,10 +29,20 @@ from links.forms import (
     template_id_in,
     with_defaults,
 )
-from links.inputs import Person
+from links.editing.inputs import Person
+from links.editing.service import (
+    change_link,
+    create_link,
+    create_template,
+    delete_template,
+    set_status,
+)
 from links.models import LinkTemplate, PaymentLink
+from links.page.qr_images import (
+    qr_png,
+    qr_svg,
+)
 from links.payloads import link_url, template_payload
-from links.qrimages import qr_png, qr_svg
 from links.selectors import (
     link_object,
     link_page,
@@ -39,13 +52,6 @@ from links.selectors import (
     payment_link,
     template_page,
     templates_of,
-)
-from links.services.editing import (
-    change_link,
-    create_link,
-    create_template,
-    delete_template,
-    set_status,
 )
 
 CREATE = Limit("links.create", 60)

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
-from accounts.branding import with_brand
+from accounts.brand.facts import with_brand
 from accounts.states import Mode
-from checkouts.escrow import holdable
+from checkouts.lifecycle.escrow import holdable
 from checkouts.states import LIVE, CheckoutStatus
 from gateway.core.errors import InvalidRequestError, NotFoundError
 from gateway.core.pagination import Page, parse_page

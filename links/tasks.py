@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from links.services.subscriptions import (
+from links.subscriptions.service import (
     plan_reminders,
     settle_accepted,
     settle_subscriptions,

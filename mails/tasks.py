@@ -6,7 +6,8 @@ from typing import Final
 from celery import shared_task
 from django.utils import timezone
 
-from mails import services
+from mails.retention import prune_mails
+from mails.sender import send_due_mails
 
 # A server that answers a byte at a time would hold the worker until it is killed.
 SOFT_LIMIT: Final = 45
@@ -19,7 +20,7 @@ def send_due_mails_task() -> int:
     ends_at = time.monotonic() + _LOOKING_SECONDS
     total = 0
     while time.monotonic() < ends_at:
-        taken = services.send_due_mails(now=timezone.now())
+        taken = send_due_mails(now=timezone.now())
         if not taken:
             break
         total += taken
@@ -29,4 +30,4 @@ def send_due_mails_task() -> int:
 @shared_task(name="mails.prune_mails")
 def prune_mails_task() -> int:
     """Delete mails older than 30 days."""
-    return services.prune_mails(now=timezone.now())
+    return prune_mails(now=timezone.now())

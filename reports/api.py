@@ -10,14 +10,17 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import principal_of_request
+from accounts.keys.authentication import principal_of_request
 from gateway.core.api import ApiViewSet
-from gateway.core.csvfiles import csv_response
+from gateway.core.csv_files import csv_response
 from gateway.core.pagination import list_body, parse_page
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from reports import schemas
+from reports.entries import (
+    report_page,
+    report_rows,
+)
 from reports.forms import parse_format, parse_summary, parse_transactions
-from reports.listing import report_page, report_rows
 from reports.payloads import (
     CSV_HEADER,
     csv_cells,

@@ -10,14 +10,14 @@ from gateway.core.pagination import parse_text
 from reports.inputs import ReportFilter
 from wallets.addresses import AddressError
 from wallets.models import WatchedWallet
-from wallets.narrowing import (
+from wallets.networks import address_on, chains
+from wallets.transfers.filters import (
     Query,
     parse_chain,
     parse_direction,
     parse_span,
     parse_token,
 )
-from wallets.networks import address_on, chains
 
 FORMATS: Final = ("json", "csv")
 USUAL_SPAN: Final = timedelta(days=30)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from gateway.core.money import format_units, format_usd
 from gateway.core.times import iso, iso_or_none
+from reports.entries import ReportRow
 from reports.inputs import ReportFilter
-from reports.listing import ReportRow
 from reports.summaries import Summary, Sums
 
 CSV_HEADER: Final = (

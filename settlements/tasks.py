@@ -8,24 +8,34 @@ import structlog
 from celery import shared_task
 from django.utils import timezone
 
+from settlements.books.check import (
+    check_chain,
+    next_to_check,
+)
+from settlements.gas.balances import refresh_balances
+from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import gas_keys
+from settlements.gas.ledger import open_transactions
 from settlements.gas.node import GasNode
+from settlements.gas.retention import (
+    prune_raw,
+    prune_spans,
+)
+from settlements.gas.solana_balances import refresh_solana_balances
 from settlements.gas.solana_keys import solana_gas_keys
+from settlements.gas.upkeep import tend
 from settlements.models import Settlement
-from settlements.running import alone, forwarder_chains, solana_chains
-from settlements.services.balances import refresh_balances
-from settlements.services.broadcasting import gas_node
-from settlements.services.checking import check_chain, next_to_check
-from settlements.services.ledger import open_transactions
-from settlements.services.outcomes import OPEN_STATUSES
-from settlements.services.outside import note_outflows
-from settlements.services.ownwallet import give_up_wallets
-from settlements.services.retention import prune_raw, prune_spans
-from settlements.services.scheduling import sweep_due
-from settlements.services.solana_balances import refresh_solana_balances
-from settlements.services.sweeping import resume
-from settlements.services.tending import tend
 from settlements.states import Sender
+from settlements.sweeps.outcomes import OPEN_STATUSES
+from settlements.sweeps.outflows import note_outflows
+from settlements.sweeps.own_wallet import give_up_wallets
+from settlements.sweeps.schedule import sweep_due
+from settlements.sweeps.service import resume
+from settlements.sweeps.turns import (
+    alone,
+    forwarder_chains,
+    solana_chains,
+)
 from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainSpec
 

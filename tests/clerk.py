@@ -21,15 +21,17 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from accounts import services as accounts  # noqa: E402
+from accounts.keys.service import create_api_key  # noqa: E402
+from accounts.merchants.service import create_merchant  # noqa: E402
 from accounts.models import Merchant, User  # noqa: E402
 from accounts.states import Mode  # noqa: E402
+from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
-from checkouts.services.creation import create_checkout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
+from wallets.receiving.service import set_receiving_wallet  # noqa: E402
 from wallets.selectors import forget, offerable_chains  # noqa: E402
-from wallets.services import set_receiving_wallet  # noqa: E402
-from webhooks.services import ensure_secret, set_default_url  # noqa: E402
+from webhooks.endpoints.secrets import ensure_secret  # noqa: E402
+from webhooks.endpoints.service import set_default_url  # noqa: E402
 
 LONGEST = 86_400
 
@@ -39,11 +41,11 @@ def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
     call_command("migrate", verbosity=0)
     now = timezone.now()
     owner = User.objects.create_user("owner@example.test", "a password")
-    merchant = accounts.create_merchant(name="Halden Roasters", owner=owner, now=now)
+    merchant = create_merchant(name="Halden Roasters", owner=owner, now=now)
     for chain, wallet in wallets.items():
         set_receiving_wallet(merchant, chain=chain, address=wallet, now=now)
     set_default_url(merchant, mode=Mode.LIVE, url=webhook_url, now=now)
-    _, key = accounts.create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
+    _, key = create_api_key(merchant, mode=Mode.LIVE, name="test", now=now)
     return {"live_key": key, "webhook_secret": ensure_secret(merchant, now=now)}
 
 
@@ -82,7 +84,7 @@ def create_checkouts(*, count: int, amount: str) -> list[dict[str, Any]]:
 
 def create_key() -> str:
     """Create another live key."""
-    _, key = accounts.create_api_key(
+    _, key = create_api_key(
         Merchant.objects.get(), mode=Mode.LIVE, name="test", now=timezone.now()
     )
     return key

@@ -7,8 +7,11 @@ import pytest
 from django.conf import settings
 from pytest_django.plugin import blocking_manager_key
 
-from accounts.authentication import key_cache
-from gateway.core import ratelimit, valkey
+from accounts.keys.authentication import key_cache
+from gateway.core import (
+    rate_limits,
+    valkey,
+)
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.statics import look_once
@@ -41,7 +44,7 @@ def forget_what_was_remembered() -> Iterator[None]:
     selectors.forget()
     valkey._breaker.closed_again_at = 0.0
     # Or tests that ask from one address within a minute would use up each other's requests.
-    ratelimit.NAMESPACE = f"rate-{next(_numbers)}"
+    rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
     yield
     key_cache.clear()
     selectors.forget()

@@ -17,16 +17,24 @@ from factory.declarations import (
 )
 from factory.django import DjangoModelFactory
 
-from accounts import services as accounts_services
+from accounts.keys.service import create_api_key
 from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
+from checkouts.lifecycle.counts import (
+    DayChange,
+    DayKey,
+    add_to_days,
+    day_of,
+)
 from checkouts.models import Checkout, CheckoutCount
-from checkouts.services.counts import DayChange, DayKey, add_to_days, day_of
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from settlements.models import Hold
 from wallets.addresses import address_key
-from wallets.forwarder import checksum, deposit_key
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
 from wallets.models import (
     ChainCursor,
     DepositAddress,
@@ -209,7 +217,7 @@ def make_merchant(name: str = "Halden Roasters", **overrides: Any) -> Merchant:
 
 def make_key(merchant: Merchant, mode: Mode = Mode.LIVE) -> tuple[ApiKey, str]:
     """An API key and its secret."""
-    return accounts_services.create_api_key(merchant, mode=mode, name="test", now=NOON)
+    return create_api_key(merchant, mode=mode, name="test", now=NOON)
 
 
 def make_wallet(

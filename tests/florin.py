@@ -20,7 +20,10 @@ from typing import Any, Self
 from cryptography.fernet import Fernet
 
 from gateway.core.embedded import Engines
-from gateway.management.stack import CELERY, MANAGE
+from gateway.processes.stack import (
+    CELERY,
+    MANAGE,
+)
 from tests.clerks import Clerk
 from tests.database import Database
 from tests.nurseries import Child, Nursery

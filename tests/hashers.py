@@ -1,6 +1,6 @@
 """A password hasher for tests that are not about how long hashing takes."""
 
-from accounts.hashers import LimitedArgon2Hasher
+from accounts.login.hashers import LimitedArgon2Hasher
 
 
 class QuickHasher(LimitedArgon2Hasher):

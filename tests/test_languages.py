@@ -13,8 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import translation
 
+from gateway.core.language_tags import (
+    duration,
+    moment,
+)
 from gateway.core.languages import LanguageMiddleware, keep_language
-from gateway.core.languagetags import duration, moment
 from tests import catalogues
 from tests.checkouts.factories import (
     make_chains_well,

@@ -15,7 +15,10 @@ from django.urls import resolve
 from gateway.core.api import RouteMissing
 from tests.tree import ROOT, relative, repository_files
 from wallets.chains import registry
-from webhooks.signing import new_secret, sign
+from webhooks.signatures import (
+    new_secret,
+    sign,
+)
 
 DOCUMENTS = [
     "README.md",

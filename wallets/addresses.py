@@ -1,6 +1,6 @@
 """Addresses of every chain: checked by the chain's own checksum, and kept in one canonical form.
 
-Whether one is a good place for a merchant's money is another question: see `wallets.traps`.
+Whether one is a good place for a merchant's money is another question: see `wallets.receiving.traps`.
 """
 
 import base64
@@ -12,7 +12,7 @@ from typing import Final
 import base58
 
 from wallets.chains.specs import Family
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _TRON: Final = re.compile(r"T[1-9A-HJ-NP-Za-km-z]{33}", re.ASCII)

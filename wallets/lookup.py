@@ -1,7 +1,7 @@
 """Looking a transaction up by its hash on every chain it may be of, as for a buyer who paid and sees nothing happen.
 
 Nothing here is credited: what watchers record is the truth, and what they missed they are asked to read again
-(`wallets.watching.missed`).
+(`wallets.reconciliation.missed`).
 """
 
 import threading
@@ -12,15 +12,22 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
-from gateway.core.ratelimit import Limit, RateState, hit
+from gateway.core.rate_limits import (
+    Limit,
+    RateState,
+    hit,
+)
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import CHAINS
-from wallets.hashes import UnreadableHashError, spellings
 from wallets.models import Transfer
 from wallets.networks import watched_chains
-from wallets.watching.missed import ask_again
+from wallets.reconciliation.missed import ask_again
+from wallets.transfers.hashes import (
+    UnreadableHashError,
+    spellings,
+)
 
 __all__ = [
     "Asked",

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
-from wallets.forwarder import keccak
+from wallets.forwarders.addresses import keccak
 from wallets.tonwallets import standard_wallets
 
 Types: TypeAlias = Mapping[str, Mapping[str, str]]

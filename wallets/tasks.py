@@ -3,9 +3,9 @@
 from celery import shared_task
 from django.utils import timezone
 
-from accounts.services.wallet_waits import apply_wallet_change_hours
-from wallets.services import apply_wallet_changes
-from wallets.services.totals import fold_days
+from accounts.merchants.wallet_waits import apply_wallet_change_hours
+from wallets.receiving.changes import apply_wallet_changes
+from wallets.transfers.totals import fold_days
 
 
 @shared_task(name="wallets.apply_wallet_changes")

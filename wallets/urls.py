@@ -2,7 +2,7 @@
 
 from gateway.core.api import ApiRouter
 from wallets.api import ChainViewSet
-from wallets.watched_api import WatchedWalletViewSet
+from wallets.watched.api import WatchedWalletViewSet
 
 router = ApiRouter()
 router.register("chains", ChainViewSet, basename="chain")

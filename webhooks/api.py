@@ -8,11 +8,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import Principal
+from accounts.keys.authentication import Principal
 from gateway.core.api import ApiViewSet
 from gateway.core.openapi import PAGE_PARAMETERS, errors
 from gateway.core.pagination import list_body
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from webhooks.schemas import EventList
 from webhooks.selectors import event_bodies, event_total, parse_filter
 

@@ -3,16 +3,17 @@
 from celery import shared_task
 from django.utils import timezone
 
-from webhooks import services
+from webhooks.delivery.retention import prune_attempts
+from webhooks.endpoints.service import tell_owners
 
 
 @shared_task(name="webhooks.prune_attempts")
 def prune_attempts_task() -> int:
     """Delete attempts older than 30 days."""
-    return services.prune_attempts(now=timezone.now())
+    return prune_attempts(now=timezone.now())
 
 
 @shared_task(name="webhooks.tell_owners")
 def tell_owners_task() -> int:
     """Mail owners whose endpoint keeps failing."""
-    return services.tell_owners(now=timezone.now())
+    return tell_owners(now=timezone.now())

@@ -8,32 +8,47 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.authentication import principal_of_request
+from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api import ApiViewSet
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.core.pagination import list_body, parse_page
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from gateway.core.wire import json_body
 from settlements.payloads import settlement_payload
-from settlements.services.asking import Asker, settle_now
+from settlements.sweeps.requests import (
+    Asker,
+    settle_now,
+)
 from x402 import schemas
-from x402.forms import parse_settle, parse_verify
+from x402.byhash.forms import (
+    parse_settle,
+    parse_verify,
+)
+from x402.byhash.service import (
+    Caller,
+    verify,
+)
+from x402.exact.api import (
+    settle_answer,
+    verify_answer,
+)
+from x402.exact.kinds import supported_payload
+from x402.exact.schemas import (
+    Settled,
+    Supported,
+)
 from x402.idempotency import idempotency_key
 from x402.payloads import config_payload, payment_payload
-from x402.selectors import parse_filter, payment_page, payments_of
-from x402.services.addresses import (
+from x402.payments.addresses import (
     expect_machines,
     missing_chains,
     pay_to_everywhere,
     wallet_page,
 )
-from x402.services.requirements import requires_signature
-from x402.services.verifying import Caller, verify
-from x402.standard.api import settle_answer, verify_answer
-from x402.standard.schemas import Settled, Supported
-from x402.standard.supporting import supported_payload
+from x402.payments.requirements import requires_signature
+from x402.selectors import parse_filter, payment_page, payments_of
 
 VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.

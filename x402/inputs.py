@@ -14,7 +14,7 @@ FAILING: Final = "fail_"
 class Proof:
     """A payment that a machine says it made. `tx_hash` is in its chain's own spelling, addresses are in canonical form.
 
-    `units` are base units. `signature` is the payer's, over `x402.signatures.message_of`; `public_key` comes with it
+    `units` are base units. `signature` is the payer's, over `x402.byhash.signatures.message_of`; `public_key` comes with it
     where an address does not tell the key (TON). Empty texts where there is none.
     """
 

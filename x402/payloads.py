@@ -9,8 +9,8 @@ from gateway.core.times import iso, iso_or_none
 from wallets.chains.specs import Family
 from wallets.networks import chain_spec
 from x402.inputs import SCHEME
-from x402.judging import Verdict
 from x402.models import X402Payment
+from x402.rules import Verdict
 
 
 def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:

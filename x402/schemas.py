@@ -5,7 +5,10 @@ from rest_framework import serializers as s
 
 from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
 from settlements.states import SettlementStatus
-from x402.standard.schemas import StandardPayment, Verified
+from x402.exact.schemas import (
+    StandardPayment,
+    Verified,
+)
 from x402.states import PaymentStatus, Protocol, Reason
 
 __all__ = [

@@ -9,8 +9,11 @@ from django.db.models import QuerySet
 from accounts.states import Mode
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import Page, parse_text, parse_time
-from wallets.narrowing import parse_chain, parse_token
 from wallets.networks import accepted_tokens
+from wallets.transfers.filters import (
+    parse_chain,
+    parse_token,
+)
 from x402.models import X402Payment
 from x402.states import PaymentStatus
 

@@ -3,12 +3,12 @@
 from celery import shared_task
 from django.utils import timezone
 
-from x402.services.answers import forget_old
-from x402.services.arriving import note_arrivals
-from x402.services.following import follow_transfers
-from x402.services.rechecking import recheck_payments
-from x402.standard.authorizations import forget_unsent
-from x402.standard.finishing import finish_open
+from x402.exact.authorizations import forget_unsent
+from x402.exact.sweep import finish_open
+from x402.payments.answers import forget_old
+from x402.payments.arrivals import note_arrivals
+from x402.payments.rechecks import recheck_payments
+from x402.payments.transfers import follow_transfers
 
 
 @shared_task(name="x402.follow_transfers")

@@ -11,7 +11,7 @@ CREATE TRIGGER audit_append_only
     FOR EACH ROW EXECUTE FUNCTION audit_append_only();
 
 -- Audit entries are sealed as their transactions commit (docs/adr/0011). The text under the digest is the one that
--- accounts.auditchain selects again when it verifies.
+-- accounts.audit.chain selects again when it verifies.
 
 CREATE FUNCTION audit_seal_entry(entry accounts_auditentry) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from accounts.models import Merchant
-from accounts.seats import Seat
-from accounts.selectors import merchants_of
 from accounts.states import Mode
+from accounts.team.seats import Seat
+from accounts.team.selectors import merchants_of
 
 register = template.Library()
 _HERE = {"mer_id", "mode"}
@@ -26,7 +26,7 @@ def seat_url(context: dict[str, Any], name: str, **kwargs: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def may_i(context: dict[str, Any], act: str) -> bool:
-    """Say whether the person may do an act of `accounts.permissions.Act`, by its value."""
+    """Say whether the person may do an act of `accounts.team.permissions.Act`, by its value."""
     seat: Seat = context["request"].seat
     return seat.can(act)
 

@@ -26,7 +26,10 @@ from rest_framework.views import APIView
 from accounts.models import ApiKey
 from checkouts.models import Checkout, CheckoutCount
 from gateway.core.ids import new_id
-from wallets.forwarder import checksum, deposit_key
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
 from wallets.models import DepositAddress, ReceivingWallet
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")

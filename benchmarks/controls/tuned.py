@@ -20,7 +20,10 @@ from fastapi import FastAPI, Request, Response
 
 from benchmarks.controls.statement import CREATE
 from gateway.core.ids import new_code, new_id
-from wallets.forwarder import checksum, deposit_key
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
 
 _state: dict[str, Any] = {}
 _keys: dict[bytes, tuple[float, int]] = {}

@@ -4,10 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.seats import Seat
 from checkouts.dashboard.capacity import Capacity
-from checkouts.dashboard.inbox_queries import MOST_COUNTED, alarm_count, open_count
+from checkouts.inbox.queries import (
+    MOST_COUNTED,
+    alarm_count,
+    open_count,
+)
 from wallets.networks import chain_spec
 from wallets.selectors import chain_statuses, receiving_wallets
 from wallets.states import ChainStatus

@@ -4,8 +4,11 @@ from typing import Final, NamedTuple
 
 from django.db.models import Count, F, Q
 
-from accounts.seats import Seat
-from checkouts.exactamounts import CAPACITY, KEPT_FROM_LINKS
+from accounts.team.seats import Seat
+from checkouts.exact_amounts import (
+    CAPACITY,
+    KEPT_FROM_LINKS,
+)
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
 

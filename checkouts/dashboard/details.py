@@ -5,17 +5,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 
-from accounts.permissions import Act
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.permissions import Act
+from accounts.team.seats import Seat
 from checkouts.dashboard.deliveries import ShownDelivery, deliveries_of
 from checkouts.dashboard.escrow import ShownEscrow, escrow_of
-from checkouts.dashboard.inbox_words import VERDICTS
+from checkouts.dashboard.held_money import (
+    WaitingMoney,
+    waiting_money,
+)
 from checkouts.dashboard.line_items import LineItems, line_items_of
 from checkouts.dashboard.timeline import History, Step, timeline_of
-from checkouts.dashboard.waiting import WaitingMoney, waiting_money
 from checkouts.dashboard.words import TRANSFERS, status_badge
-from checkouts.escrow import releases_of
+from checkouts.inbox.words import VERDICTS
+from checkouts.lifecycle.cancellation import reason_against_cancelling
+from checkouts.lifecycle.escrow import releases_of
+from checkouts.lifecycle.receipts import reason_against_receipt
+from checkouts.lifecycle.refunds import refundable
 from checkouts.models import AmountReservation, BuyerReport, Checkout
 from checkouts.payloads import (
     checkout_payload,
@@ -24,14 +30,11 @@ from checkouts.payloads import (
     remaining_units,
 )
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.services.cancellation import reason_against_cancelling
-from checkouts.services.receipts import reason_against_receipt
-from checkouts.services.refunds import refundable
 from checkouts.states import FINAL, CheckoutStatus, RescueVerdict
 from gateway.core import json
-from gateway.core.masking import masked
+from gateway.core.email_masks import masked
 from gateway.core.money import from_units, readable, readable_units
-from gateway.core.prettyjson import indented
+from gateway.core.pretty_json import indented
 from wallets.addresses import shown_address
 from wallets.networks import chain_spec
 from wallets.states import TransferState

@@ -7,8 +7,8 @@ from typing import Final
 from checkouts.models import Checkout
 from checkouts.states import FINAL
 from settlements.models import Hold
-from settlements.services.escrow import holds_of
 from settlements.states import ReleasedBy
+from settlements.sweeps.escrow import holds_of
 from webhooks.dashboard.words import Badge
 
 HELD: Final = Badge("Held in escrow", "warn")

@@ -7,13 +7,16 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
 from checkouts.dashboard.details import find_checkout
+from checkouts.lifecycle.notes import write_note
 from checkouts.models import Checkout, TeamNote
 from checkouts.models.notes import MOST_LETTERS
-from checkouts.services.notes import write_note
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 
 
 class NoteForm(forms.Form):

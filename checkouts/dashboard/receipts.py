@@ -10,15 +10,21 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
 from checkouts.dashboard.details import find_checkout
 from checkouts.errors import MailLimitError
+from checkouts.lifecycle.receipts import (
+    reason_against_receipt,
+    send_receipt,
+)
 from checkouts.models import Checkout
-from checkouts.services.receipts import reason_against_receipt, send_receipt
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.core.errors import InvalidRequestError
-from gateway.core.formerrors import add_refusal
+from gateway.core.form_errors import add_refusal
 from gateway.core.money import readable
 
 _USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."

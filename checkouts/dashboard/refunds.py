@@ -6,14 +6,20 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
 from checkouts.dashboard.details import find_checkout
+from checkouts.lifecycle.refunds import (
+    note_refund,
+    refundable,
+)
 from checkouts.models import Checkout
-from checkouts.services.refunds import note_refund, refundable
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.formerrors import add_refusal
+from gateway.core.form_errors import add_refusal
 from gateway.core.money import readable
 
 

@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.seats import Seat
 from checkouts.dashboard.deliveries import ShownDelivery
 from checkouts.dashboard.escrow import ShownEscrow
-from checkouts.dashboard.inbox_words import OUTCOMES, REASONS, VERDICTS
+from checkouts.inbox.words import (
+    OUTCOMES,
+    REASONS,
+    VERDICTS,
+)
 from checkouts.models import (
     AmountReservation,
     BuyerReport,

@@ -4,12 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.authorizations import lay_usdc
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.permit2 import (
+    PERMIT2,
+    lay_permit2,
+)
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.authorizing import lay_usdc
-from tests.nodes.local_chain import payer, prepare_chain
-from tests.nodes.permit2 import PERMIT2, lay_permit2
 from wallets.chains.specs import Family
 
 # The first two of the accounts that every anvil node funds, with keys known to

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+from demo.localnet.solana.node import USDC
+from demo.localnet.solana.node import SolanaNode as Node
+from demo.machines.solana_accounts import (
+    MACHINE_WALLET,
+    NETWORK_PAYER,
+)
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
-from demo.solana_accounts import MACHINE_WALLET, NETWORK_PAYER
 from gateway.core.embedded.processes import Command
-from tests.nodes.solana.node import USDC
-from tests.nodes.solana.node import SolanaNode as Node
 from wallets.chains.specs import Family
 
 

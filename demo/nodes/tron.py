@@ -3,12 +3,12 @@
 import sys
 from dataclasses import dataclass
 
+from demo.localnet.funding import payer
+from demo.localnet.tron.addresses import to_base58
+from demo.localnet.tron.node import prepare_tron
 from demo.nodes.base import HOST, CommandMaker, LocalChain, await_answer
 from demo.nodes.evm import KeptAnvil
 from gateway.core.embedded.processes import Command
-from tests.nodes.local_chain import payer
-from tests.nodes.tron.addresses import to_base58
-from tests.nodes.tron.node import prepare_tron
 from wallets.chains.specs import Family
 
 
@@ -22,7 +22,7 @@ class TronNode:
 
     def commands(self, make: CommandMaker) -> list[Command]:
         """The node, and what speaks Tron's protocols for it."""
-        module = (sys.executable, "-m", "tests.nodes.tron")
+        module = (sys.executable, "-m", "demo.localnet.tron")
         ports = ("--anvil-port", str(self.anvil.port), "--port", str(self.port))
         return [self.anvil.kept_by(make), make("tron-api", *module, *ports)]
 

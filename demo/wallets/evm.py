@@ -2,13 +2,16 @@
 
 from urllib.parse import urlsplit
 
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.errors import NodeError
+from demo.localnet.tokens import transfer
 from demo.wallets.base import ChainEntry, Transfer, WalletError
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.errors import NodeError
-from tests.nodes.tokens import transfer
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 
 
 def send(chain: ChainEntry, order: Transfer) -> str:

@@ -14,9 +14,15 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from gateway.core import errors, ratelimit
-from gateway.core.clientaddr import client_address, limited_as
-from gateway.core.ratelimit import Limit
+from gateway.core import (
+    errors,
+    rate_limits,
+)
+from gateway.core.client_address import (
+    client_address,
+    limited_as,
+)
+from gateway.core.rate_limits import Limit
 from gateway.core.visits import counted_before
 from gateway.core.wire import JsonRenderer
 
@@ -94,7 +100,7 @@ class ApiRouter(SimpleRouter):
 
 def count_address(request: HttpRequest) -> None:
     """Count a request that no valid key vouches for. Raises RateLimitError."""
-    _count(request, ratelimit.PER_ADDRESS, limited_as(client_address(request)))
+    _count(request, rate_limits.PER_ADDRESS, limited_as(client_address(request)))
 
 
 def _count(request: HttpRequest, limit: Limit, identity: str) -> None:
@@ -102,7 +108,7 @@ def _count(request: HttpRequest, limit: Limit, identity: str) -> None:
         request.rate_state = counted  # type: ignore[attr-defined]
         return
     now = time.time()
-    state = ratelimit.hit(limit, identity, now=now)
+    state = rate_limits.hit(limit, identity, now=now)
     request.rate_state = state  # type: ignore[attr-defined]
     if state.exceeded:
         raise errors.RateLimitError(max(1, state.reset - int(now)))

@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
-from gateway.core.csvfiles import csv_pieces
+from gateway.core.csv_files import csv_pieces
 from gateway.core.times import iso
 
 _ROWS_AT_ONCE: Final = 2_000

@@ -98,7 +98,7 @@ def listed(
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describes the API key."""
 
-    target_class = "accounts.authentication.ApiKeyAuthentication"
+    target_class = "accounts.keys.authentication.ApiKeyAuthentication"
     name = "apiKey"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:

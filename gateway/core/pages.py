@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from gateway.core import errors, ratelimit
-from gateway.core.clientaddr import client_address, limited_as
-from gateway.core.ratelimit import Limit
+from gateway.core import (
+    errors,
+    rate_limits,
+)
+from gateway.core.client_address import (
+    client_address,
+    limited_as,
+)
+from gateway.core.rate_limits import Limit
 
 
 def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:
@@ -19,7 +25,7 @@ def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:
 def count_client(address: str, limit: Limit, code: str) -> None:
     """Count what a client at an address asks for one page. Raises RateLimitError."""
     now = time.time()
-    state = ratelimit.hit(limit, f"{code}:{limited_as(address)}", now=now)
+    state = rate_limits.hit(limit, f"{code}:{limited_as(address)}", now=now)
     if state.exceeded:
         raise errors.RateLimitError(max(1, state.reset - int(now)))
 

@@ -13,7 +13,11 @@ from django.utils import timezone
 
 from accounts.freshness import needs_proof
 from accounts.models import User
-from accounts.operators import has_factor, is_operator, proved_by_factor
+from accounts.team.operators import (
+    has_factor,
+    is_operator,
+    proved_by_factor,
+)
 
 _NEEDS_FACTOR: Final = "The operator's pages need a second factor: set up an authenticator app or a passkey, then come back."
 
@@ -43,7 +47,7 @@ def refuse(request: HttpRequest) -> HttpResponseRedirect | None:
 
 
 def _factor_page(request: HttpRequest) -> str:
-    """Return where somebody who has a second factor proves it; see `accounts.adapter`."""
+    """Return where somebody who has a second factor proves it; see `accounts.login.adapter`."""
     methods = get_adapter(request).get_reauthentication_methods(request.user)
     return str(methods[0]["url"])
 

@@ -43,7 +43,7 @@ _AREAS: Final = (
     ),
     Area(
         "Fiat waitlist",
-        "admin:waitlist_fiatinterest_changelist",
+        "admin:accounts_fiatinterest_changelist",
         "inbox",
         "Merchants who want to be paid out in fiat money.",
     ),

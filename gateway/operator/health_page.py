@@ -11,13 +11,16 @@ from django.utils import timezone
 
 from checkouts.models import InboxItem
 from checkouts.states import InboxStatus
-from gateway.health import valkey_answers
-from gateway.metrics import mails_given_up, oldest_waiting
+from gateway.pages.health import valkey_answers
+from gateway.pages.metrics import (
+    mails_given_up,
+    oldest_waiting,
+)
 from mails.models import OutgoingMail
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
-from wallets.chainreport import report_chains
 from wallets.models import Transfer
 from wallets.networks import watched_chains
+from wallets.reconciliation.report import report_chains
 from webhooks.models import TROUBLED, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 

@@ -11,14 +11,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
+from accounts.fees.plans import set_plan
+from accounts.merchants.closure import reopen_account
 from accounts.models import Merchant
-from accounts.services.closing import reopen_account
-from accounts.services.plans import set_plan
 from accounts.states import TIER_RATES, FeeTier
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.operator.access import operator_of
-from gateway.operator.looking import look_page
-from gateway.operator.reading import ReadOnlyAdmin
+from gateway.operator.impersonation import look_page
+from gateway.operator.lists import ReadOnlyAdmin
 
 if TYPE_CHECKING:  # generic for the type checker alone
     _Form = forms.ModelForm[Merchant]

@@ -6,11 +6,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from accounts.login.people import set_active
 from accounts.models import User
-from accounts.services.people import set_active
-from gateway.core.clientaddr import address_or_none
+from gateway.core.client_address import address_or_none
 from gateway.operator.access import operator_of
-from gateway.operator.reading import ReadOnlyAdmin
+from gateway.operator.lists import ReadOnlyAdmin
 
 
 class UserAdmin(ReadOnlyAdmin):

@@ -7,12 +7,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.services import record
-from gateway.core.clientaddr import address_or_none
+from accounts.audit.service import record
+from gateway.core.client_address import address_or_none
 from gateway.operator.access import operator_of
-from gateway.operator.reading import ReadOnlyAdmin
+from gateway.operator.lists import ReadOnlyAdmin
 from wallets.models import SourceDifference
-from wallets.reconciling.differences import close_differences
+from wallets.reconciliation.differences import close_differences
 
 
 class FiatInterestAdmin(ReadOnlyAdmin):

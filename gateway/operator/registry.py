@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from accounts.models import AuditEntry, Merchant, User
+from accounts.models import AuditEntry, FiatInterest, Merchant, User
 from gateway.operator.merchants import MerchantAdmin
 from gateway.operator.people import UserAdmin
 from gateway.operator.records import (
@@ -11,7 +11,6 @@ from gateway.operator.records import (
     SourceDifferenceAdmin,
 )
 from gateway.operator.site import OperatorSite
-from waitlist.models import FiatInterest
 from wallets.models import SourceDifference
 
 site: Final = OperatorSite()

@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, reverse
 
-from accounts.operators import is_operator
+from accounts.team.operators import is_operator
 from gateway.operator.access import refuse
 from gateway.operator.areas import areas_at
 from gateway.operator.health_page import health_page
-from gateway.operator.looking import stop_looking
+from gateway.operator.impersonation import stop_looking
 
 View = Callable[..., HttpResponseBase]
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from checkouts.dashboard.listing import ListedCheckout, listed
+from checkouts.dashboard.checkout_list import (
+    ListedCheckout,
+    listed,
+)
 from checkouts.models import Checkout
-from gateway.core.languagetags import utc
+from gateway.core.language_tags import utc
 from gateway.core.money import readable
-from gateway.core.prettyjson import indented
+from gateway.core.pretty_json import indented
 from links.dashboard.words import (
     KINDS,
     Kind,
@@ -19,7 +22,10 @@ from links.dashboard.words import (
     range_of,
 )
 from links.models import LinkCheckout, PaymentLink
-from links.pages import LinkStage, stage_of
+from links.page.build import (
+    LinkStage,
+    stage_of,
+)
 from links.payloads import NOTHING, link_url, share_text
 from links.selectors import takings_of
 from links.states import LinkType

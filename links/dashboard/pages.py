@@ -3,9 +3,18 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
-from links.dashboard.listing import Wanted, list_page, parse_wanted, status_counts
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from links.dashboard.link_list import (
+    Wanted,
+    list_page,
+    parse_wanted,
+    status_counts,
+)
 from links.dashboard.words import ALL, KINDS, TABS
 
 Tab = tuple[str, str, bool, int | None]

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from accounts.permissions import Act
-from accounts.seats import Seat
+from accounts.team.permissions import Act
+from accounts.team.seats import Seat
+from gateway.core.email_masks import masked
 from gateway.core.keyset import keyset_page
-from gateway.core.masking import masked
 from links.models import PaymentLink, Subscription
-from links.periods import coverage
 from links.selectors import paid_moments_of
 from links.states import Interval
+from links.subscriptions.periods import coverage
 from links.tokens import personal_url
 from webhooks.dashboard.words import Badge
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Final
 
-from accounts.seats import Seat
+from accounts.team.seats import Seat
 from checkouts.dashboard.figures import Figures, Sums, change_of
 from wallets.networks import chain_spec
 from x402.dashboard.sums import MachineDay, machine_days

@@ -8,8 +8,11 @@ from typing import Final
 from django.conf import settings
 from django.urls import reverse
 
-from accounts.seats import Seat
-from checkouts.dashboard.listing import ListedCheckout, listed
+from accounts.team.seats import Seat
+from checkouts.dashboard.checkout_list import (
+    ListedCheckout,
+    listed,
+)
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 

@@ -9,11 +9,18 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from accounts.seats import Seat
-from checkouts.dashboard.inbox_queries import items_of
-from checkouts.dashboard.inbox_rows import ItemRow, item_rows
-from checkouts.dashboard.listing import ListedCheckout, listed
-from checkouts.dashboard.searching import (
+from accounts.team.seats import Seat
+from checkouts.dashboard.checkout_list import (
+    ListedCheckout,
+    listed,
+)
+from checkouts.inbox.queries import items_of
+from checkouts.inbox.rows import (
+    ItemRow,
+    item_rows,
+)
+from checkouts.models import Checkout, InboxItem, Payment
+from checkouts.search import (
     MOST_FOUND,
     code_in,
     deposits_at,
@@ -23,8 +30,10 @@ from checkouts.dashboard.searching import (
     spelled,
     transactions_named,
 )
-from checkouts.models import Checkout, InboxItem, Payment
-from links.dashboard.listing import ListedLink, found_links
+from links.dashboard.link_list import (
+    ListedLink,
+    found_links,
+)
 from links.models import LinkCheckout, PaymentLink, Subscription
 from reports.dashboard.payments import PaymentRow, payment_rows
 from settlements.dashboard.rows import SettlementRow, settlement_rows

@@ -4,14 +4,17 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
 from checkouts.dashboard.attention import notices_of
 from checkouts.dashboard.capacity import SHORT_FROM, capacities_of
 from checkouts.dashboard.figures import RANGES, figures_of
 from checkouts.dashboard.onboarding import onboarding_of
-from checkouts.exactamounts import CAPACITY
-from checkouts.services.counts import day_of
+from checkouts.exact_amounts import CAPACITY
+from checkouts.lifecycle.counts import day_of
 from reports.dashboard.chart import chart_of
 from reports.dashboard.latest import latest_of
 

@@ -13,11 +13,15 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
 from accounts.states import Mode
-from checkouts.dashboard.inbox_rows import explorer_url
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
 from checkouts.dashboard.words import TRANSFERS
+from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
 from gateway.core.keyset import KeysetPage
 from gateway.core.money import readable_units
@@ -27,10 +31,10 @@ from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
 from reports.states import PaymentState
 from wallets.addresses import shown_address
-from wallets.blockpages import newest_page
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
 from wallets.states import ClaimKind, TransferState
+from wallets.transfers.block_pages import newest_page
 from webhooks.dashboard.words import Badge
 from x402.dashboard.words import STATUSES
 from x402.models import X402Payment

@@ -3,9 +3,12 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
-from checkouts.dashboard.searching import LONGEST_TEXT
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from checkouts.search import LONGEST_TEXT
 from reports.dashboard.matches import MOST_SHOWN, matches_of
 
 

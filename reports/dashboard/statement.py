@@ -12,10 +12,14 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
-from gateway.core.csvfiles import csv_response
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from gateway.core.csv_files import csv_response
 from gateway.core.times import iso
 from reports.statements import (
     Line,

@@ -12,13 +12,17 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
-from gateway.core.csvfiles import csv_response
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from gateway.core.csv_files import csv_response
 from gateway.core.money import from_units
+from reports.entries import report_rows
 from reports.forms import LONGEST_SPAN
 from reports.inputs import ReportFilter
-from reports.listing import report_rows
 from reports.payloads import CSV_HEADER, csv_cells
 from reports.spans import midnight
 from reports.summaries import Balance, Summary, Sums, summary_of

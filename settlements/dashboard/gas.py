@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Final
 
 from settlements.gas.keys import gas_keys
+from settlements.gas.ledger import spent_since
 from settlements.gas.policy import COIN, gas_policy
 from settlements.models import GasAccount
-from settlements.running import forwarder_chains
-from settlements.services.ledger import spent_since
+from settlements.sweeps.turns import forwarder_chains
 from wallets.chains.registry import ChainSpec
 
 _DAY: Final = timedelta(days=1)

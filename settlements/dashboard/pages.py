@@ -8,18 +8,22 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
 from gateway.core.keyset import keyset_page
 from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.gas import gas_rows, has_key
 from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows
 from settlements.dashboard.sums import sums_of
 from settlements.dashboard.words import PURPOSES, STATUSES
-from settlements.flushing import MOST_ITEMS
 from settlements.models import Settlement
-from settlements.services.intervals import settings_of
 from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.calls import MOST_ITEMS
+from settlements.sweeps.intervals import settings_of
 from wallets.states import ClaimKind
 
 

@@ -10,11 +10,11 @@ from settlements.dashboard.gas import COINS, coins
 from settlements.dashboard.words import PURPOSES, SENDERS, STATUSES
 from settlements.models import Settlement, SettlementItem
 from settlements.states import Sender, SettlementStatus
-from wallets.dashboard_rows import marked
-from wallets.forwarder import checksum
+from wallets.dashboard.rows import marked
+from wallets.dashboard.watched.rows import shortened
+from wallets.forwarders.addresses import checksum
 from wallets.networks import chain_spec
 from wallets.states import ClaimKind
-from wallets.watched_pages.rows import shortened
 from webhooks.dashboard.words import Badge
 
 

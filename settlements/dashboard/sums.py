@@ -4,11 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.seats import Seat
 from gateway.core.money import from_units
+from settlements.books.figures import (
+    Figures,
+    figures_of,
+    held_units,
+)
 from settlements.dashboard.words import PURPOSES
-from settlements.figures import Figures, figures_of, held_units
 from wallets.networks import chain_spec
 
 

@@ -5,8 +5,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from accounts.fees.service import (
+    CompletedPayment,
+    charge,
+    unvoid,
+    void,
+)
 from accounts.models import FeeEntry, Merchant
-from accounts.services.fees import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind
 from tests.factories import NOON
 

@@ -10,7 +10,11 @@ from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import URLPattern, get_resolver
 
-from accounts.letters import LETTERS, MESSAGES, letter
+from accounts.login.mails import (
+    LETTERS,
+    MESSAGES,
+    letter,
+)
 from tests.dashboard.people import log_in, make_member
 from tests.factories import make_merchant
 

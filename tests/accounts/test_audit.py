@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 
-from accounts.auditchain import verify_audit_log
+from accounts.audit.chain import verify_audit_log
+from accounts.audit.service import record
 from accounts.models import AuditEntry, AuditSeal
-from accounts.services import record
 from tests.checkouts.schema import alter
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant

@@ -10,9 +10,13 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from accounts.authentication import KeyCache, Principal, key_cache
+from accounts.keys.authentication import (
+    KeyCache,
+    Principal,
+    key_cache,
+)
+from accounts.keys.service import revoke_api_key
 from accounts.models import ApiKey
-from accounts.services import revoke_api_key
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
 from tests.factories import NOON, make_key, make_merchant
@@ -100,7 +104,7 @@ def test_a_revoked_key_says_so_once_the_cache_forgot_it() -> None:
     assert ask(f"Bearer {secret}").status == 200
     revoke_api_key(key, now=NOON)
     later = time.monotonic() + 5
-    with mock.patch("accounts.authentication.time.monotonic", return_value=later):
+    with mock.patch("accounts.keys.authentication.time.monotonic", return_value=later):
         assert ask(f"Bearer {secret}").refusal == (401, "key_revoked", None)
 
 
@@ -115,7 +119,7 @@ def test_a_key_in_constant_use_is_still_looked_up_again() -> None:
     statuses = []
     for second in range(6):
         with mock.patch(
-            "accounts.authentication.time.monotonic", return_value=start + second
+            "accounts.keys.authentication.time.monotonic", return_value=start + second
         ):
             statuses.append(ask(f"Bearer {secret}").status)
         if second == 0:

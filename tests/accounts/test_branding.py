@@ -10,14 +10,24 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from PIL import Image
 
-from accounts import brand_views
-from accounts.brand_styles import stylesheet, stylesheet_version
-from accounts.branding import Brand, brand_of, with_brand
+from accounts.brand import public_views
+from accounts.brand.facts import (
+    Brand,
+    brand_of,
+    with_brand,
+)
+from accounts.brand.service import (
+    BrandingChanges,
+    change_branding,
+)
+from accounts.brand.styles import (
+    stylesheet,
+    stylesheet_version,
+)
 from accounts.models import AuditEntry, Branding, Merchant
-from accounts.services.branding import BrandingChanges, change_branding
 from checkouts.models import Checkout
 from gateway.core.errors import InvalidRequestError
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from tests.factories import NOON, make_checkout, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
@@ -225,7 +235,7 @@ def test_whoever_asks_too_often_is_asked_for_patience(
 ) -> None:
     merchant = make_merchant()
     change(merchant, accent="#ffff00", logo=a_logo())
-    monkeypatch.setattr(brand_views, "BRAND", Limit("brand.none", 0))
+    monkeypatch.setattr(public_views, "BRAND", Limit("brand.none", 0))
     for path in paths_of(merchant):
         refused = client.get(path)
         assert refused.status_code == 429

@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.models import AuditEntry, Membership
-from accounts.selectors import merchants_of
-from accounts.services.closing import (
+from accounts.merchants.closure import (
     REOPEN_WITHIN,
     close_account,
     refuse_if_closed,
     reopen_account,
 )
+from accounts.models import AuditEntry, Membership
 from accounts.states import Role
+from accounts.team.selectors import merchants_of
 from gateway.core.errors import ConflictError
 from mails.models import OutgoingMail
 from tests.accounts.logins import is_logged_in, last_mail

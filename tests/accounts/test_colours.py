@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accounts.brand_styles import stylesheet, stylesheet_version
-from accounts.colours import (
+from accounts.brand.colours import (
     DARK,
     LIGHT,
     READABLE,
@@ -18,6 +17,10 @@ from accounts.colours import (
     contrast,
     is_colour,
     palette,
+)
+from accounts.brand.styles import (
+    stylesheet,
+    stylesheet_version,
 )
 from tests.tree import ROOT
 

@@ -7,9 +7,9 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.test import Client
 
+from accounts.audit.service import record
+from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, User
-from accounts.services.audit import record
-from accounts.services.people import vouch_for
 from mails.models import OutgoingMail
 from tests.accounts.logins import code_in, last_mail, link_in
 from tests.dashboard.people import PASSWORD, log_in
@@ -79,7 +79,7 @@ def test_a_change_without_its_audit_entry_is_no_change(
     change = prepare(person, client)
     before = _credentials(person)
     mails = OutgoingMail.objects.count()
-    monkeypatch.setattr("accounts.adapter.record", died)
+    monkeypatch.setattr("accounts.login.adapter.record", died)
     assert change(client).status_code == 500
     assert (_credentials(person), OutgoingMail.objects.count()) == (before, mails)
     monkeypatch.undo()

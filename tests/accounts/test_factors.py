@@ -12,9 +12,9 @@ from cryptography.fernet import Fernet
 from django.core.cache import cache
 from django.test import Client
 
+from accounts.login.factors import use_up
+from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, User
-from accounts.services.factors import use_up
-from accounts.services.people import vouch_for
 from tests.accounts.logins import (
     is_logged_in,
     last_mail,
@@ -87,7 +87,7 @@ def test_a_change_without_its_audit_entry_is_no_change(
         RecoveryCodes.activate(person)
         Authenticator.objects.create(pk=1000000, user=person, type="webauthn", data={})
     before = list(Authenticator.objects.order_by("pk").values())
-    monkeypatch.setattr("accounts.adapter.record", died)
+    monkeypatch.setattr("accounts.login.adapter.record", died)
     assert client.post(f"/account/second-factor/{path}", form).status_code == 500
     assert list(Authenticator.objects.order_by("pk").values()) == before
     monkeypatch.undo()

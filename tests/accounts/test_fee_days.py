@@ -7,14 +7,23 @@ from random import Random
 
 import pytest
 
+from accounts.fees.service import (
+    charge,
+    unvoid,
+    void,
+)
 from accounts.models import FeeDay, FeeEntry
-from accounts.services.fees import charge, unvoid, void
 from accounts.states import FeeKind
 from checkouts.tasks import check_totals_task
 from gateway.core.money import to_units
 from tests.accounts.fees import charged, completed
 from tests.factories import NOON, make_merchant
-from wallets.services.totals import check_days, day_differences, fold_days, rebuild_days
+from wallets.transfers.totals import (
+    check_days,
+    day_differences,
+    fold_days,
+    rebuild_days,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -6,9 +6,13 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
+from accounts.fees.plans import set_plan
+from accounts.fees.service import (
+    charge,
+    unvoid,
+    void,
+)
 from accounts.models import FeeEntry, Merchant
-from accounts.services.fees import charge, unvoid, void
-from accounts.services.plans import set_plan
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import from_units, to_units
 from tests.accounts.fees import booked, charged, completed

@@ -8,8 +8,8 @@ from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
+from accounts.login.people import vouch_for
 from accounts.models import Membership, User
-from accounts.services.people import vouch_for
 from accounts.states import Role
 from mails.models import OutgoingMail
 from tests.accounts.logins import LOGIN, try_login

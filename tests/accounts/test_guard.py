@@ -10,11 +10,14 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.db.models import F
 
 from accounts.errors import LockedError
+from accounts.login import guard
+from accounts.login.guard import (
+    MOST_FAILURES,
+    Secret,
+)
+from accounts.login.people import vouch_for
 from accounts.models import Guesses
-from accounts.services import guard
-from accounts.services.guard import MOST_FAILURES, Secret
-from accounts.services.people import vouch_for
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from tests.accounts.logins import try_login
 from tests.concurrency.races import crew
 from tests.factories import NOON, make_user
@@ -100,7 +103,7 @@ def test_what_is_stored_names_nobody_and_is_forgotten() -> None:
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The passwords that were compared with a hash, or hashed for nobody; the limit per address is out of the way."""
     generous = Limit("account", 1000)
-    monkeypatch.setattr("accounts.throttle.PER_ADDRESS", generous)
+    monkeypatch.setattr("accounts.login.throttle.PER_ADDRESS", generous)
     seen: list[str] = []
     lock = threading.Lock()
 

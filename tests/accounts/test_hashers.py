@@ -11,9 +11,9 @@ import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.test import Client
 
-from accounts import hashers
+from accounts.login import hashers
+from accounts.login.people import vouch_for
 from accounts.models import User
-from accounts.services.people import vouch_for
 from tests.accounts.logins import is_logged_in, try_login
 from tests.dashboard.people import PASSWORD
 from tests.factories import make_user
@@ -21,7 +21,7 @@ from tests.tree import ROOT
 from tests.waiting import wait_until
 
 OWASP = "$argon2id$v=19$m=19456,t=2,p=1$"
-HASHER = "accounts.hashers.LimitedArgon2Hasher"
+HASHER = "accounts.login.hashers.LimitedArgon2Hasher"
 
 # One wrong password for each of fifty people at once, in a process whose memory nobody else uses.
 FIFTY = """

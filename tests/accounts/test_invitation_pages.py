@@ -7,8 +7,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Membership, Merchant, User
-from accounts.services.invitations import invite
 from accounts.states import Role
+from accounts.team.invitations import invite
 from tests.accounts.logins import is_logged_in, last_mail, link_in
 from tests.dashboard.people import log_in, make_member
 from tests.factories import make_merchant

@@ -6,8 +6,12 @@ from unittest import mock
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from accounts import services
-from accounts.authentication import key_cache, principal_of
+from accounts.keys.authentication import (
+    key_cache,
+    principal_of,
+)
+from accounts.keys.service import revoke_api_key
+from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
 from accounts.states import FeeTier, Mode, Role
 from gateway.core.errors import AuthenticationError
@@ -38,7 +42,7 @@ def test_a_key_speaks_for_its_merchant_and_mode():
 def monotonic_shifted(seconds):
     """time_machine leaves the monotonic clock alone, so the cache's own is moved."""
     later = time.monotonic() + seconds
-    with mock.patch("accounts.authentication.time.monotonic", return_value=later):
+    with mock.patch("accounts.keys.authentication.time.monotonic", return_value=later):
         yield
 
 
@@ -74,7 +78,7 @@ def test_a_revoked_key_is_refused_once_the_cache_forgot_it_within_five_seconds(
     assert settings.API_KEY_CACHE_SECONDS < 5
     key, secret = make_key(make_merchant())
     principal_of(secret)
-    services.revoke_api_key(key, now=NOON)
+    revoke_api_key(key, now=NOON)
     with (
         monotonic_shifted(settings.API_KEY_CACHE_SECONDS),
         pytest.raises(AuthenticationError) as refusal,
@@ -85,8 +89,8 @@ def test_a_revoked_key_is_refused_once_the_cache_forgot_it_within_five_seconds(
 
 def test_creating_and_revoking_are_audited_once_and_without_the_secret():
     key, secret = make_key(make_merchant())
-    services.revoke_api_key(key, now=NOON)
-    services.revoke_api_key(key, now=NOON + timedelta(minutes=1))
+    revoke_api_key(key, now=NOON)
+    revoke_api_key(key, now=NOON + timedelta(minutes=1))
     actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
     assert actions == ["api_key.created", "api_key.revoked"]
     assert secret not in str(list(AuditEntry.objects.values()))
@@ -118,7 +122,7 @@ def test_a_plans_rate_is_the_plans():
 
 def test_the_creator_owns_the_merchant():
     owner = make_user()
-    merchant = services.create_merchant(name="m", owner=owner, now=NOON)
+    merchant = create_merchant(name="m", owner=owner, now=NOON)
     assert Membership.objects.get(merchant=merchant).role == Role.OWNER
 
 

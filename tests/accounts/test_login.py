@@ -10,8 +10,8 @@ from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
+from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, Guesses, Membership, User
-from accounts.services.people import vouch_for
 from accounts.states import Role
 from mails.models import OutgoingMail
 from tests.accounts.logins import (
@@ -139,7 +139,7 @@ def test_a_wrong_password_and_an_unknown_address_are_told_alike(person: User) ->
 def test_a_wrong_password_and_an_unknown_address_take_alike_long(
     settings: Any,
 ) -> None:
-    settings.PASSWORD_HASHERS = ["accounts.hashers.LimitedArgon2Hasher"]
+    settings.PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]
     person = make_user("ada@example.test")
 
     def seconds(email: str) -> float:

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, PngImagePlugin
 
-from accounts.logos import (
+from accounts.brand.logos import (
     MAX_BYTES,
     MAX_PIXELS,
     MAX_SCANS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accounts import services
+from accounts.merchants.service import let_buyers_retry, mail_receipts
 from accounts.models import AuditEntry, Merchant
 from tests.factories import NOON, make_merchant, make_user
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 def test_letting_buyers_retry_is_kept_and_audited_once_for_each_change() -> None:
     merchant, owner = make_merchant(), make_user()
     for allowed in (False, True, True, False):
-        services.let_buyers_retry(merchant, allowed=allowed, now=NOON, actor=owner)
+        let_buyers_retry(merchant, allowed=allowed, now=NOON, actor=owner)
         assert Merchant.objects.get().buyers_may_retry is allowed
         assert merchant.buyers_may_retry is allowed
     entries = AuditEntry.objects.order_by("pk").values_list("actor", "after")
@@ -28,7 +28,7 @@ def test_mailing_receipts_is_off_and_its_switch_is_audited_once_for_each_change(
     merchant, owner = make_merchant(), make_user()
     assert merchant.mails_receipts is False
     for allowed in (False, True, True, False):
-        services.mail_receipts(merchant, allowed=allowed, now=NOON, actor=owner)
+        mail_receipts(merchant, allowed=allowed, now=NOON, actor=owner)
         assert Merchant.objects.get().mails_receipts is allowed
         assert merchant.mails_receipts is allowed
     entries = AuditEntry.objects.order_by("pk").values_list("actor", "after")

@@ -10,9 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, re_path, reverse
 
-from accounts import seats
-from accounts.permissions import ROLE_ACTS, Act, may
 from accounts.states import Mode, Role
+from accounts.team import seats
+from accounts.team.permissions import (
+    ROLE_ACTS,
+    Act,
+    may,
+)
 from gateway.core.ids import new_id
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes

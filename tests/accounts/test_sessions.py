@@ -11,8 +11,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
+from accounts.login.cleanup import forget_old_logins
 from accounts.models import AuditEntry, Guesses, User
-from accounts.services.cleaning import forget_old_logins
 from accounts.tasks import forget_old_logins_task
 from tests.accounts.logins import is_logged_in, try_login
 from tests.dashboard.people import PASSWORD, make_member

@@ -10,10 +10,14 @@ import pytest
 from django.db import IntegrityError
 
 from accounts.errors import InvitationError, TeamError
-from accounts.forms.team import MerchantForm
 from accounts.models import AuditEntry, Invitation, Membership, Merchant, User
-from accounts.services import invitations, team
-from accounts.services.invitations import (
+from accounts.states import Role
+from accounts.team import (
+    invitations,
+    service,
+)
+from accounts.team.forms import MerchantForm
+from accounts.team.invitations import (
     LASTS,
     MOST_A_DAY,
     MOST_TO_ONE,
@@ -22,8 +26,10 @@ from accounts.services.invitations import (
     invite,
     withdraw_invitation,
 )
-from accounts.services.team import change_role, remove_member
-from accounts.states import Role
+from accounts.team.service import (
+    change_role,
+    remove_member,
+)
 from mails.models import OutgoingMail
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
@@ -148,7 +154,7 @@ class TestRaces:
             both.wait(60)
             return seats
 
-        monkeypatch.setattr(team, "_lock_team", read_team)
+        monkeypatch.setattr(service, "_lock_team", read_team)
         assert self.remove_each_other(merchant) == ["done", "done"]
         assert owners(merchant) == 0
 

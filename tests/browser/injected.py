@@ -11,10 +11,10 @@ from playwright.sync_api import Page
 from solders.keypair import Keypair
 from solders.transaction import Transaction, VersionedTransaction
 
+from demo.localnet.anvil import FundedAccount
+from demo.localnet.solana.node import SolanaNode
+from demo.localnet.tron.addresses import to_base58
 from tests.browser.conftest import StubWallet, WalletRefusalError
-from tests.nodes.anvil import FundedAccount
-from tests.nodes.solana.node import SolanaNode
-from tests.nodes.tron.addresses import to_base58
 
 ASK_PYTHON = """
   const ask = async (method, ...params) => {

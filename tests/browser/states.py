@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from checkouts.exhaustion import note_exhausted
+from checkouts.exact.exhaustion import note_exhausted
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (

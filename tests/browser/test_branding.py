@@ -9,9 +9,12 @@ from django.utils import timezone
 from PIL import Image, ImageDraw
 from playwright.sync_api import BrowserContext, Page, expect
 
+from accounts.brand.service import (
+    BrandingChanges,
+    change_branding,
+)
 from accounts.models import Merchant
-from accounts.services.branding import BrandingChanges, change_branding
-from demo.logo import shop_logo
+from demo.shop.logo import shop_logo
 from tests.browser.test_screenshots import faults
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen
 from tests.exhaustive import sample

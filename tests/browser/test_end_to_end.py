@@ -20,12 +20,12 @@ import standardwebhooks
 import stripe
 from playwright.sync_api import BrowserContext, Page, expect
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import balance_of
 from gateway.core.money import to_units
 from tests.browser.conftest import StubWallet
 from tests.demo.lending import Demos
 from tests.demo.running import Running, ask, demo_pay
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import balance_of
 from tests.waiting import wait_until
 from wallets.chains import specs
 

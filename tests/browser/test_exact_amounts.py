@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.options import payment_request
-from checkouts.payuris import qr_text
+from checkouts.payment_links import qr_text
 from checkouts.selectors import reserved_amount
 from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.crowds import make_holders

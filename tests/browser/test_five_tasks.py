@@ -25,8 +25,11 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import Invitation
 from accounts.states import Role
+from checkouts.inbox.service import (
+    UNDO_SPAN,
+    apply_decisions,
+)
 from checkouts.models import Checkout
-from checkouts.services.inbox import UNDO_SPAN, apply_decisions
 from checkouts.states import CheckoutStatus
 from tests.browser.hands import log_in_hand
 from tests.browser.test_screenshots import scanned
@@ -43,8 +46,8 @@ from tests.webhooks.factories import (
 )
 from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.senders import sending
+from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery
-from webhooks.services import ensure_secret
 from webhooks.states import DeliveryStatus
 
 pytestmark = [

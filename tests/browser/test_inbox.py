@@ -9,8 +9,11 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.states import Role
+from checkouts.inbox.service import (
+    apply_decisions,
+    decide_item,
+)
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.services.inbox import apply_decisions, decide_item
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from tests.browser.dashboard import log_in_browser, look
 from tests.checkouts.inboxes import extra_item, late_item

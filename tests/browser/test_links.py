@@ -12,9 +12,9 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import Checkout
-from checkouts.services.testmode import play_due_steps
+from checkouts.testmode.service import play_due_steps
 from links.models import PaymentLink, Subscription
-from links.qrimages import qr_svg
+from links.page.qr_images import qr_svg
 from links.tokens import personal_url
 from tests.browser.test_screenshots import faults, scanned
 from tests.links.factories import (
@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 from tests.webhooks.factories import make_endpoint
 from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.senders import sending
-from webhooks.services import ensure_secret
+from webhooks.endpoints.secrets import ensure_secret
 
 pytestmark = [
     pytest.mark.browser,

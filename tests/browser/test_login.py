@@ -7,8 +7,8 @@ import pytest
 from cryptography.fernet import Fernet
 from playwright.sync_api import BrowserContext, Page, expect
 
+from accounts.login.people import vouch_for
 from accounts.models import User
-from accounts.services.people import vouch_for
 from accounts.states import Role
 from tests.accounts.logins import code_in, last_mail, link_in, totp_code
 from tests.browser.dashboard import log_in_browser, look

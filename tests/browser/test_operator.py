@@ -10,8 +10,8 @@ from cryptography.fernet import Fernet
 from django.conf import settings as django_settings
 from playwright.sync_api import BrowserContext, Page, expect
 
-from accounts.models import AuditEntry, User
-from accounts.services.audit import record
+from accounts.audit.service import record
+from accounts.models import AuditEntry, FiatInterest, User
 from accounts.states import Mode
 from tests.accounts.logins import totp_code
 from tests.browser import axe
@@ -19,7 +19,6 @@ from tests.browser.dashboard import look
 from tests.dashboard.people import PASSWORD, make_member
 from tests.factories import NOON, make_merchant
 from tests.operator.people import log_in_by_factor, make_operator
-from waitlist.models import FiatInterest
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PAGES = {
@@ -27,7 +26,7 @@ PAGES = {
     "health": "/operator/health/",
     "merchants": "/operator/accounts/merchant/",
     "people": "/operator/accounts/user/",
-    "waitlist": "/operator/waitlist/fiatinterest/",
+    "waitlist": "/operator/accounts/fiatinterest/",
     "differences": "/operator/wallets/sourcedifference/",
     "audit": "/operator/accounts/auditentry/",
 }

@@ -10,7 +10,10 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import BuyerReport, Checkout
-from checkouts.rescue import VERDICTS, Case
+from checkouts.rescue.rules import (
+    VERDICTS,
+    Case,
+)
 from checkouts.states import CheckoutStatus
 from tests.browser.test_screenshots import faults
 from tests.checkouts.asking import UNKNOWN, prepare

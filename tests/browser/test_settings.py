@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from accounts.authentication import key_cache
+from accounts.audit.service import record
+from accounts.keys.authentication import key_cache
 from accounts.models import Branding
-from accounts.services import record
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_key, make_merchant, make_wallet
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.services import message_of
+from wallets.receiving.proofs import message_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -10,10 +10,10 @@ from solders.keypair import Keypair
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
+from demo.localnet.solana.node import SolanaNode
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
 from tests.checkouts.shop import Shop, count_anew
-from tests.nodes.solana.node import SolanaNode
 from wallets.networks import chains
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

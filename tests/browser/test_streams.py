@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
-from checkouts.services.attribution import attribute_transfers
 from tests.checkouts.factories import ADDRESS, make_page_checkout
 from tests.dashboard.people import make_desk
 from tests.factories import make_transfer

@@ -8,13 +8,20 @@ from playwright.sync_api import Locator, Page, expect
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
+from demo.localnet.funding import payer
+from demo.localnet.tokens import balance_of
+from demo.localnet.tron import (
+    TRON_CHAIN_ID,
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import (
+    to_base58,
+    to_hex,
+)
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
 from tests.checkouts.shop import Shop, count_anew
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of
-from tests.nodes.tron import TRON_CHAIN_ID, USDT, TronNode
-from tests.nodes.tron.addresses import to_base58, to_hex
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -17,8 +17,13 @@ from tests.waiting import wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from tests.webhooks.receiver import Receiver, Reply, receiving
 from tests.webhooks.senders import sending
+from webhooks.endpoints.secrets import (
+    ensure_secret,
+    roll_secret,
+    secrets_of,
+)
+from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.services import disable_endpoint, ensure_secret, roll_secret, secrets_of
 from webhooks.states import DeliveryStatus
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

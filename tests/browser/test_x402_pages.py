@@ -11,6 +11,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from checkouts.models import DailyTotal
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
 from settlements.models import GasAccount, Settlement
 from settlements.states import Sender, SettlementStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
@@ -24,14 +30,11 @@ from tests.dashboard.machines import (
 )
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, token_address
 from tests.reports.takings import earn, receive
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
 from tests.x402.recorded import make_machine_transfer, make_payable, make_seller
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress
 from wallets.states import ClaimKind, TransferState
 from x402.states import PaymentStatus, Protocol

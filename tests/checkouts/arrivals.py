@@ -8,15 +8,15 @@ from typing import Any
 import base58
 
 from accounts.models import Merchant
-from checkouts.exactamounts import memo_of
+from checkouts.exact_amounts import memo_of
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
 from gateway.core.money import to_units
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher
 from tests.factories import NOON, make_checkout, make_merchant, make_wallet
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import ReceivingWallet, Transfer
 from wallets.networks import chain_spec
-from wallets.services import NewTransfer
+from wallets.transfers.service import NewTransfer
 
 PRICE = Decimal("25.00")
 SUFFIX = 3_700

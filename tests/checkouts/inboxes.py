@@ -6,9 +6,12 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import Merchant, User
+from checkouts.inbox.service import (
+    UNDO_SPAN,
+    decide_item,
+)
+from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
-from checkouts.services.inbox import UNDO_SPAN, decide_item
-from checkouts.services.moves import expire
 from checkouts.states import InboxAct, InboxReason
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, pay
 from tests.factories import make_checkout, make_user

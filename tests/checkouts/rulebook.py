@@ -5,9 +5,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from checkouts.evidence import Candidate, Known, Reserved, Verdict
-from checkouts.exactmatching import decide_exact
-from checkouts.matching import Credit, ToInbox, TransferFacts
+from checkouts.attribution.deposit_rules import (
+    Credit,
+    ToInbox,
+    TransferFacts,
+)
+from checkouts.attribution.evidence import (
+    Candidate,
+    Known,
+    Reserved,
+    Verdict,
+)
+from checkouts.attribution.exact_rules import decide_exact
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.factories import NOON
 

@@ -8,17 +8,17 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.models import Checkout
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.creation import create_checkout
 from checkouts.states import TestScenario
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import read_all
 from wallets.chains.adapters import open_pool
 from wallets.networks import chain_spec
-from wallets.watching.passes import ChainWatcher
-from wallets.watching.process import open_watcher
+from wallets.watcher_process import open_watcher
+from wallets.watchers.passes import ChainWatcher
 
 
 def count_anew(settings: Any) -> None:

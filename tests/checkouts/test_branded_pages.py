@@ -6,10 +6,13 @@ from typing import Any, cast
 import pytest
 from django.test import Client
 
+from accounts.brand.service import (
+    BrandingChanges,
+    change_branding,
+)
 from accounts.models import Merchant
-from accounts.services.branding import BrandingChanges, change_branding
 from checkouts.models import Checkout
-from demo.logo import shop_logo
+from demo.shop.logo import shop_logo
 from gateway.core.ids import new_id
 from tests.checkouts.factories import (
     make_chains_well,

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from checkouts import candidates
-from checkouts.candidates import Arrival, Surroundings
-from checkouts.matching import TransferFacts
+from checkouts.attribution import candidates
+from checkouts.attribution.candidates import (
+    Arrival,
+    Surroundings,
+)
+from checkouts.attribution.deposit_rules import TransferFacts
 from checkouts.models import InboxItem, Payment
 from checkouts.states import CheckoutStatus
 from tests.checkouts.arrivals import Till, ago, exact, reserve

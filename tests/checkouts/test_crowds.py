@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from checkouts import candidates
-from checkouts.exactmatching import MOST_CANDIDATES
+from checkouts.attribution import (
+    candidates,
+    decisions,
+    queue,
+)
+from checkouts.attribution.exact_rules import MOST_CANDIDATES
 from checkouts.models import Checkout, InboxItem
-from checkouts.services import attribution, judging
 from checkouts.states import InboxReason
 from tests.checkouts.arrivals import Till, exact, inbox_item, payer_of
 from tests.checkouts.crowds import hold, make_crowd
@@ -45,7 +48,7 @@ def rush(count: int, *, held: int) -> Till:
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long each transaction of the queue's consumer took, in seconds."""
     took: list[float] = []
-    real = attribution._attribute
+    real = queue._attribute
 
     def measured(*args: Any, **kwargs: Any) -> int:
         started = time.perf_counter()
@@ -54,7 +57,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         finally:
             took.append(time.perf_counter() - started)
 
-    monkeypatch.setattr(attribution, "_attribute", measured)
+    monkeypatch.setattr(queue, "_attribute", measured)
     return took
 
 
@@ -120,7 +123,7 @@ def condition_of(index: str, statement: str, parameters: Any) -> str:
 
 
 def test_when_time_is_up_the_rest_stays_in_the_queue(monkeypatch, batches):
-    monkeypatch.setattr(judging, "_LOOKING_SECONDS", 0)
+    monkeypatch.setattr(decisions, "_LOOKING_SECONDS", 0)
     till = Till()
     wanted = [till.checkout(suffix=100 * number) for number in range(1, 61)]
     transfers = [till.sees(exact(checkout)) for checkout in wanted]

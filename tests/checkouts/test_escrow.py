@@ -6,9 +6,9 @@ import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
+from checkouts.creation.renewal import begin_again
+from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout
-from checkouts.services.again import begin_again
-from checkouts.services.inbox import apply_decisions
 from checkouts.states import CheckoutStatus, InboxAct
 from settlements.models import Hold
 from tests.checkouts.inboxes import DONE, decide, late_item

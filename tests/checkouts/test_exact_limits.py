@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from checkouts.models import AmountReservation, Checkout
-from checkouts.page_limits import count_exact_choice
+from checkouts.page.limits import count_exact_choice
 from tests.checkouts.factories import make_chains_well, make_exact_checkout
 from tests.checkouts.shop import count_anew
 from tests.factories import make_merchant

@@ -9,8 +9,11 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
-from checkouts.page_state import CheckoutPage, Choice
-from checkouts.pages import Conditions
+from checkouts.page.build import Conditions
+from checkouts.page.state import (
+    CheckoutPage,
+    Choice,
+)
 from checkouts.states import CheckoutStatus
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, OFFERS
 from tests.checkouts.test_pages import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.exactamounts import (
+from checkouts.exact_amounts import (
     CAPACITY,
     best_free,
     exact_units,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from checkouts.evidence import Reserved
-from checkouts.exactmatching import MOST_CANDIDATES
-from checkouts.matching import ToInbox
+from checkouts.attribution.deposit_rules import ToInbox
+from checkouts.attribution.evidence import Reserved
+from checkouts.attribution.exact_rules import MOST_CANDIDATES
 from checkouts.states import InboxReason
 from tests.checkouts.rulebook import (
     AMBIGUOUS,

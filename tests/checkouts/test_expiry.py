@@ -5,9 +5,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.states import Mode
+from checkouts.lifecycle import (
+    expiry,
+    moves,
+)
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services import expiry, moves
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.watcher import (
     DOLLAR,

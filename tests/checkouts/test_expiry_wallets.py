@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from checkouts.lifecycle import expiry
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services import expiry
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.arrivals import Till, exact, inbox_item
 from tests.checkouts.watcher import Watcher, attribute, events_of, fresh, status_of

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import FeeEntry
 from accounts.states import FeeTier, Mode
+from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout
-from checkouts.services.moves import expire
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.accounts.fees import booked
 from tests.checkouts.watcher import (

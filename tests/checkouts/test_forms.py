@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
-from checkouts.forms import parse_choice, parse_create
+from checkouts.creation.forms import (
+    parse_choice,
+    parse_create,
+)
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario as Scenario
 from gateway.core import json
 from gateway.core.errors import InvalidRequestError
-from gateway.core.weburls import UrlPolicy
+from gateway.core.web_urls import UrlPolicy
 
 STRICT = UrlPolicy(https_only=True, loopback_allowed=False)
 LENIENT = UrlPolicy(https_only=False, loopback_allowed=True)

@@ -4,11 +4,11 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import AuditEntry
-from checkouts.models import InboxDecision, InboxItem, Payment
-from checkouts.services.inbox import (
+from checkouts.inbox.service import (
     apply_decisions,
     undo_decision,
 )
+from checkouts.models import InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.errors import ConflictError, InvalidRequestError
 from tests.checkouts.inboxes import (

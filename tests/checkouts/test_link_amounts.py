@@ -7,10 +7,13 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exactamounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.exhaustion import is_exhausted
+from checkouts.exact.exhaustion import is_exhausted
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.exact_amounts import (
+    CAPACITY,
+    KEPT_FROM_LINKS,
+)
 from checkouts.models import AmountReservation, Checkout
-from checkouts.services.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_exact_checkout, make_holders

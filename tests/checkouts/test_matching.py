@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from checkouts.matching import (
+from checkouts.attribution.deposit_rules import (
     CheckoutFacts,
     Credit,
     ToInbox,

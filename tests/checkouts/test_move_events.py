@@ -7,8 +7,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts.states import Mode
+from checkouts.lifecycle.moves import (
+    EVENT_OF,
+    expire,
+)
 from checkouts.models import Checkout, CheckoutCount
-from checkouts.services.moves import EVENT_OF, expire
 from checkouts.states import (
     CheckoutStatus,
 )

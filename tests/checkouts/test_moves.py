@@ -7,8 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from checkouts.errors import IllegalMoveError
+from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
-from checkouts.services.moves import expire
 from checkouts.states import (
     FINAL,
     LIVE,

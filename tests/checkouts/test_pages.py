@@ -10,12 +10,18 @@ import pytest
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
-from checkouts.page_state import CheckoutPage, Choice, Payment, Stage, clock_of
-from checkouts.pages import (
+from checkouts.page.build import (
     Conditions,
     build_page,
     return_url,
     typed_amount,
+)
+from checkouts.page.state import (
+    CheckoutPage,
+    Choice,
+    Payment,
+    Stage,
+    clock_of,
 )
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus

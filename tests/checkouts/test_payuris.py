@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 from tonsdk.utils import Address
 
-from checkouts.payuris import (
+from checkouts.payment_links import (
     PaymentRequest,
     payment_uri,
     qr_text,

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from checkouts.qr import QUIET_MODULES, QrCode, qr_code
+from checkouts.page.qr import (
+    QUIET_MODULES,
+    QrCode,
+    qr_code,
+)
 from tests.checkouts.factories import ADDRESS
 
 ADDRESSES = [

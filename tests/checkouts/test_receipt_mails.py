@@ -12,14 +12,14 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Branding, Membership, Merchant
 from accounts.states import Mode, Role
+from checkouts.inbox.successors import accept_late
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, InboxItem
+from checkouts.page.receipts import receipt_words
 from checkouts.payloads import checkout_url
-from checkouts.receipts import receipt_words
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.successors import accept_late
 from checkouts.states import CheckoutException, CheckoutStatus
 from mails.models import OutgoingMail
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, fresh, pay
 from tests.factories import make_checkout, make_merchant, make_user
 

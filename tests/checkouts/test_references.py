@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from checkouts.references import MAX_LENGTH, camel_case, reference_in
+from checkouts.creation.references import (
+    MAX_LENGTH,
+    camel_case,
+    reference_in,
+)
 from gateway.core import json
 from gateway.core.fields import storable
 

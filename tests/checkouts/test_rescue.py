@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkouts.matching import GRACE
 from checkouts.pricing import DUST_UNITS
-from checkouts.rescue import (
+from checkouts.rescue.rules import (
     UNDECIDED,
     VERDICTS,
     Case,
@@ -22,7 +21,7 @@ from checkouts.rescue import (
     Whose,
     find,
 )
-from checkouts.states import CheckoutStatus, RescueVerdict
+from checkouts.states import GRACE, CheckoutStatus, RescueVerdict
 
 CREATED = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 EXPIRES = CREATED + timedelta(minutes=30)

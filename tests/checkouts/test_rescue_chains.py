@@ -11,17 +11,17 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Merchant
+from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import BuyerReport, Checkout, Payment
-from checkouts.services import rescue
-from checkouts.services.attribution import attribute_transfers
+from checkouts.rescue import service
 from checkouts.states import CheckoutStatus, InboxReason
-from tests.checkouts.asking import answer, any_hash, ask, in_wallet, prepare, to_inbox
-from tests.checkouts.factories import EXACT_OFFERS
-from tests.factories import make_checkout, make_merchant
-from tests.nodes.abi import encode_call
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer, prepare_chain
-from tests.nodes.tokens import (
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
     FAKE,
     deploy_token,
     mint,
@@ -29,16 +29,22 @@ from tests.nodes.tokens import (
     transfer,
     transfer_many,
 )
-from tests.nodes.tron.node import USDT as TRON_USDT
-from tests.nodes.tron.node import TronNode, prepare_tron
+from demo.localnet.tron.node import USDT as TRON_USDT
+from demo.localnet.tron.node import (
+    TronNode,
+    prepare_tron,
+)
+from tests.checkouts.asking import answer, any_hash, ask, in_wallet, prepare, to_inbox
+from tests.checkouts.factories import EXACT_OFFERS
+from tests.factories import make_checkout, make_merchant
 from tests.wallets.factories import TOKENS, make_watcher, read_all
 from wallets.lookup import look_up
 from wallets.models import ChainCursor
 from wallets.selectors import forget
 
 if TYPE_CHECKING:
-    from tests.nodes.solana.node import SolanaNode
-    from tests.nodes.ton.node import TonNode
+    from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -198,7 +204,7 @@ def test_what_came_too_late_for_the_try_before_is_no_other_person_s(
     assert "after the time to pay was over" in words
     assert "Don't pay again" in words
     # Without that the same money is somebody else's.
-    monkeypatch.setattr(rescue, "other_tries", lambda _: [])
+    monkeypatch.setattr(service, "other_tries", lambda _: [])
     assert told(client, again, sent)[0] == "other_address"
 
 
@@ -270,7 +276,7 @@ def test_no_transaction_is_open_while_nodes_are_asked(
         depths.append(len(connection.savepoint_ids))
         return look_up(text)
 
-    monkeypatch.setattr(rescue, "look_up", noted)
+    monkeypatch.setattr(service, "look_up", noted)
     ask(client, fresh_checkout(), any_hash())
     assert depths == [before]
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.models import BuyerReport
+from checkouts.rescue import service
 from checkouts.selectors import open_reports
-from checkouts.services import rescue
 from tests.checkouts.asking import UNKNOWN, any_hash, ask, prepare
 from tests.checkouts.factories import (
     make_completed,
@@ -70,7 +70,7 @@ def test_a_page_is_asked_thirty_times_an_hour_whoever_asks(client: Client) -> No
 def test_a_checkout_keeps_twenty_reports(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rescue, "MOST_REPORTS", 2)
+    monkeypatch.setattr(service, "MOST_REPORTS", 2)
     checkout = make_test_checkout()
     first = any_hash()
     for text in (first, any_hash()):
@@ -83,7 +83,7 @@ def test_a_checkout_keeps_twenty_reports(
 def test_nodes_are_asked_for_two_buyers_at_once_by_a_process_and_the_third_waits(
     client: Client,
 ) -> None:
-    with rescue._place(), rescue._place():
+    with service._place(), service._place():
         refused = ask(client, make_page_checkout(), UNKNOWN)
         checkout = make_seen()
         known = ask(client, checkout, Transfer.objects.get().tx_hash)

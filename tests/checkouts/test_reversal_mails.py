@@ -11,11 +11,11 @@ from accounts.models import Membership, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from mails.models import OutgoingMail
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, inbox_of
 from tests.factories import make_checkout, make_merchant, make_user
 from wallets.models import Transfer
-from wallets.services import orphan_transfers
+from wallets.transfers.service import orphan_transfers
 
 pytestmark = pytest.mark.django_db
 

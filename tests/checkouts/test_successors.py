@@ -7,13 +7,11 @@ import pytest
 from django.db import transaction
 
 from accounts.states import Mode
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.successors import late_units
+from checkouts.lifecycle.expiry import expire_due_checkouts
+from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem, Payment
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.inbox import (
-    apply_decisions,
-)
-from checkouts.services.moves import expire
-from checkouts.services.successors import late_units
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
 from gateway.core.errors import ConflictError
 from tests.checkouts.inboxes import (

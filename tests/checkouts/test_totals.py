@@ -10,13 +10,17 @@ from django.db.models import Max, Min
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.forms import parse_create
+from checkouts.creation.forms import parse_create
+from checkouts.creation.service import create_checkout
+from checkouts.lifecycle.expiry import expire_due_checkouts
+from checkouts.lifecycle.totals import (
+    check_yesterday,
+    differences,
+    rebuild,
+)
 from checkouts.models import Checkout, DailyTotal
-from checkouts.services.creation import create_checkout
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.testmode import play_due_steps
-from checkouts.services.totals import check_yesterday, differences, rebuild
-from gateway.core.weburls import url_policy
+from checkouts.testmode.service import play_due_steps
+from gateway.core.web_urls import url_policy
 from tests.factories import NOON, make_merchant
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exhaustion import note_exhausted
+from checkouts.exact.exhaustion import note_exhausted
 from checkouts.models import Checkout, TestStep
 from checkouts.states import CheckoutStatus
 from checkouts.states import TestScenario as Scenario

@@ -12,13 +12,16 @@ from django.utils import timezone
 from solders.keypair import Keypair
 from solders.transaction import Transaction
 
+from checkouts.exact.reservations import choose_exact_amount
 from checkouts.models import AmountReservation, Checkout
-from checkouts.services.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.solana.programs import token_account
 from tests.checkouts.factories import make_test_checkout, move
 from tests.checkouts.shop import Shop, count_anew
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.solana.programs import token_account
 from wallets.lookup import draw_look_up
 from wallets.models import ChainCursor
 from wallets.networks import chains

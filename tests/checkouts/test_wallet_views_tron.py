@@ -12,14 +12,20 @@ from eth_keys.datatypes import PrivateKey
 
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
+from demo.localnet.funding import payer
+from demo.localnet.tokens import balance_of
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import (
+    to_base58,
+    to_hex,
+)
+from demo.localnet.tron.transactions import fields_of
 from tests.checkouts.factories import move
 from tests.checkouts.shop import Shop, count_anew
 from tests.checkouts.test_wallet_views import ask, chosen, error_of
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of
-from tests.nodes.tron import USDT, TronNode
-from tests.nodes.tron.addresses import to_base58, to_hex
-from tests.nodes.tron.transactions import fields_of
 
 pytestmark = pytest.mark.django_db
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from checkouts.lifecycle.wallet_claims import release_claims
 from checkouts.models import AmountReservation, Checkout
-from checkouts.services.walletclaims import release_claims
 from checkouts.states import CheckoutStatus
 from checkouts.tasks import release_claims_task
 from tests.checkouts.arrivals import Till

@@ -6,22 +6,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accounts.states import Mode
+from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.selectors import checkout_object, checkout_row
-from checkouts.services.attribution import attribute_transfers
 from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.money import to_units
 from tests.factories import NOON, body_of, make_checkout
 from wallets.models import ChainCursor, DepositAddress, Transfer
 from wallets.networks import chain_spec
-from wallets.services import (
+from wallets.states import TransferState
+from wallets.transfers.service import (
     NewTransfer,
     confirm_through,
     orphan_above,
     record_transfers,
 )
-from wallets.states import TransferState
 from webhooks.models import Event
 
 SOON = NOON + timedelta(minutes=1)

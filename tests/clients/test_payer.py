@@ -7,6 +7,12 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
 from florin_x402.evm import EvmWallet, WalletError
 from florin_x402.payer import (
     Order,
@@ -21,9 +27,6 @@ from florin_x402.wire import encode
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.clients.standin import PAY_TO, PAYER, StandIn, Told
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, token_address
 
 TX_HASH = f"0x{7:064x}"
 

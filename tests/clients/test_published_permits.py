@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import balance_of
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of
 from tests.x402.standard.permitting import Stall, open_stall
 from tests.x402.standard.published import (
     bought_by_npm,

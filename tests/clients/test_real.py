@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.evm import EvmWallet
@@ -19,10 +23,6 @@ from tests.clients.forgetting import Forgetful
 from tests.clients.serving import served
 from tests.clients.shops import Reply, shop_in
 from tests.factories import make_key, make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address
 from tests.x402.conftest import connect
 from tests.x402.standard.shop import connect_base
 from wallets.selectors import forget

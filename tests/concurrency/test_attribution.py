@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.db import models
 
+from checkouts.attribution import queue
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.lifecycle import moves
 from checkouts.models import Checkout, CheckoutQuerySet, Payment
 from checkouts.rows import credited_transfers
-from checkouts.services import attribution, moves
-from checkouts.services.attribution import attribute_transfers
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason
 from tests.checkouts.watcher import (
     DOLLAR,
@@ -32,8 +33,11 @@ from tests.concurrency.races import (
 )
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer, TransferClaim
-from wallets.services import confirm_through, orphan_above
 from wallets.states import TransferState
+from wallets.transfers.service import (
+    confirm_through,
+    orphan_above,
+)
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -80,7 +84,7 @@ def test_workers_take_different_transfers_and_wait_for_no_taken_one():
     watcher.sees(first)
     watcher.sees(second)
     with crew() as threads, holding(LOCK_CHECKOUT, first.pk):
-        slow = threads.start(lambda: attribution._attribute_batch(now=SOON, batch=1))
+        slow = threads.start(lambda: queue._attribute_batch(now=SOON, batch=1))
         wait_for_waiters(1)
         assert attribute() == 1
         assert (credited(first), credited(second)) == (0, 1)
@@ -98,7 +102,7 @@ def two_halves() -> Checkout:
 
 
 def one_half() -> int:
-    return attribution._attribute_batch(now=SOON, batch=1)
+    return queue._attribute_batch(now=SOON, batch=1)
 
 
 def test_two_workers_with_half_the_price_each_complete_a_checkout_once():
@@ -202,9 +206,9 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
         with crew() as threads:
             threads.together(lambda: confirm_through("base", 1_000, now=SOON))
 
-    monkeypatch.setattr(attribution, "recompute", recompute_before_the_watcher_confirms)
+    monkeypatch.setattr(queue, "recompute", recompute_before_the_watcher_confirms)
     with claims_locking_nothing():
-        attribution._attribute_batch(now=SOON, batch=500)
+        queue._attribute_batch(now=SOON, batch=500)
     assert Transfer.objects.get().state == TransferState.CONFIRMED
     assert not Transfer.objects.queued().exists()
     assert fresh(checkout).status == CheckoutStatus.PROCESSING

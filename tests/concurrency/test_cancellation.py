@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from accounts.models import AuditEntry
+from checkouts.lifecycle import cancellation
+from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.models import Checkout, InboxItem, Payment
-from checkouts.services import cancellation
-from checkouts.services.cancellation import cancel_checkout
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.errors import ConflictError
 from tests.checkouts.watcher import (

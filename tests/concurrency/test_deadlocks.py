@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.expiry import expire_due_checkouts
 from tests.checkouts.watcher import (
     DOLLAR,
     SOON,
@@ -22,7 +22,11 @@ from tests.checkouts.watcher import (
 from tests.concurrency.races import SECONDS, crew, deadlocks
 from tests.factories import checkout_counts, make_checkout, make_merchant
 from wallets.models import Transfer
-from wallets.services import confirm_through, orphan_above, record_transfers
+from wallets.transfers.service import (
+    confirm_through,
+    orphan_above,
+    record_transfers,
+)
 from webhooks.models import Event
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from checkouts.candidates import Surroundings
+from checkouts.attribution import (
+    decisions,
+    queue,
+)
+from checkouts.attribution.candidates import Surroundings
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
-from checkouts.services import attribution, judging
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.arrivals import Till, early, exact, payer_of
 from tests.checkouts.watcher import (
@@ -43,7 +46,7 @@ SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 
 def one() -> int:
     """Deal with one transfer in a transaction of its own."""
-    return attribution._attribute_batch(now=SOON, batch=1)
+    return queue._attribute_batch(now=SOON, batch=1)
 
 
 def two_of_a_kind(till: Till) -> tuple[Checkout, Checkout]:
@@ -73,7 +76,7 @@ def test_two_workers_with_a_round_payment_each_pay_two_interchangeable_checkouts
 
 def decide_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what was seen before the locks were taken stand."""
-    real = judging._surroundings
+    real = decisions._surroundings
     seen: dict[int, Surroundings] = {}
 
     def look_once(arrivals: Any) -> Surroundings:
@@ -82,7 +85,7 @@ def decide_without_looking_again(monkeypatch: pytest.MonkeyPatch) -> None:
             seen[worker] = real(arrivals)
         return seen[worker]
 
-    monkeypatch.setattr(judging, "_surroundings", look_once)
+    monkeypatch.setattr(decisions, "_surroundings", look_once)
 
 
 def test_without_a_second_look_under_the_lock_one_checkout_would_be_paid_twice(

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from checkouts.lifecycle import expiry
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services import expiry
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus, InboxReason
 from tests.checkouts.watcher import (
     Watcher,

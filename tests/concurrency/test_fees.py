@@ -5,7 +5,10 @@ from functools import partial
 
 import pytest
 
-from accounts.services.fees import unvoid, void
+from accounts.fees.service import (
+    unvoid,
+    void,
+)
 from accounts.states import FeeKind
 from tests.accounts.fees import booked, charged
 from tests.concurrency.races import crew, holding, wait_for_waiters

@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 from django.db import IntegrityError
 
+from demo.localnet.anvil import Anvil
+from settlements.gas import ledger
+from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import GasKey
 from settlements.models import GasAccount, GasTransaction
-from settlements.services import ledger
-from settlements.services.broadcasting import gas_node
 from tests.concurrency.races import crew
 from tests.exhaustive import EXHAUSTIVE
-from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask
 from tests.settlements.conftest import base_settings
 from tests.settlements.processes import start

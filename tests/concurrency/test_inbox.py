@@ -9,15 +9,18 @@ import pytest
 from django.db import connection, models, transaction
 
 from accounts.models import User
-from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
-from checkouts.services import inbox
-from checkouts.services.inbox import (
+from checkouts.inbox import service
+from checkouts.inbox.service import (
     UNDO_SPAN,
     apply_decisions,
     decide_item,
     undo_decision,
 )
-from checkouts.services.moves import expire, recompute
+from checkouts.lifecycle.moves import (
+    expire,
+    recompute,
+)
+from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.errors import ConflictError
 from tests.checkouts.watcher import (
@@ -42,7 +45,7 @@ from tests.concurrency.races import (
 from tests.concurrency.test_attribution import LOCK_CHECKOUT
 from tests.factories import checkout_counts, make_checkout, make_user
 from wallets.models import Transfer, TransferClaim
-from wallets.services import confirm_through
+from wallets.transfers.service import confirm_through
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -250,7 +253,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
             )
             threads.together(attribute)
 
-    monkeypatch.setattr(inbox, "recompute", recompute_and_confirm)
+    monkeypatch.setattr(service, "recompute", recompute_and_confirm)
     with claims_locking_nothing():
         assert carry_out() == 1
     attribute()
@@ -304,9 +307,9 @@ def credit_both(wanted: list[Checkout]) -> list[int]:
     first, second = InboxDecision.objects.order_by("pk").values_list("pk", flat=True)
     with crew() as threads:
         with holding(LOCK_CHECKOUT, wanted[0].pk):
-            one = threads.start(lambda: inbox._apply_safely(first, DONE))
+            one = threads.start(lambda: service._apply_safely(first, DONE))
             wait_for_waiters(1)
-            other = threads.start(lambda: inbox._apply_safely(second, DONE))
+            other = threads.start(lambda: service._apply_safely(second, DONE))
             wait_for_waiters(2)
         return [one.result(SECONDS), other.result(SECONDS)]
 
@@ -331,7 +334,7 @@ def test_without_the_transfers_lock_the_claims_key_still_refuses_the_second(
             one = threads.start(carry_out)
             wait_for_waiters(1)
             second = InboxDecision.objects.order_by("-pk")[0]
-            assert inbox._apply_safely(second.pk, DONE)
+            assert service._apply_safely(second.pk, DONE)
         assert one.result(SECONDS) == 0
     assert [credited(checkout) for checkout in wanted] == [0, 1]
     assert Payment.objects.count() == TransferClaim.objects.count() == 2

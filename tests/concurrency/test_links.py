@@ -18,10 +18,18 @@ from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
-from gateway.core.weburls import url_policy
+from gateway.core.web_urls import url_policy
+from links.editing.forms import (
+    parse_changes,
+    parse_link,
+)
+from links.editing.inputs import PayIntent
+from links.editing.service import (
+    change_link,
+    create_link,
+    delete_template,
+)
 from links.errors import NotPayableError
-from links.forms import parse_changes, parse_link
-from links.inputs import PayIntent
 from links.models import (
     LinkCheckout,
     LinkTemplate,
@@ -29,12 +37,14 @@ from links.models import (
     SubscriberMail,
     Subscription,
 )
+from links.page.payment import pay
 from links.selectors import payment_link
-from links.services.editing import change_link, create_link, delete_template
-from links.services.paying import pay
-from links.services.subscriptions import plan_reminders, settle_subscriptions
+from links.subscriptions.service import (
+    plan_reminders,
+    settle_subscriptions,
+)
 from mails.models import OutgoingMail
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.checkouts.factories import make_chains_well
 from tests.concurrency.races import (
     SECONDS,

@@ -5,9 +5,12 @@ from collections import Counter
 import pytest
 from django.core import mail
 
+from mails import sender as sending
+from mails.desk import (
+    leave_desk,
+    take_desk,
+)
 from mails.models import OutgoingMail
-from mails.services import sending
-from mails.services.desk import leave_desk, take_desk
 from tests.concurrency.races import crew, holding, wait_for_waiters
 from tests.factories import NOON
 from tests.mails.factories import make_mail

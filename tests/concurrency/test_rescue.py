@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from checkouts.models import BuyerReport, Checkout
-from checkouts.services import rescue
+from checkouts.rescue import service
 from gateway.core.errors import RateLimitError
 from tests.checkouts.factories import make_test_checkout
 from tests.concurrency.races import SECONDS, crew
@@ -23,7 +23,7 @@ ROOM = 3
 
 @pytest.fixture(autouse=True)
 def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rescue, "MOST_REPORTS", ROOM)
+    monkeypatch.setattr(service, "MOST_REPORTS", ROOM)
 
 
 def hashes() -> list[str]:
@@ -33,7 +33,7 @@ def hashes() -> list[str]:
 def look(checkout: Checkout, tx_hash: str) -> str:
     """The hash that was filed, or that there was no room."""
     try:
-        return rescue.look_into(checkout, tx_hash, now=timezone.now()).tx_hash
+        return service.look_into(checkout, tx_hash, now=timezone.now()).tx_hash
     except RateLimitError:
         return "full"
 
@@ -60,13 +60,13 @@ def test_a_checkout_never_has_more_reports_than_there_is_room_for() -> None:
 
 def test_without_the_lock_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = threading.Barrier(CLICKS)
-    check = rescue._check_room
+    check = service._check_room
 
     def check_together(checkout: Checkout) -> None:
         check(checkout)
         counted.wait(SECONDS)
 
-    monkeypatch.setattr(rescue, "_lock", lambda _: None)
-    monkeypatch.setattr(rescue, "_check_room", check_together)
+    monkeypatch.setattr(service, "_lock", lambda _: None)
+    monkeypatch.setattr(service, "_check_room", check_together)
     assert "full" not in click(make_test_checkout(), hashes())
     assert BuyerReport.objects.count() == CLICKS

@@ -12,10 +12,13 @@ from django.db import connection
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.exactamounts import CAPACITY
+from checkouts.exact import reservations
+from checkouts.exact.reservations import (
+    choose_exact_amount,
+    release_amounts,
+)
+from checkouts.exact_amounts import CAPACITY
 from checkouts.models import AmountReservation, Checkout
-from checkouts.services import reservations
-from checkouts.services.reservations import choose_exact_amount, release_amounts
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from tests.checkouts.crowds import (

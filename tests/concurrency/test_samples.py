@@ -10,8 +10,8 @@ from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_endpoint
+from webhooks.endpoints.samples import send_sample
 from webhooks.models import Delivery, Endpoint
-from webhooks.services import send_sample
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

@@ -9,9 +9,9 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout, Payment, TestStep
 from checkouts.scenarios import steps_of
-from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
 from checkouts.states import TestScenario as Scenario
+from checkouts.testmode.service import play_due_steps
 from tests.checkouts.watcher import events_of, fresh
 from tests.concurrency.races import crew, holding
 from tests.factories import NOON, checkout_counts, make_checkout, make_merchant

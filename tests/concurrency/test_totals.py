@@ -7,13 +7,16 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.forms import parse_create
+from checkouts.creation.forms import parse_create
+from checkouts.creation.service import create_checkout
+from checkouts.lifecycle import counts
+from checkouts.lifecycle.totals import (
+    differences,
+    rebuild,
+)
 from checkouts.models import DailyTotal
-from checkouts.services import counts
-from checkouts.services.creation import create_checkout
-from checkouts.services.testmode import play_due_steps
-from checkouts.services.totals import differences, rebuild
-from gateway.core.weburls import url_policy
+from checkouts.testmode.service import play_due_steps
+from gateway.core.web_urls import url_policy
 from tests.concurrency.races import crew
 from tests.factories import NOON, make_merchant
 

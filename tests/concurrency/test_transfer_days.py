@@ -6,15 +6,23 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from checkouts.services.attribution import attribute_transfers
+from checkouts.attribution.queue import attribute_transfers
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
 from tests.concurrency.races import crew, deadlocks, holding, wait_for_waiters
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.wallets.days import kept_sums, raw_sums
 from wallets.models import Transfer, TransferClaim, TransferDay
-from wallets.services import confirm_through, orphan_above, record_transfers
-from wallets.services.totals import day_differences, fold_days, rebuild_days
 from wallets.states import ClaimKind
+from wallets.transfers.service import (
+    confirm_through,
+    orphan_above,
+    record_transfers,
+)
+from wallets.transfers.totals import (
+    day_differences,
+    fold_days,
+    rebuild_days,
+)
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

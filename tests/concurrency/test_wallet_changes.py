@@ -15,7 +15,11 @@ from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.services import apply_wallet_changes, cancel_change, request_wallet
+from wallets.receiving.changes import (
+    apply_wallet_changes,
+    cancel_change,
+    request_wallet,
+)
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

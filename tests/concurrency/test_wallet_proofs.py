@@ -13,16 +13,20 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.services import (
+from wallets.receiving.changes import (
     apply_wallet_changes,
+    request_wallet,
+)
+from wallets.receiving.claims import (
+    RELEASE_AFTER,
     claims_to_release,
+    release_claim,
+)
+from wallets.receiving.proofs import (
     message_of,
     prove_wallet,
-    release_claim,
-    request_wallet,
     start_proof,
 )
-from wallets.services.claims import RELEASE_AFTER
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

@@ -19,9 +19,12 @@ from tests.x402.recorded import (
 )
 from wallets.models import Transfer, TransferClaim
 from x402.models import KeptAnswer, X402Payment
-from x402.services.books import read_books
-from x402.services.rechecking import recheck_payments
-from x402.services.using import Caller, use_up
+from x402.payments.books import read_books
+from x402.payments.claims import (
+    Caller,
+    use_up,
+)
+from x402.payments.rechecks import recheck_payments
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 

@@ -6,22 +6,30 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import balance_of
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
-from tests.nodes.tokens import balance_of
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.shop import connect_base, open_shop
 from wallets.chains.pool import RpcPool
+from x402.exact import (
+    authorizations,
+    settlement,
+    waiters,
+)
+from x402.exact.evm import (
+    broadcast,
+    calls,
+    rail,
+)
+from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
-from x402.services.using import Caller
-from x402.standard import authorizations, settling, waiting
-from x402.standard.evm import calls, rail, sending
-from x402.standard.inputs import StandardRequest
+from x402.payments.claims import Caller
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 UNITS = 10_000
@@ -80,7 +88,7 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
         Authorization.objects.filter(pk=row.pk).update(served_at=now)
         return True
 
-    monkeypatch.setattr(settling, "claim_success", claim)
+    monkeypatch.setattr(settlement, "claim_success", claim)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     answers = settled_at_once(seller, [body] * MANY)
     assert [answer["success"] for answer in answers] == [True] * MANY
@@ -133,11 +141,11 @@ def test_without_the_authorisations_one_reference_several_would_be_sent(
         # Each request finds its own transaction again: one that began anew would see the others' in the node's pool.
         return f"{row.pk}:{get_ident()}"
 
-    monkeypatch.setattr(sending, "reference_of", reference_of)
+    monkeypatch.setattr(broadcast, "reference_of", reference_of)
     monkeypatch.setattr(rail, "reference_of", reference_of)
     # A node that has the first one in a block would refuse the second one.
     base_node.set_automine(False)
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 2.0)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 2.0)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     answers = settled_at_once(seller, [body] * FEW)
     assert GasTransaction.objects.count() == FEW, answers

@@ -9,7 +9,7 @@ from tests.x402.asking import Claim, ask
 from tests.x402.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
 from wallets.states import TransferState
-from x402.services.addresses import pay_to
+from x402.payments.addresses import pay_to
 
 CONFIG, PAYMENTS = "/x402/config", "/x402/payments"
 VERIFY, SETTLE, SUPPORTED = "/x402/verify", "/x402/settle", "/x402/supported"

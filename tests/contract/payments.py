@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus
 from gateway.core.money import to_units
 from tests.factories import make_transfer

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.http import HttpResponse
 
-from gateway.management.stack import web_arguments
+from gateway.processes.stack import web_arguments
 from tests.contract.client import Answer, check, some_address
 from tests.tree import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until

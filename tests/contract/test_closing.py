@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Merchant
+from checkouts.creation import service
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services import creation
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.testmode import play_due_steps
+from checkouts.testmode.service import play_due_steps
 from tests.contract.client import Answer, ApiClient
 from webhooks.models import Event
 
@@ -61,10 +61,10 @@ def test_without_the_condition_a_closed_account_takes_checkouts(
     """The negative control: what refuses is in the statement that creates."""
     unguarded = {
         which: statement.replace(OPEN_ONLY, "")
-        for which, statement in creation._STATEMENTS.items()
+        for which, statement in service._STATEMENTS.items()
     }
-    assert not set(unguarded.values()) & set(creation._STATEMENTS.values())
-    monkeypatch.setattr(creation, "_STATEMENTS", unguarded)
+    assert not set(unguarded.values()) & set(service._STATEMENTS.values())
+    monkeypatch.setattr(service, "_STATEMENTS", unguarded)
     close(tester)
     assert tester.create().status == 201
 

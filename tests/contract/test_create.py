@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from accounts.states import Mode
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services.expiry import expire_due_checkouts
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor, DepositAddress

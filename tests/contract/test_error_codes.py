@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accounts.services import revoke_api_key
+from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
 from tests.checkouts.crowds import make_holders
 from tests.contract.client import Answer, ApiClient, client_of

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection, connections
 
 from accounts.states import Mode
+from checkouts.creation import service
 from checkouts.models import Checkout, CheckoutCount, TestStep
-from checkouts.services import creation
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.waiting import wait_until
 from wallets.models import DepositAddress
@@ -116,10 +116,10 @@ def test_without_the_constraint_the_same_posts_make_several(
     ]
     unguarded = {
         which: statement.replace(_ON_CONFLICT, "")
-        for which, statement in creation._STATEMENTS.items()
+        for which, statement in service._STATEMENTS.items()
     }
-    assert not set(unguarded.values()) & set(creation._STATEMENTS.values())
-    monkeypatch.setattr(creation, "_STATEMENTS", unguarded)
+    assert not set(unguarded.values()) & set(service._STATEMENTS.values())
+    monkeypatch.setattr(service, "_STATEMENTS", unguarded)
     with connection.schema_editor() as editor:
         editor.remove_constraint(Checkout, constraint)
     try:

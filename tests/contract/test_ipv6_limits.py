@@ -6,11 +6,17 @@ from typing import Any
 import pytest
 from django.test import Client, RequestFactory
 
-from checkouts.page_limits import count_exact_choice, count_search
-from checkouts.streaming.admission import PER_ADDRESS, Admission
+from checkouts.page.limits import (
+    count_exact_choice,
+    count_search,
+)
+from checkouts.page.streaming.admission import (
+    PER_ADDRESS,
+    Admission,
+)
 from gateway.core.errors import RateLimitError
 from gateway.core.pages import count_visit
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from tests.checkouts.factories import make_page_checkout
 from tests.contract.client import ApiClient
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from gateway import api_document
+from gateway.pages import api_document
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
 

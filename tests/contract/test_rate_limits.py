@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from accounts.authentication import key_cache
-from accounts.services import revoke_api_key
+from accounts.keys.authentication import key_cache
+from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
 from gateway.core import valkey
 from tests.contract.client import ApiClient, client_of, some_address
@@ -74,7 +74,7 @@ def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
         client.set(key, used + 1)
         return used + 1
 
-    monkeypatch.setattr("gateway.core.ratelimit._count", racy)
+    monkeypatch.setattr("gateway.core.rate_limits._count", racy)
     answers = hammer(lambda: tester.send("GET", "/checkouts", b""), 30 + 50)
     assert admitted(answers) > 30
 

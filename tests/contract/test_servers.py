@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from accounts.services import revoke_api_key
+from accounts.keys.service import revoke_api_key
 from accounts.states import Mode
 from tests.contract.client import Answer
 from tests.contract.servers import Server, running_servers

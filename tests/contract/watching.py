@@ -7,7 +7,7 @@ from tests.contract.provoking import Case, Send, body_refusals, refusals
 from tests.factories import WALLET
 from tests.wallets.days import make_movement
 from wallets.models import WatchedWallet
-from wallets.services.watched import MOST_WATCHED
+from wallets.watched.service import MOST_WATCHED
 
 PATH, ITEM = "/wallets", "/wallets/{wallet_id}"
 LIST = ITEM + "/transactions"

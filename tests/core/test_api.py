@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from gateway.core import errors
 from gateway.core.api import ApiView, RouteMissing
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from gateway.core.wire import json_body
 from tests.factories import NOON
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from gateway.core import clientaddr
-from gateway.core.clientaddr import client_address, limited_as
+from gateway.core import client_address as clientaddr
+from gateway.core.client_address import (
+    client_address,
+    limited_as,
+)
 
 
 @pytest.fixture(autouse=True)

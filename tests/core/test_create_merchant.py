@@ -7,7 +7,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
-from accounts.authentication import principal_of
+from accounts.keys.authentication import principal_of
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from tests.factories import WALLET

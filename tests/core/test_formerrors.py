@@ -4,7 +4,7 @@ import pytest
 from django import forms
 
 from gateway.core.errors import InvalidRequestError
-from gateway.core.formerrors import add_refusal
+from gateway.core.form_errors import add_refusal
 
 
 class Form(forms.Form):

@@ -5,7 +5,11 @@ import pytest
 from celery import Celery
 from celery.worker import WorkController
 
-from gateway.loops import ROLES, ROLES_OPTION, Loops
+from gateway.processes.loops import (
+    ROLES,
+    ROLES_OPTION,
+    Loops,
+)
 
 
 def worker(*roles: str) -> WorkController:

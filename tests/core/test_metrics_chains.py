@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.metrics import measure
+from gateway.pages.metrics import measure
 from tests.factories import NOON, make_live_chain, make_merchant
 from wallets.models import AccountCursor, ReceivingWallet
 

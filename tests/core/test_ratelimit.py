@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from gateway.core import ratelimit, valkey
-from gateway.core.ratelimit import Limit, RateState, hit
+from gateway.core import (
+    rate_limits,
+    valkey,
+)
+from gateway.core.rate_limits import (
+    Limit,
+    RateState,
+    hit,
+)
 from tests.tree import ROOT
 
 LIMIT = Limit("test", 60)
@@ -21,7 +28,7 @@ HAMMER = """
 import sys
 import django
 django.setup()
-from gateway.core.ratelimit import Limit, hit
+from gateway.core.rate_limits import Limit, hit
 print("ready", flush=True)
 sys.stdin.readline()
 states = [hit(Limit("test", 60), "me", now=float(sys.argv[1])) for _ in range(30)]
@@ -68,7 +75,7 @@ def test_no_counter_stays_behind(settings: Any) -> None:
     hit(LIMIT, "me", now=NOW)
     client = valkey.client()
     [key] = client.keys(f"{settings.KEY_PREFIX}:*")
-    assert 0 < client.ttl(key) <= 2 * ratelimit.WINDOW_SECONDS
+    assert 0 < client.ttl(key) <= 2 * rate_limits.WINDOW_SECONDS
 
 
 def test_the_headers_are_the_specifications() -> None:
@@ -94,7 +101,7 @@ def test_eight_processes_at_once_get_exactly_the_limit_through(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Under the name that the processes use; a test of one process counts apart (tests/conftest.py).
-    monkeypatch.setattr(ratelimit, "NAMESPACE", "rate")
+    monkeypatch.setattr(rate_limits, "NAMESPACE", "rate")
     environment = os.environ | {
         "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,
         "FLORIN_ENV": "development",

@@ -11,9 +11,13 @@ from django.http import HttpResponse, StreamingHttpResponse
 
 from gateway.core.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
 from gateway.core.visits import REFUSAL, VISIT
-from gateway.serving import bodies
-from gateway.serving.environ import Environ, Headers, environ_of
-from gateway.serving.front import Front
+from gateway.server import bodies
+from gateway.server.environ import (
+    Environ,
+    Headers,
+    environ_of,
+)
+from gateway.server.front import Front
 
 
 @dataclass

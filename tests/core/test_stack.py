@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from demo.localnet import anvil
 from demo.nodes.base import LocalChain
 from gateway.management.commands.demo import (
     Command,
     chain_environment,
     forget_real_chains,
 )
-from gateway.management.stack import (
+from gateway.processes.stack import (
     HOST,
     Stack,
     StackError,
@@ -31,7 +32,6 @@ from gateway.management.stack import (
     until_signalled,
 )
 from tests.demo.running import two_free_ports
-from tests.nodes import anvil
 
 
 def stack(var: Path, **environment: str) -> Stack:

@@ -5,8 +5,11 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.states import Mode
+from checkouts.inbox.service import (
+    UNDO_SPAN,
+    apply_decisions,
+)
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
-from checkouts.services.inbox import UNDO_SPAN, apply_decisions
 from checkouts.states import (
     InboxAct,
     InboxReason,

@@ -12,8 +12,8 @@ from django.contrib.auth.hashers import make_password
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from accounts.login.people import vouch_for
 from accounts.models import Membership, Merchant, User
-from accounts.services.people import vouch_for
 from accounts.states import Mode, Role
 from tests.factories import make_merchant
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant
-from accounts.services import record
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON

@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
-from accounts.logos import MAX_UPLOAD_BYTES
+from accounts.brand.logos import MAX_UPLOAD_BYTES
 from accounts.models import AuditEntry, Branding, Merchant
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, log_in, make_desk

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode, Role
+from checkouts.lifecycle.totals import rebuild
 from checkouts.models import Checkout, CheckoutCount
-from checkouts.services.totals import rebuild
 from checkouts.states import CheckoutStatus
 from tests.checkouts.factories import (
     make_completed,
@@ -20,7 +20,10 @@ from tests.checkouts.factories import (
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
 from webhooks.models import Delivery
-from webhooks.services import NewEvent, publish
+from webhooks.outbox.events import (
+    NewEvent,
+    publish,
+)
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db

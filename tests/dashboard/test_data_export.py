@@ -7,8 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant
-from accounts.services import record
 from accounts.states import Mode, Role
 from gateway.core import exports
 from tests.dashboard.inboxes import make_report

@@ -16,9 +16,10 @@ from tests.webhooks.factories import (
     make_endpoint,
     make_failed,
 )
+from webhooks.delivery import retries as delivery_services
+from webhooks.delivery.retries import retry
+from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Delivery, Endpoint, Event
-from webhooks.services import deliveries as delivery_services
-from webhooks.services import disable_endpoint, retry
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db

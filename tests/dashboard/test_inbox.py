@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from checkouts.dashboard.inbox_queries import (
+from checkouts.inbox.queries import (
     alarm_count,
     doing_count,
     near_checkouts,
     open_count,
 )
+from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
-from checkouts.services.moves import expire
 from checkouts.states import (
     CheckoutStatus,
     InboxAct,

@@ -4,7 +4,10 @@ import pytest
 from django.db import connection
 
 from accounts.models import Merchant
-from checkouts.dashboard.inbox_queries import Tab, items_in
+from checkouts.inbox.queries import (
+    Tab,
+    items_in,
+)
 from gateway.core.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.people import Desk

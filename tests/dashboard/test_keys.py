@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from accounts.authentication import key_cache
+from accounts.keys.authentication import key_cache
 from accounts.models import ApiKey, AuditEntry
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, log_in, make_desk

@@ -7,11 +7,14 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
+from checkouts.inbox import successors
+from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.successors import late_units
+from checkouts.lifecycle.refunds import (
+    note_refund,
+    refundable,
+)
 from checkouts.models import Checkout, RefundNote
-from checkouts.services import successors
-from checkouts.services.inbox import apply_decisions
-from checkouts.services.refunds import note_refund, refundable
-from checkouts.services.successors import late_units
 from checkouts.states import CheckoutStatus, InboxAct
 from gateway.core.errors import ConflictError
 from tests.checkouts.factories import (

@@ -13,7 +13,11 @@ from django.utils import timezone
 
 from accounts.states import Mode, Role
 from checkouts.dashboard.capacity import LINK_CAPACITY, PARITY, Capacity
-from checkouts.exactamounts import CAPACITY, KEPT_FROM_LINKS
+from checkouts.exact_amounts import (
+    CAPACITY,
+    KEPT_FROM_LINKS,
+)
+from checkouts.lifecycle.totals import rebuild
 from checkouts.models import (
     AmountReservation,
     Checkout,
@@ -21,7 +25,6 @@ from checkouts.models import (
     DailyTotal,
     InboxItem,
 )
-from checkouts.services.totals import rebuild
 from checkouts.states import CheckoutStatus, InboxReason
 from checkouts.templatetags.humane import short_money
 from reports.dashboard.chart import step_of

@@ -11,14 +11,14 @@ from django.utils import timezone
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.errors import MailLimitError
+from checkouts.lifecycle import receipts
+from checkouts.lifecycle.receipts import send_receipt
 from checkouts.models import Checkout
-from checkouts.services import receipts
-from checkouts.services.receipts import send_receipt
 from checkouts.states import CheckoutException
 from gateway.core.errors import ConflictError
-from gateway.core.ratelimit import Limit
+from gateway.core.rate_limits import Limit
 from mails.models import OutgoingMail
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.checkouts.factories import make_completed, make_page_checkout
 from tests.checkouts.watcher import Watcher, attribute, fresh, pay
 from tests.dashboard.people import Desk, make_desk

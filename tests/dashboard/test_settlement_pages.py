@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from settlements.flushing import FACTORY
 from settlements.models import GasAccount, Hold, Settlement, SettlementSettings
-from settlements.services.intervals import set_intervals
 from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.calls import FACTORY
+from settlements.sweeps.intervals import set_intervals
 from tests.dashboard.machines import (
     GAS_KEY,
     make_gas_transaction,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.merchants.service import create_merchant
 from accounts.models import Merchant
-from accounts.services import create_merchant
 from accounts.states import Mode
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_merchant, make_user

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 import time_machine
 
+from accounts.fees.service import unvoid
 from accounts.models import Merchant
-from accounts.services.fees import unvoid
 from accounts.states import FeeKind, Mode
 from tests.accounts.fees import charged
 from tests.dashboard.people import Desk

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from checkouts.states import InboxAct
-from gateway.core.languagetags import utc
+from gateway.core.language_tags import utc
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.inboxes import ITEM, decide, make_report, undo_last
 from tests.dashboard.people import Desk
@@ -23,8 +23,8 @@ from tests.links.factories import make_link
 from tests.wallets.watched import finish, watch
 from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint
 from wallets.models import WalletProof
+from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import Delivery, Endpoint
-from webhooks.services import ensure_secret
 
 pytestmark = pytest.mark.django_db
 BARE = re.compile(r"(?<![\w:+])\d\d:\d\d(?::\d\d)?\b")

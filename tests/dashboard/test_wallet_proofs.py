@@ -13,7 +13,8 @@ from tests.dashboard.people import Desk, make_desk
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.services import claims_to_release, message_of
+from wallets.receiving.claims import claims_to_release
+from wallets.receiving.proofs import message_of
 
 pytestmark = pytest.mark.django_db
 

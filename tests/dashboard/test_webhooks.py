@@ -18,8 +18,12 @@ from tests.dashboard.people import PASSWORD, Desk, make_desk
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.dashboard.queries import failing_count
+from webhooks.endpoints.secrets import (
+    ensure_secret,
+    secrets_of,
+)
+from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Delivery, Endpoint, Event
-from webhooks.services import disable_endpoint, ensure_secret, secrets_of
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db

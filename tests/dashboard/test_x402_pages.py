@@ -21,7 +21,10 @@ from tests.x402.recorded import make_machine_transfer, make_payable, make_seller
 from wallets.models import DepositAddress, ReceivingWallet
 from wallets.states import TransferState
 from x402.models import Forwarder, MachineSettings
-from x402.services.addresses import known_pay_to, pay_to
+from x402.payments.addresses import (
+    known_pay_to,
+    pay_to,
+)
 from x402.states import PaymentStatus
 
 pytestmark = pytest.mark.django_db

@@ -3,15 +3,27 @@
 from collections.abc import Callable
 from typing import Any
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
+from demo.localnet.ton.node import TonNode
+from demo.localnet.tron.addresses import (
+    to_base58,
+    to_hex,
+)
+from demo.localnet.tron.node import (
+    USDT,
+    TronNode,
+)
 from demo.nodes.base import LocalChain
-from demo.wallet import pay
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.tokens import balance_of, token_address
-from tests.nodes.ton.node import TonNode
-from tests.nodes.tron.addresses import to_base58, to_hex
-from tests.nodes.tron.node import USDT, TronNode
+from demo.wallets.wallet import pay
 from wallets.chains.specs import Family
 
 Balance = Callable[[str], int]

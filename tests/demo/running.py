@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.management.stack import port_is_free
+from gateway.processes.stack import port_is_free
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.management.stack import ROOT
+from gateway.processes.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
 from tests.demo.test_shop import Client

@@ -2,8 +2,11 @@
 
 import pytest
 
-from demo.miner import DEPTH, Chain
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
+from demo.nodes.miner import (
+    DEPTH,
+    Chain,
+)
 from tests.nodes.fixtures import StartNode
 
 

@@ -6,17 +6,17 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django import Settings
 
-from accounts.keys import digest_of
+from accounts.brand.service import change_branding
+from accounts.keys.format import digest_of
+from accounts.keys.service import revoke_api_key
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
-from accounts.services import revoke_api_key
-from accounts.services.branding import change_branding
 from accounts.states import Mode, Role
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
 from wallets.chains.specs import CHAINS
 from wallets.models import ReceivingWallet
+from webhooks.endpoints.secrets import secrets_of
 from webhooks.models import Endpoint
-from webhooks.services.secrets import secrets_of
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WEBHOOK = "http://127.0.0.1:8001/webhook"

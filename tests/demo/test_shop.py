@@ -12,6 +12,12 @@ from urllib.parse import urlencode
 import pytest
 
 from demo.gateway_api import GatewayApi
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
 from demo.nodes.base import LocalChain
 from demo.settings_file import (
     Credentials,
@@ -19,11 +25,8 @@ from demo.settings_file import (
     kept_credentials,
     read_settings,
 )
-from demo.shop import shop_server
+from demo.shop.server import shop_server
 from tests.demo.test_signature import signed
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, token_address
 
 NESTED = b'{"a":' * 500 + b"1" + b"}" * 500
 BUYER = "0x000000000000000000000000000000000000dEaD"

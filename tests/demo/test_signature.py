@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from demo.signature import is_genuine
+from demo.shop.signature import is_genuine
 
 SECRET = "whsec_example"
 BODY = b'{"type": "checkout.completed"}'

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from solders.keypair import Keypair
 
-from demo.payments import Wish, pay_option
+from demo.localnet.anvil import Anvil
+from demo.localnet.solana.node import SolanaNode
+from demo.localnet.ton.node import TonNode
+from demo.localnet.tron import TronNode
 from demo.seed import RECEIVING_WALLETS
-from demo.wallet import pay
 from demo.wallets.base import WalletError
+from demo.wallets.payments import (
+    Wish,
+    pay_option,
+)
+from demo.wallets.wallet import pay
 from tests.demo.nodes import (
     evm_balance,
     evm_entry,
@@ -21,10 +28,6 @@ from tests.demo.nodes import (
     tron_balance,
     tron_entry,
 )
-from tests.nodes.anvil import Anvil
-from tests.nodes.solana.node import SolanaNode
-from tests.nodes.ton.node import TonNode
-from tests.nodes.tron import TronNode
 
 UNITS = 12_340_017
 AMOUNT = "12.340017"

@@ -8,11 +8,14 @@ from contextlib import ExitStack
 
 from solders.keypair import Keypair
 
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.ton.node import TonNode
 from tests.installation import DOLLAR
 from tests.nodes import proxy as rpc
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.ton.node import TonNode
 from tests.wallets.contract import hostile
 from tests.wallets.contract.hostile import HttpProxy
 

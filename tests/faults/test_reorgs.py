@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 
+from demo.localnet.abi import encode_call
+from demo.localnet.tokens import (
+    mint,
+    token_address,
+)
 from tests.exhaustive import sample
 from tests.faults.oracle import settle
 from tests.installation import CONFIRMATIONS, DOLLAR, Installation, OpenCheckout
-from tests.nodes.abi import encode_call
-from tests.nodes.tokens import mint, token_address
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
 from tests.exhaustive import sample
 from tests.faults.oracle import audit, await_order, settle
 from tests.installation import CHAIN_IDS, Installation
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import (
     Answer,
     Fault,

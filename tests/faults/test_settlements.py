@@ -5,16 +5,16 @@ import signal
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import balance_of
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement
-from settlements.services.outside import note_outflows
 from settlements.states import Sender, SettlementStatus
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import balance_of
+from settlements.sweeps.outflows import note_outflows
 from tests.settlements.chain import USDC, look, paid, read, settle
 from tests.settlements.conftest import base_settings, node
 from tests.settlements.processes import start
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositOutflow
 
 __all__ = ["base_settings", "node"]

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 from django.db.models import QuerySet
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, as_if_busy, one_by_one
-from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit
 from tests.wallets.paying import transfer_many
 from wallets.models import ChainCursor, SourceDifference, Transfer
 from wallets.states import DifferenceKind
-from wallets.watching.process import WatchedChain, watch
+from wallets.watcher_process import (
+    WatchedChain,
+    watch,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 import pytest
 
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    token_address,
+    transfer_many,
+)
 from tests.exhaustive import sample
 from tests.faults.moments import Moment, answering, writing
 from tests.faults.oracle import await_order, settle
 from tests.faults.standby import has_taken_over, is_standing_by
 from tests.installation import DOLLAR, Installation, OpenCheckout
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address, transfer_many
 from tests.waiting import wait_until
-from wallets.watching.leases import LONGEST_LEASE_SECONDS
+from wallets.watchers.leases import LONGEST_LEASE_SECONDS
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gateway.management.stack import CELERY
+from gateway.processes.stack import CELERY
 from tests.faults.oracle import settle
 from tests.faults.outages import away, kill_server
 from tests.installation import Installation

@@ -6,7 +6,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
-from wallets.watching import leases  # noqa: E402
+from wallets.watchers import leases  # noqa: E402
 
 if __name__ == "__main__":
     leases.check_fence = lambda lease: None

@@ -20,18 +20,25 @@ from hypothesis.stateful import (
 )
 
 from accounts.states import Mode
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, Payment
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus
 from tests.checkouts.watcher import Watcher, shown_bytes
 from tests.factories import NOON, make_checkout, make_merchant
 from tests.invariants import rules
 from tests.invariants.till import WALLET_SENDS, TronTill
 from wallets.models import ChainCursor, Transfer
-from wallets.services import NewTransfer, confirm_through, orphan_above
+from wallets.transfers.service import (
+    NewTransfer,
+    confirm_through,
+    orphan_above,
+)
 from webhooks.models import Endpoint, Event
-from webhooks.services import NewEvent, publish
+from webhooks.outbox.events import (
+    NewEvent,
+    publish,
+)
 
 CHAINS = ("base", "polygon", "ethereum", "tron")
 MOST_CHECKOUTS = 5

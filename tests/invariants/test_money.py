@@ -8,13 +8,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from checkouts.services import attribution, crediting, expiry, judging, moves
+from checkouts.attribution import (
+    credit,
+    decisions,
+    queue,
+)
+from checkouts.lifecycle import (
+    expiry,
+    moves,
+)
 from checkouts.states import CheckoutStatus, derive_status
 from tests.checkouts.schema import alter
 from tests.exhaustive import EXHAUSTIVE
 from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
-from webhooks.services import events
+from webhooks.outbox import events
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -59,16 +67,16 @@ def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
     monkeypatch.setattr(
-        crediting,
+        credit,
         "_RELEASE",
-        crediting._RELEASE.replace("ELSE decided_at", "ELSE NULL"),
+        credit._RELEASE.replace("ELSE decided_at", "ELSE NULL"),
     )
-    real = judging.decide
+    real = decisions.decide
 
     def decide(transfers: Any) -> Any:
         return real([transfer._replace(decided_at=None) for transfer in transfers])
 
-    monkeypatch.setattr(attribution, "decide", decide)
+    monkeypatch.setattr(queue, "decide", decide)
     alter(
         "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
     )
@@ -79,7 +87,7 @@ def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be credited is forgotten."""
-    monkeypatch.setattr(attribution, "write_inbox", lambda *_: None)
+    monkeypatch.setattr(queue, "write_inbox", lambda *_: None)
 
 
 def _let_final_statuses_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +156,9 @@ def _expire_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _count_late_money(monkeypatch: pytest.MonkeyPatch) -> None:
     """The minute after expiry never ends."""
-    monkeypatch.setattr("checkouts.matching.GRACE", timedelta(days=9_999))
+    monkeypatch.setattr(
+        "checkouts.attribution.deposit_rules.GRACE", timedelta(days=9_999)
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 from django.db.models import F, Model, Sum
 
+from settlements.gas.ledger import spent_since
 from settlements.models import GasTransaction
-from settlements.services.ledger import spent_since
 from tests.accounts.fees import charged
 from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
@@ -22,8 +22,8 @@ from wallets.models import (
     TransferClaim,
     WatchedMovement,
 )
-from wallets.services.totals import day_differences
 from wallets.states import ClaimKind, TransferState
+from wallets.transfers.totals import day_differences
 
 pytestmark = pytest.mark.django_db
 FINAL: Final[dict[str, Any]] = {"state": TransferState.CONFIRMED, "confirmed_at": NOON}

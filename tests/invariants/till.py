@@ -4,12 +4,12 @@ import secrets
 from datetime import datetime
 
 from accounts.models import Merchant
-from checkouts.exactamounts import memo_of
+from checkouts.exact_amounts import memo_of
 from checkouts.models import AmountReservation, Checkout
 from gateway.core.money import round_up_to_cent, to_units
 from tests.checkouts.watcher import Watcher
 from wallets.models import ReceivingWallet
-from wallets.services import NewTransfer
+from wallets.transfers.service import NewTransfer
 
 TOKEN = "USDT"
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from django.db import models
 
+from accounts.audit.service import record
 from accounts.models import AuditEntry, AuditSeal, Invitation, Membership, Merchant
-from accounts.services import record
 from accounts.states import Role
 from checkouts.models import AmountReservation, BuyerReport, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict

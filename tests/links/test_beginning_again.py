@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services.expiry import expire_due_checkouts
 from checkouts.states import CheckoutStatus
 from links.models import Subscription
 from links.tokens import personal_url

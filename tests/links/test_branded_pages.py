@@ -7,13 +7,13 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
+from accounts.brand.service import change_branding
 from accounts.models import Merchant
-from accounts.services.branding import change_branding
-from demo.logo import shop_logo
+from demo.shop.logo import shop_logo
 from links.models import PaymentLink
 from links.selectors import link_object
-from links.services.subscriptions import settle_subscriptions
-from mails.services import send_due_mails
+from links.subscriptions.service import settle_subscriptions
+from mails.sender import send_due_mails
 from tests.factories import NOON, make_merchant
 from tests.links.factories import (
     make_donation,

@@ -9,7 +9,10 @@ from django.utils import timezone
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from links.models import PaymentLink
-from links.services.subscriptions import plan_reminders, settle_subscriptions
+from links.subscriptions.service import (
+    plan_reminders,
+    settle_subscriptions,
+)
 from tests.links.factories import (
     make_donation,
     make_invoice,

@@ -5,7 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.exhaustion import note_exhausted
+from checkouts.exact.exhaustion import note_exhausted
 from tests.contract.client import client_of
 from tests.factories import make_merchant
 from tests.links.factories import make_link

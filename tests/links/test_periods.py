@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from links.periods import after, coverage
-from links.services.subscriptions import REMIND_BEFORE
 from links.states import Interval
+from links.subscriptions.periods import (
+    after,
+    coverage,
+)
+from links.subscriptions.service import REMIND_BEFORE
 
 
 def at(year: int, month: int, day: int) -> datetime:

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from links.qrimages import SCALE, qr_png, qr_svg
+from links.page.qr_images import (
+    SCALE,
+    qr_png,
+    qr_svg,
+)
 from tests.contract.client import ApiClient
 
 ADDRESS = "https://pay.example/p/0123456789abcdefghjkmnpqrs"

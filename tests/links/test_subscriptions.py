@@ -14,21 +14,21 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 
 from checkouts.models import Checkout
-from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
+from checkouts.testmode.service import play_due_steps
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
-from links.periods import coverage
 from links.selectors import takings_of
-from links.services.subscriptions import (
+from links.states import Interval, MailKind
+from links.subscriptions.periods import coverage
+from links.subscriptions.service import (
     plan_reminders,
     settle_accepted,
     settle_subscriptions,
 )
-from links.states import Interval, MailKind
 from links.tokens import personal_url
 from mails.models import OutgoingMail
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.factories import make_checkout
 from tests.links.factories import (
     make_link_checkout,

@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from gateway.core.weburls import url_policy
-from links.forms import parse_link
+from gateway.core.web_urls import url_policy
+from links.editing.forms import parse_link
+from links.editing.service import (
+    create_link,
+    delete_template,
+)
 from links.models import LinkTemplate
-from links.services.editing import create_link, delete_template
 from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
 from tests.factories import NOON

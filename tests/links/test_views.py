@@ -13,10 +13,10 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode
+from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from checkouts.services.expiry import expire_due_checkouts
-from checkouts.services.testmode import play_due_steps
 from checkouts.states import CheckoutStatus
+from checkouts.testmode.service import play_due_steps
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.tokens import new_form
 from tests.contract.client import ApiClient

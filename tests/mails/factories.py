@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from mails.models import OutgoingMail
-from mails.services import queue_mail
+from mails.outbox import queue_mail
 from tests.factories import NOON
 
 ADA = "ada@example.test"

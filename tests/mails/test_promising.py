@@ -8,7 +8,11 @@ from django.db import transaction
 
 from gateway.core import valkey
 from mails.models import OutgoingMail
-from mails.services import queue_mail, queue_unwritten, send_due_mails
+from mails.outbox import (
+    queue_mail,
+    queue_unwritten,
+)
+from mails.sender import send_due_mails
 from tests.factories import NOON
 from tests.mails.factories import ADA, make_mail
 

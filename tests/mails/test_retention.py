@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from mails import retention
 from mails.models import OutgoingMail
-from mails.services import prune_mails, retention, send_due_mails
+from mails.retention import prune_mails
+from mails.sender import send_due_mails
 from tests.factories import NOON
 from tests.mails.factories import make_mail
 

@@ -15,11 +15,22 @@ from django.core import mail
 from django.utils import timezone
 from structlog.testing import capture_logs
 
-from gateway.metrics import measure
+from gateway.pages.metrics import measure
+from mails import sender
+from mails.desk import (
+    HELD_FOR,
+    PAUSE,
+    take_desk,
+)
 from mails.models import OutgoingMail
-from mails.services import queue_unwritten, send_due_mails, sending
-from mails.services.desk import HELD_FOR, PAUSE, take_desk
-from mails.services.sending import FIRST_WAIT, LONGEST_WAIT, MOST_TRIES, claim_next
+from mails.outbox import queue_unwritten
+from mails.sender import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
+    MOST_TRIES,
+    claim_next,
+    send_due_mails,
+)
 from mails.tasks import SOFT_LIMIT, send_due_mails_task
 from mails.words import MailWords
 from tests.factories import NOON
@@ -201,7 +212,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 def test_a_send_that_takes_too_long_is_broken_off_and_counts_as_a_try(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "MOST_SECONDS", 0.1)
+    monkeypatch.setattr(sender, "MOST_SECONDS", 0.1)
     row = make_mail()
     make_mail("note:2")
     settings.EMAIL_TIMEOUT = 60
@@ -222,7 +233,7 @@ def test_the_limits_leave_no_room_for_two_senders_of_one_mail() -> None:
 def test_no_mail_is_begun_after_the_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sending, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(sender, "MOST_SECONDS", 0.0)
     make_mail()
     assert send_due_mails(now=SOON) == 0
     assert mail.outbox == []

@@ -1,1 +1,1 @@
-"""Real local chain nodes, and what tests and the demo do on them. No pytest outside fixtures.py: the demo imports this."""
+"""What tests add to the local chains of `demo.localnet`: fixtures, hostile proxies, forwarders."""

@@ -4,10 +4,17 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from tests.nodes.abi import topic
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.tokens import execute
-from wallets.forwarder import FACTORY_ADDRESS, checksum, deposit_key
+from demo.localnet.abi import topic
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.tokens import execute
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    checksum,
+    deposit_key,
+)
 
 FACTORY = checksum(FACTORY_ADDRESS)
 NATIVE_COIN = checksum(bytes(20))

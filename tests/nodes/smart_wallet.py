@@ -4,9 +4,12 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from tests.nodes.abi import encode_arguments
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.tokens import deploy_contract
+from demo.localnet.abi import encode_arguments
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.tokens import deploy_contract
 
 
 def deploy_wallet(node: Anvil, owner: FundedAccount) -> str:

@@ -6,11 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.nodes.anvil import Anvil, anvil_binary
-from tests.nodes.errors import NodeError, NodeMissingError, NodeStartError
-from tests.nodes.fixtures import NodePool, StartNode
-from tests.nodes.local_chain import PAYER_UNITS, payer, prepare_chain
-from tests.nodes.tokens import (
+from demo.localnet.anvil import (
+    Anvil,
+    anvil_binary,
+)
+from demo.localnet.errors import (
+    NodeError,
+    NodeMissingError,
+    NodeStartError,
+)
+from demo.localnet.funding import (
+    PAYER_UNITS,
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import (
     FAKE,
     MAX_BATCH,
     balance_of,
@@ -20,7 +30,8 @@ from tests.nodes.tokens import (
     transfer,
     transfer_many,
 )
-from wallets.forwarder import checksum
+from tests.nodes.fixtures import NodePool, StartNode
+from wallets.forwarders.addresses import checksum
 
 USDC = token_address("USDC")
 

@@ -16,9 +16,12 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from tests.nodes.errors import NodeError, NodeStartError
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import (
+from demo.localnet.errors import (
+    NodeError,
+    NodeStartError,
+)
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import (
     PAYER_UNITS,
     USDC,
     Format,

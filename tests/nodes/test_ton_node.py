@@ -4,9 +4,18 @@ import time
 
 import pytest
 
-from tests.nodes.errors import NodeError, NodeStartError
-from tests.nodes.ton.messages import NANOTONS, Payment
-from tests.nodes.ton.node import PAYER_UNITS, TonNode
+from demo.localnet.errors import (
+    NodeError,
+    NodeStartError,
+)
+from demo.localnet.ton.messages import (
+    NANOTONS,
+    Payment,
+)
+from demo.localnet.ton.node import (
+    PAYER_UNITS,
+    TonNode,
+)
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
 

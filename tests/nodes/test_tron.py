@@ -2,9 +2,13 @@
 
 import pytest
 
-from tests.nodes.local_chain import payer
-from tests.nodes.tron import USDT, Rules, TronNode
-from tests.nodes.tron.rules import RateLimit
+from demo.localnet.funding import payer
+from demo.localnet.tron import (
+    USDT,
+    Rules,
+    TronNode,
+)
+from demo.localnet.tron.rules import RateLimit
 from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,

@@ -10,10 +10,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from accounts import looking
 from accounts.models import AuditEntry, Membership, Merchant, User
-from accounts.permissions import Act, may
 from accounts.states import Role
+from accounts.team import impersonation
+from accounts.team.permissions import (
+    Act,
+    may,
+)
 from mails.models import OutgoingMail
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.dashboard.routes import Route, dashboard_routes
@@ -182,7 +185,7 @@ def test_a_look_ends_by_itself(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> N
     look_at(desk)
     assert sees(desk)
     # The log cannot be written into the past.
-    monkeypatch.setattr(looking, "LASTS", timedelta(0))
+    monkeypatch.setattr(impersonation, "LASTS", timedelta(0))
     assert not sees(desk)
     monkeypatch.undo()
     assert not sees(desk)
@@ -226,14 +229,14 @@ def test_a_session_that_names_anothers_look_shows_nothing(
     desk: Desk, forger: str
 ) -> None:
     look_at(desk)
-    named = desk.client.session[looking._SESSION_KEY]
+    named = desk.client.session[impersonation._SESSION_KEY]
     client = {
         "owner": lambda: make_desk().client,
         "no factor": lambda: log_in(make_operator(has_factor=False)),
         "other operator": lambda: log_in_by_factor(make_operator()),
     }[forger]()
     session = client.session
-    session[looking._SESSION_KEY] = named
+    session[impersonation._SESSION_KEY] = named
     session.save()
     assert not sees(Desk(client, desk.merchant, desk.user))
     client.post(STOP)

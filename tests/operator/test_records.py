@@ -7,13 +7,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import AuditEntry, Merchant, User
-from accounts.services.closing import REOPEN_WITHIN, close_account
+from accounts.merchants.closure import (
+    REOPEN_WITHIN,
+    close_account,
+)
+from accounts.models import AuditEntry, FiatInterest, Merchant, User
 from accounts.states import FeeTier, Mode
 from tests.accounts.logins import is_logged_in
 from tests.dashboard.people import log_in, make_member
 from tests.factories import NOON, make_merchant
-from waitlist.models import FiatInterest
 from wallets.models import SourceDifference
 from wallets.states import DifferenceKind
 
@@ -165,7 +167,7 @@ def test_what_strangers_wrote_is_shown_as_text(
         company="<script>alert(1)</script>",
         created_at=NOON,
     )
-    page = client.get("/operator/waitlist/fiatinterest/").content.decode()
+    page = client.get("/operator/accounts/fiatinterest/").content.decode()
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page
 

@@ -9,13 +9,16 @@ from urllib.parse import urlsplit
 import pytest
 from solders.keypair import Keypair
 
-from tests.nodes import tokens
-from tests.nodes.anvil import Anvil
-from tests.nodes.errors import NodeError
-from tests.nodes.local_chain import payer
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.ton.node import TonNode
-from tests.nodes.tron.node import TronNode
+from demo.localnet import tokens
+from demo.localnet.anvil import Anvil
+from demo.localnet.errors import NodeError
+from demo.localnet.funding import payer
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.ton.node import TonNode
+from demo.localnet.tron.node import TronNode
 from tests.recorded.samples import sample
 from tests.recorded.shapes import different, lacking, shape_of, traced
 from tests.recorded.stages import as_json_encoding

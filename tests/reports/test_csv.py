@@ -10,10 +10,10 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.csvfiles import csv_pieces
-from reports import listing
+from gateway.core.csv_files import csv_pieces
+from reports import entries
+from reports.entries import report_rows
 from reports.inputs import ReportFilter
-from reports.listing import report_rows
 from reports.payloads import CSV_HEADER, csv_cells
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_checkout, make_merchant, make_transfer
@@ -35,7 +35,7 @@ def test_the_file_has_the_lines_of_the_list(
     shop: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that the file is made of several chunks, one of which ends within a block.
-    monkeypatch.setattr(listing, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(entries, "CHUNK_ROWS", 2)
     assert shop.merchant is not None
     checkout = make_checkout(shop.merchant)
     for _ in range(4):

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from accounts.fees.service import unvoid
 from accounts.models import FeeEntry, Merchant
-from accounts.services.fees import unvoid
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import round_to_cent
 from reports import statements

@@ -15,9 +15,12 @@ from reports.selectors import transfers_wanted
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_merchant
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
-from wallets.blockpages import NEWEST_FIRST, older_than
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.transfers.block_pages import (
+    NEWEST_FIRST,
+    older_than,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 

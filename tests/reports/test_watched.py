@@ -11,15 +11,18 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from reports import listing, totals
+from reports import (
+    entries,
+    totals,
+)
 from tests.accounts.fees import charged
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.takings import days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer, WatchedBalance, WatchedMovement, WatchedWallet
-from wallets.services.totals import fold_days
 from wallets.states import Direction, TransferState
+from wallets.transfers.totals import fold_days
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
@@ -267,7 +270,7 @@ def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_sam
             if len(page) < size:
                 break
         assert found == everything
-    monkeypatch.setattr(listing, "CHUNK_ROWS", 3)
+    monkeypatch.setattr(entries, "CHUNK_ROWS", 3)
     raw = shop.get("/reports/transactions", {"format": "csv"}).raw.decode()
     lines = list(csv.DictReader(io.StringIO(raw)))
     assert [line["id"] for line in lines] == everything

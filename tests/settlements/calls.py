@@ -2,12 +2,15 @@
 
 from django.utils import timezone
 
+from demo.localnet.abi import encode_call
+from settlements.gas.broadcast import find_receipt
+from settlements.gas.ledger import (
+    GasCall,
+    intend,
+)
 from settlements.gas.node import GasNode, Receipt
 from settlements.models import GasTransaction
-from settlements.services.broadcasting import find_receipt
-from settlements.services.ledger import GasCall, intend
 from settlements.states import Purpose
-from tests.nodes.abi import encode_call
 from tests.nodes.forwarders import FACTORY, FLUSH, NATIVE_COIN, new_deposit
 from tests.waiting import wait_until
 

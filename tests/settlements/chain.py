@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from accounts.models import Merchant
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from settlements.gas.node import GasNode
-from settlements.services.planning import Waiting
-from settlements.services.sweeping import resume
-from settlements.services.tending import tend
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address
+from settlements.gas.upkeep import tend
+from settlements.sweeps.plan import Waiting
+from settlements.sweeps.service import resume
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer, transfer_many
 from wallets.models import DepositAddress

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from settlements.gas.broadcast import gas_node
 from settlements.gas.node import GasNode
-from settlements.services.broadcasting import gas_node
-from tests.nodes.anvil import Anvil
 from tests.settlements.chain import CONFIRMATIONS, USDC
 
 

@@ -51,7 +51,7 @@ def _environment(chain: dict[str, str]) -> dict[str, str]:
 
 def die(moment: str) -> None:
     """Empty what is due, and get no further than a moment."""
-    from settlements.services import sweeping
+    from settlements.sweeps import service
     from settlements.tasks import sweep_due_task
 
     places = {
@@ -59,14 +59,14 @@ def die(moment: str) -> None:
         "die-intended": "broadcast",
         "die-sent": "broadcast",
     }
-    real = getattr(sweeping, places[moment])
+    real = getattr(service, places[moment])
 
     def last_step(*given: object, **named: object) -> None:
         if moment == "die-sent":
             real(*given, **named)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(sweeping, places[moment], last_step)
+    setattr(service, places[moment], last_step)
     sweep_due_task()
 
 
@@ -81,7 +81,10 @@ def _settle(reference: str) -> str:
     from django.db import connection
     from django.utils import timezone
 
-    from settlements.services.broadcasting import broadcast, gas_node
+    from settlements.gas.broadcast import (
+        broadcast,
+        gas_node,
+    )
     from tests.settlements.calls import ask, await_receipt
 
     try:

@@ -7,25 +7,25 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import balance_of
 from gateway.core.errors import ConflictError, InvalidRequestError
 from settlements.gas.node import GasNode
 from settlements.models import Settlement
 from settlements.payloads import settlement_payload
-from settlements.services.asking import settle_now
-from settlements.services.outside import note_outflows
-from settlements.services.ownwallet import (
+from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.outflows import note_outflows
+from settlements.sweeps.own_wallet import (
     UNFINISHED_FOR,
     WalletBatch,
     give_up_wallets,
     note_wallet_hash,
     wallet_batch,
 )
-from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.requests import settle_now
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import balance_of
 from tests.settlements.chain import USDC, look, paid, read, settle
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress
 from wallets.states import ClaimKind
 

@@ -11,20 +11,20 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Merchant
-from settlements.figures import figures_of
-from settlements.gas.node import GasNode
-from settlements.manybalances import MOST_HOLDERS
-from settlements.models import BookCheck
-from settlements.services import checking
-from settlements.services.checking import (
+from demo.localnet.anvil import Anvil
+from settlements.books import check as checking
+from settlements.books.balances import MOST_HOLDERS
+from settlements.books.check import (
     CHECK_EVERY,
     Checked,
     check_chain,
     next_to_check,
 )
-from settlements.services.sweeping import sweep
+from settlements.books.figures import figures_of
+from settlements.gas.node import GasNode
+from settlements.models import BookCheck
+from settlements.sweeps.service import sweep
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import Fault, RpcProxy, honest, methods_of, one_by_one
 from tests.settlements.chain import (
     USDC,

@@ -8,20 +8,32 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from checkouts.forms import parse_create
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.creation.forms import parse_create
+from checkouts.creation.service import create_checkout
+from checkouts.lifecycle.escrow_release import release_escrow
 from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.creation import create_checkout
-from checkouts.services.escrow import release_escrow
 from checkouts.states import CheckoutStatus
-from gateway.core.weburls import url_policy
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
+from gateway.core.web_urls import url_policy
 from settlements.gas.node import GasNode
+from settlements.gas.upkeep import tend
 from settlements.models import Hold
-from settlements.services.escrow import Releaser, release
-from settlements.services.planning import Waiting
-from settlements.services.sweeping import resume, sweep
-from settlements.services.tending import tend
+from settlements.sweeps.escrow import (
+    Releaser,
+    release,
+)
+from settlements.sweeps.plan import Waiting
+from settlements.sweeps.service import (
+    resume,
+    sweep,
+)
 from tests.factories import (
     WALLET,
     make_checkout,
@@ -30,9 +42,6 @@ from tests.factories import (
     make_user,
     make_wallet,
 )
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of, token_address
 from tests.wallets.factories import make_watcher, read_all
 from tests.wallets.paying import transfer
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
 from settlements.errors import NoGasError
+from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode
+from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasAttempt, GasTransaction
-from settlements.services.broadcasting import broadcast
-from settlements.services.tending import tend
 from settlements.states import TransactionState
-from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask, await_receipt
 
 pytestmark = pytest.mark.django_db

@@ -9,18 +9,18 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
+from settlements.gas import nonces
+from settlements.gas.balances import refresh_balances
+from settlements.gas.broadcast import gas_node
 from settlements.gas.node import GasNode
+from settlements.gas.repair import MOST_FILLED
+from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasTransaction
-from settlements.services import numbers
-from settlements.services.balances import refresh_balances
-from settlements.services.broadcasting import gas_node
-from settlements.services.repairing import MOST_FILLED
-from settlements.services.tending import tend
 from settlements.states import Purpose, TransactionState
 from tests.factories import make_user
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import Ask, Fault, RpcProxy, one_by_one
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
@@ -100,7 +100,7 @@ def test_without_the_bound_one_lie_would_stop_the_account(
     base_settings: Any,
 ) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr(numbers, "MOST_RAISED", BEYOND_ANY)
+    monkeypatch.setattr(nonces, "MOST_RAISED", BEYOND_ANY)
     ask(node, "one")
     with asking(base_settings, liar.url) as lying:
         refresh_balances("base", node=lying, now=timezone.now())

@@ -5,21 +5,33 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from settlements.flushing import FACTORY, calldata
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import (
+    balance_of,
+    execute,
+)
+from settlements.gas.broadcast import broadcast
+from settlements.gas.ledger import (
+    GasCall,
+    intend,
+)
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Settlement, TroubledForwarder
-from settlements.services.broadcasting import broadcast
-from settlements.services.ledger import GasCall, intend
-from settlements.services.outcomes import RETRY_AFTER
-from settlements.services.outside import note_outflows
-from settlements.services.planning import waiting_items, write_batch
-from settlements.services.sweeping import sweep
 from settlements.states import Purpose, SettlementStatus, TransactionState
-from tests.nodes.anvil import Anvil
+from settlements.sweeps.calls import (
+    FACTORY,
+    calldata,
+)
+from settlements.sweeps.outcomes import RETRY_AFTER
+from settlements.sweeps.outflows import note_outflows
+from settlements.sweeps.plan import (
+    waiting_items,
+    write_batch,
+)
+from settlements.sweeps.service import sweep
 from tests.nodes.forwarders import FLUSH
-from tests.nodes.tokens import balance_of, execute
 from tests.settlements.chain import LATE, USDC, WAITING, look, paid, read, settle
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress
 
 pytestmark = pytest.mark.django_db

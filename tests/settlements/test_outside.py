@@ -3,16 +3,16 @@
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import execute
 from settlements.gas.node import GasNode
 from settlements.models import Hold, SettledOutflow, Settlement
-from settlements.services.outside import note_outflows
-from settlements.services.sweeping import sweep
 from settlements.states import ReleasedBy, Sender, SettlementStatus
-from tests.nodes.anvil import Anvil
+from settlements.sweeps.outflows import note_outflows
+from settlements.sweeps.service import sweep
 from tests.nodes.forwarders import FACTORY, FLUSH
-from tests.nodes.tokens import execute
 from tests.settlements.chain import USDC, WAITING, paid, read, settle
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, DepositOutflow
 from wallets.states import TransferState
 

@@ -5,14 +5,19 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from settlements.gas.broadcast import find_receipt
 from settlements.gas.node import GasNode
+from settlements.gas.retention import (
+    RAW_KEPT,
+    SPANS_KEPT,
+    prune_raw,
+    prune_spans,
+)
+from settlements.gas.upkeep import tend
 from settlements.models import GasAttempt, GasSpan, GasTransaction
-from settlements.services.broadcasting import find_receipt
-from settlements.services.retention import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
-from settlements.services.tending import tend
 from settlements.states import TransactionState
 from settlements.tasks import prune_gas_task
-from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS
 

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import Merchant
+from demo.localnet.anvil import Anvil
 from settlements.gas.node import GasNode
 from settlements.models import (
     GasAccount,
@@ -15,7 +16,10 @@ from settlements.models import (
     Settlement,
     SettlementSettings,
 )
-from settlements.services.scheduling import due_owners, sweep_due
+from settlements.sweeps.schedule import (
+    due_owners,
+    sweep_due,
+)
 from settlements.tasks import (
     check_books_task,
     note_outflows_task,
@@ -24,7 +28,6 @@ from settlements.tasks import (
     tend_transactions,
 )
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
 from tests.settlements.chain import paid, read, settle
 from wallets.states import ClaimKind
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from gateway.metrics import measure
+from gateway.pages.metrics import measure
 from settlements.models import (
     BookCheck,
     GasAccount,

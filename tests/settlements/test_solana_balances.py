@@ -8,12 +8,12 @@ from base58 import b58encode
 from django.utils import timezone
 from solders.keypair import Keypair
 
+from demo.localnet.solana.node import SolanaNode
 from mails.models import OutgoingMail
-from settlements.services.solana_balances import refresh_solana_balances
+from settlements.gas.solana_balances import refresh_solana_balances
 from settlements.tasks import refresh_gas_balances
 from tests.factories import make_user
 from tests.nodes.proxy import RpcProxy, garbage
-from tests.nodes.solana.node import SolanaNode
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 

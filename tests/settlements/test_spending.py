@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from settlements.gas import ledger
+from settlements.gas.ledger import spent_since
 from settlements.gas.node import GasNode
+from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasSpan, GasTransaction
-from settlements.services import ledger
-from settlements.services.ledger import spent_since
-from settlements.services.tending import tend
 from settlements.states import TransactionState
-from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
 

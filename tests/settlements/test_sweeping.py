@@ -8,17 +8,24 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from settlements.flushing import MOST_ITEMS
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import balance_of
 from settlements.gas.node import GasNode
 from settlements.models import GasTransaction, Hold, Settlement, SettlementItem
-from settlements.services.planning import waiting_items, write_batch
-from settlements.services.sweeping import UNSENT_FOR, resume, sweep
 from settlements.states import SettlementStatus
+from settlements.sweeps.calls import MOST_ITEMS
+from settlements.sweeps.plan import (
+    waiting_items,
+    write_batch,
+)
+from settlements.sweeps.service import (
+    UNSENT_FOR,
+    resume,
+    sweep,
+)
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import balance_of
 from tests.settlements.chain import USDC, WAITING, paid, paid_together, settle
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 
 pytestmark = pytest.mark.django_db
 

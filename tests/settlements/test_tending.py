@@ -6,16 +6,19 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
 from mails.models import OutgoingMail
 from settlements.errors import NoGasError
+from settlements.gas.balances import refresh_balances
+from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode, Sending
+from settlements.gas.upkeep import (
+    GIVE_UP_AFTER,
+    tend,
+)
 from settlements.models import GasAccount, GasAttempt, GasTransaction
-from settlements.services.balances import refresh_balances
-from settlements.services.broadcasting import broadcast
-from settlements.services.tending import GIVE_UP_AFTER, tend
 from settlements.states import Purpose, TransactionState
 from tests.factories import make_user
-from tests.nodes.anvil import Anvil
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
 

@@ -8,8 +8,11 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import Final
 
-from checkouts.evidence import Candidate, Reserved
-from checkouts.matching import TransferFacts
+from checkouts.attribution.deposit_rules import TransferFacts
+from checkouts.attribution.evidence import (
+    Candidate,
+    Reserved,
+)
 
 GRACE: Final = timedelta(seconds=60)
 SPAN: Final = timedelta(minutes=30)

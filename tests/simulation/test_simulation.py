@@ -87,7 +87,9 @@ def test_without_doubt_about_anothers_digits_short_payments_would_pay_for_strang
     monkeypatch,
 ):
     """A negative control: near a price, whatever the digits say."""
-    monkeypatch.setattr("checkouts.exactmatching._unless_short", lambda *_: None)
+    monkeypatch.setattr(
+        "checkouts.attribution.exact_rules._unless_short", lambda *_: None
+    )
     [shop] = [shop for shop in SHOPS if shop.name == "any price"]
     whole = total(simulate(shop, checkouts=CHECKOUTS, seed=1).values())
     assert whole.wrong != []
@@ -97,7 +99,7 @@ def test_without_names_an_exact_amount_would_say_nothing_among_equal_prices(
     monkeypatch,
 ):
     """A negative control: rule 1 turned off, everything goes by price."""
-    monkeypatch.setattr("checkouts.exactmatching._named", lambda _: None)
+    monkeypatch.setattr("checkouts.attribution.exact_rules._named", lambda _: None)
     [shop] = [shop for shop in SHOPS if shop.name == "one price for everybody"]
     tally = simulate(shop, checkouts=CHECKOUTS, seed=1)[Way.EXACT]
     assert tally.right < tally.payments / 2

@@ -8,9 +8,16 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
-from checkouts.evidence import Candidate, Known, Verdict
-from checkouts.exactmatching import decide_exact
-from checkouts.matching import Credit, TransferFacts
+from checkouts.attribution.deposit_rules import (
+    Credit,
+    TransferFacts,
+)
+from checkouts.attribution.evidence import (
+    Candidate,
+    Known,
+    Verdict,
+)
+from checkouts.attribution.exact_rules import decide_exact
 from checkouts.states import CheckoutStatus
 from tests.simulation.market import (
     COOLING,

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import make_conninfo
 
-from checkouts.bells import CHANNEL
+from checkouts.lifecycle.bells import CHANNEL
 from tests.checkouts.factories import make_chains_well
 from tests.ownvalkey import OwnValkey
 from tests.streams.servers import StreamServer, stream_server

@@ -16,7 +16,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from gateway.management.stack import HOST, stream_arguments
+from gateway.processes.stack import (
+    HOST,
+    stream_arguments,
+)
 from tests.tree import ROOT
 from tests.waiting import wait_until
 

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from checkouts.states import CheckoutStatus
-from checkouts.streaming import application, hub
-from checkouts.streaming.admission import (
+from checkouts.page.streaming import (
+    application,
+    hub,
+)
+from checkouts.page.streaming.admission import (
     PER_ADDRESS,
     Admission,
     StreamsFullError,
 )
-from checkouts.streaming.application import _follow
-from checkouts.streaming.facts import PageFacts
-from checkouts.streaming.hub import Hub, Stream
+from checkouts.page.streaming.application import _follow
+from checkouts.page.streaming.facts import PageFacts
+from checkouts.page.streaming.hub import (
+    Hub,
+    Stream,
+)
+from checkouts.states import CheckoutStatus
 from gateway.core.errors import RateLimitError
 
 PENDING = PageFacts(CheckoutStatus.PENDING, "", "0", False, None, (), ())

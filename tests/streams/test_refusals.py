@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from checkouts.page_limits import STATUS
-from checkouts.streaming.admission import PER_PAGE
-from gateway.core import ratelimit
+from checkouts.page.limits import STATUS
+from checkouts.page.streaming.admission import PER_PAGE
+from gateway.core import rate_limits
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
 from tests.streams.servers import MOST_STREAMS, OUR_ORIGIN, Reader, StreamServer
 from tests.waiting import wait_until
@@ -115,17 +115,17 @@ def test_a_server_that_is_full_says_so_and_lets_in_again_later(
 def test_opening_a_stream_counts_as_one_request_for_the_status(
     server: StreamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ratelimit, "NAMESPACE", OF_ALL_PROCESSES)
+    monkeypatch.setattr(rate_limits, "NAMESPACE", OF_ALL_PROCESSES)
     code, address = make_page_checkout().code, "192.0.2.7"
     now = time.time()
     # In this minute and the next, for one may begin while we ask.
     for moment in (now, now + 60):
         for _ in range(STATUS.most - 1):
-            ratelimit.hit(STATUS, f"{code}:{address}", now=moment)
+            rate_limits.hit(STATUS, f"{code}:{address}", now=moment)
     with server.read(code, X_Forwarded_For=address) as reader:
         assert reader.status == 200
     for moment in (now, now + 60):
-        ratelimit.hit(STATUS, f"{code}:{address}", now=moment)
+        rate_limits.hit(STATUS, f"{code}:{address}", now=moment)
     with server.read(code, X_Forwarded_For=address) as reader:
         assert reader.status == 429
         assert 0 < int(reader.head["retry-after"]) <= 60

@@ -10,10 +10,14 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.bells import CHANNEL, ring_pages, rung_ids
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.lifecycle.bells import (
+    CHANNEL,
+    ring_pages,
+    rung_ids,
+)
 from checkouts.models import Checkout
-from checkouts.services.attribution import attribute_transfers
-from checkouts.services.reservations import choose_exact_amount
 from checkouts.states import CheckoutStatus
 from tests.checkouts.factories import (
     ADDRESS,

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, connections
 
+from accounts.models import FiatInterest
 from accounts.states import Mode
+from accounts.waitlist.inputs import Interest
+from accounts.waitlist.service import keep_interest
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.factories import NOON
-from waitlist.inputs import Interest
-from waitlist.models import FiatInterest
-from waitlist.services import keep_interest
 
 ASKED = {
     "email": "Ines@Halden.example",

@@ -11,12 +11,12 @@ from tests.factories import make_merchant, make_wallet
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import ReceivingWallet
-from wallets.watching.accounts import AccountWatcher
-from wallets.watching.passes import Outcome
+from wallets.watchers.accounts import AccountWatcher
+from wallets.watchers.passes import Outcome
 
 if TYPE_CHECKING:
-    from tests.nodes.solana.node import SolanaNode
-    from tests.nodes.ton.node import TonNode
+    from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 
 class AccountChain(Protocol):

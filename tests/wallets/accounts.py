@@ -11,8 +11,8 @@ from tests.wallets.ledger import BEGAN, Ledger
 from wallets.chains.base import TokenTransfer
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import AccountCursor, ReceivingWallet, WatchedWallet
-from wallets.watching.accounts import AccountWatcher
-from wallets.watching.passes import Outcome
+from wallets.watchers.accounts import AccountWatcher
+from wallets.watchers.passes import Outcome
 
 NOW = BEGAN + timedelta(days=1)
 NODES = {"SOLANA_RPC_URLS": "http://127.0.0.1:1", "TON_RPC_URLS": "http://127.0.0.1:2"}

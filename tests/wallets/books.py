@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, as_if_busy, results
-from tests.nodes.tokens import token_address
 from tests.wallets.factories import (
     address_of,
     local_spec,
@@ -19,8 +19,8 @@ from tests.wallets.factories import (
 from tests.wallets.paying import transfer
 from tests.wallets.test_pool import Clock
 from wallets.models import ChainCursor, SourceDifference
-from wallets.reconciling.passes import Reconciler
-from wallets.watching.blocks import Watcher
+from wallets.reconciliation.passes import Reconciler
+from wallets.watchers.blocks import Watcher
 
 USDC = token_address("USDC")
 EVERY = 300.0

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.books import Books, Open
 from wallets import selectors

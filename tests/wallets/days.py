@@ -10,7 +10,7 @@ from accounts.models import Merchant
 from checkouts.models import Checkout
 from tests.checkouts.watcher import Watcher
 from tests.factories import NOON, USDC_ON_BASE, make_checkout, make_merchant
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import (
     Transfer,
     TransferClaim,
@@ -19,8 +19,8 @@ from wallets.models import (
     WatchedMovement,
     WatchedWallet,
 )
-from wallets.services.totals import fold_days
 from wallets.states import ClaimKind, Direction, TransferState
+from wallets.transfers.totals import fold_days
 
 Sums = dict[tuple[Any, ...], tuple[int, int]]
 

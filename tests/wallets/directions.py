@@ -1,11 +1,14 @@
 """Money that moves in both directions on a local EVM chain, and what is recorded of it."""
 
-from tests.nodes.anvil import Anvil, FundedAccount
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes.forwarders import Deposit, flush
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address
 from tests.wallets.paying import transfer
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, DepositOutflow, WatchedMovement
 
 USDC = token_address("USDC")

@@ -8,16 +8,22 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from demo.localnet.tokens import token_address
 from tests.factories import NOON, WALLET, make_merchant
-from tests.nodes.tokens import token_address
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import BlockAdapter
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.forwarder import checksum, deposit_key
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
 from wallets.models import DepositAddress, SourceDifference
 from wallets.states import DifferenceKind
-from wallets.watching.blocks import Watcher
-from wallets.watching.passes import ChainWatcher, Outcome
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.passes import (
+    ChainWatcher,
+    Outcome,
+)
 
 FAR_FUTURE = datetime(2100, 1, 1, tzinfo=UTC)
 

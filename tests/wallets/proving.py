@@ -4,7 +4,12 @@ from accounts.models import Merchant, User
 from tests.factories import NOON
 from tests.wallets.signing import Signer
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
-from wallets.services import message_of, prove_wallet, request_wallet, start_proof
+from wallets.receiving.changes import request_wallet
+from wallets.receiving.proofs import (
+    message_of,
+    prove_wallet,
+    start_proof,
+)
 
 ETHEREUM = Signer("ethereum")
 

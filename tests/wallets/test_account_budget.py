@@ -15,8 +15,8 @@ from tests.wallets.accounts import (
 from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
 from wallets.models import AccountCursor, ChainCursor, Transfer
-from wallets.watching.leases import LONGEST_LEASE_SECONDS
-from wallets.watching.passes import Outcome
+from wallets.watchers.leases import LONGEST_LEASE_SECONDS
+from wallets.watchers.passes import Outcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.unmeasured]
 LATER = NOW + timedelta(minutes=30)

@@ -27,9 +27,9 @@ from wallets.models import (
     WatchedMovement,
     WatchedWallet,
 )
-from wallets.services.watched import remove_watched_wallet
 from wallets.states import TransferState
 from wallets.watched.account_history import AccountHistory
+from wallets.watched.service import remove_watched_wallet
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)

@@ -7,8 +7,8 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
+from demo.localnet.solana.node import Payment
 from tests.factories import make_merchant
-from tests.nodes.solana.node import Payment
 from tests.wallets.accountchains import (
     AccountChain,
     OnSolana,
@@ -17,9 +17,9 @@ from tests.wallets.accountchains import (
     open_account_watcher,
 )
 from wallets.models import AccountCursor, Transfer, WatchedMovement, WatchedWallet
-from wallets.services.watched import watch_wallet
 from wallets.states import TransferState
-from wallets.watching.accounts import AccountWatcher
+from wallets.watched.service import watch_wallet
+from wallets.watchers.accounts import AccountWatcher
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

@@ -19,9 +19,9 @@ from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watching import account_ingest as accountingest
-from wallets.watching.leases import LeaseLostError
-from wallets.watching.passes import Outcome
+from wallets.watchers import account_ingest as accountingest
+from wallets.watchers.leases import LeaseLostError
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)

@@ -20,10 +20,10 @@ from tests.wallets.accounts import cursor_of
 from wallets.chains.adapters import open_pool
 from wallets.chains.solana import SolanaAdapter
 from wallets.models import EPOCH, ChainCursor, ReceivingWallet, Transfer
+from wallets.reconciliation.rescan import rescan_accounts
 from wallets.states import TransferState
-from wallets.watching import account_ingest as accountingest
-from wallets.watching.accounts import AccountWatcher
-from wallets.watching.rescan import rescan_accounts
+from wallets.watchers import account_ingest as accountingest
+from wallets.watchers.accounts import AccountWatcher
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

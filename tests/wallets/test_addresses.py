@@ -21,7 +21,10 @@ from wallets.addresses import (
     shown_address,
 )
 from wallets.chains.specs import Family
-from wallets.forwarder import create2_address, keccak
+from wallets.forwarders.addresses import (
+    create2_address,
+    keccak,
+)
 
 EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 TRON = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"

@@ -12,11 +12,11 @@ from tests.wallets.factories import make_deposit
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.registry import load_chains
 from wallets.chains.solana_questions import token_account
-from wallets.forwarder import FACTORY_ADDRESS
+from wallets.forwarders.addresses import FACTORY_ADDRESS
 from wallets.models import ReceivingWallet
+from wallets.receiving.service import set_receiving_wallet
+from wallets.receiving.traps import refuse_traps
 from wallets.selectors import TEST_WALLETS
-from wallets.services import set_receiving_wallet
-from wallets.traps import refuse_traps
 
 pytestmark = pytest.mark.django_db
 

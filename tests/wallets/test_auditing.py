@@ -8,20 +8,20 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, garbage, honest
-from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.models import Transfer
-from wallets.reconciling import process as auditing
-from wallets.reconciling.process import audit_chain
-from wallets.watching.missed import ask_again
-from wallets.watching.passes import ChainWatcher
-from wallets.watching.process import open_watcher
+from wallets.reconciliation import process as auditing
+from wallets.reconciliation.missed import ask_again
+from wallets.reconciliation.process import audit_chain
+from wallets.watcher_process import open_watcher
+from wallets.watchers.passes import ChainWatcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,7 +94,7 @@ def test_it_confirms_a_large_amount_beside_the_watcher(
 def test_it_reads_again_what_somebody_named_beside_the_watcher(
     base_node: Anvil, audit: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.watching.missed._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("wallets.reconciliation.missed._LOOK_SECONDS", 0.1)
     tx_hash = transfer(
         base_node, payer(base_node), USDC, address_of(make_deposit()), 25
     )
@@ -125,7 +125,7 @@ def test_it_goes_on_after_the_database_ended_its_connection(
 def test_it_goes_on_after_a_node_that_answered_nonsense(
     base_node: Anvil, resting: Audit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.watching.confirming._FINALITY_SECONDS", 0.1)
+    monkeypatch.setattr("wallets.reconciliation.confirmation._FINALITY_SECONDS", 0.1)
     pay_large(base_node, resting)
     resting.proxy.fault = garbage()
     before = resting.proxy.requests
@@ -145,7 +145,9 @@ def test_it_goes_on_after_an_error_of_ours(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("wallets.watching.confirming.LargeAmounts._waiting", fails)
+        patch.setattr(
+            "wallets.reconciliation.confirmation.LargeAmounts._waiting", fails
+        )
         assert happened.wait(10)
     pay_large(base_node, audit)
     wait_until(lambda: is_confirmed(audit))

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet import tokens
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    FAKE,
+    deploy_token,
+)
+from demo.localnet.tron import TronNode
+from demo.localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
-from tests.nodes import tokens
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import (
     Answer,
     Ask,
@@ -21,16 +27,13 @@ from tests.nodes.proxy import (
     methods_of,
     refuses,
 )
-from tests.nodes.tokens import FAKE, deploy_token
-from tests.nodes.tron import TronNode
-from tests.nodes.tron.addresses import to_base58
 from tests.wallets.directions import USDC, flushed, pay, shop, spend, states, stranger
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer
 from tests.wallets.watching import moved, watch
 from wallets.chains.adapters import open_pool
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import (
     ChainCursor,
     DepositOutflow,
@@ -39,12 +42,12 @@ from wallets.models import (
     WatchedWallet,
 )
 from wallets.selectors import watched_keys
-from wallets.services.watched import remove_watched_wallet
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
-from wallets.watching.owners import Owners
-from wallets.watching.process import open_watcher
-from wallets.watching.readings import read_window
+from wallets.watched.service import remove_watched_wallet
+from wallets.watcher_process import open_watcher
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.owners import Owners
+from wallets.watchers.readings import read_window
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

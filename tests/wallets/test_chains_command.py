@@ -9,18 +9,17 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.tokens import token_address
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.directions import pay, shop, spend
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.watching import moved, watch
-from wallets import chainreport
 from wallets.models import (
     AccountCursor,
     Block,
@@ -30,8 +29,9 @@ from wallets.models import (
     Transfer,
     WatchedMovement,
 )
+from wallets.reconciliation import report
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
+from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
@@ -112,7 +112,7 @@ def test_a_node_that_does_not_answer_is_told_and_delays_nothing(
     configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chainreport, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(report, "PATIENCE_SECONDS", 1.0)
     read_all(base)
     with RpcProxy(base_node.url) as hanging, RpcProxy(base_node.url) as refusing:
         hanging.fault = faults.hangs

@@ -9,20 +9,23 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import token_address
 from tests.nodes.fixtures import BASE, StartNode
-from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, results
-from tests.nodes.tokens import token_address
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import SourceDifference, Transfer
+from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.states import TransferState
-from wallets.watching.confirming import LargeAmounts
-from wallets.watching.process import open_watcher
+from wallets.watcher_process import open_watcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

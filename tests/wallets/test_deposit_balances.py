@@ -16,13 +16,13 @@ from wallets.models import (
     DepositTotal,
     Transfer,
 )
-from wallets.services import (
+from wallets.states import TransferState
+from wallets.transfers.service import (
     NewTransfer,
     confirm_through,
     orphan_above,
     record_transfers,
 )
-from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 HASH = "0x" + "ab" * 32

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.tokens import token_address
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer, transfer_many
 from wallets.chains.base import ChainError
 from wallets.chains.evm import EvmAdapter
 from wallets.models import ChainCursor, Transfer
-from wallets.watching.blocks import Watcher
+from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    token_address,
+    transfer,
+)
 from tests.nodes.proxy import (
     Answer,
     Ask,
@@ -23,7 +27,6 @@ from tests.nodes.proxy import (
     methods_of,
     one_by_one,
 )
-from tests.nodes.tokens import token_address, transfer
 from tests.wallets.evmkin import opened, spec_of
 from wallets.chains.base import BlockRef, Hint, MalformedAnswerError
 from wallets.chains.evm import EvmAdapter

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from demo.localnet.anvil import Anvil
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.evmkin import opened, spec_of
 from wallets.chains.base import ChainError, ChainUnavailableError

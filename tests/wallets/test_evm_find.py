@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, one_by_one, results
-from tests.nodes.tokens import token_address
 from tests.wallets.evmkin import opened, spec_of
 from tests.wallets.paying import transfer, transfer_many
 from wallets.chains.base import (

@@ -6,11 +6,17 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    token_address,
+    transfer,
+)
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address, transfer
-from tests.nodes.tron import USDT, TronNode
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import (
     FAR_FUTURE,
@@ -24,8 +30,8 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint
 from wallets.models import ReceivingWallet, Transfer
 from wallets.selectors import watched_keys
-from wallets.watching.passes import ChainWatcher
-from wallets.watching.process import open_watcher
+from wallets.watcher_process import open_watcher
+from wallets.watchers.passes import ChainWatcher
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

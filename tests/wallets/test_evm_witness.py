@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.tokens import token_address
 from tests.wallets.evmkin import opened, read_whole, spec_of
 from tests.wallets.paying import transfer, transfer_many
 from wallets.chains.base import ChainError, TokenTransfer

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
 from tests.nodes.fixtures import BASE, ETHEREUM, POLYGON, StartNode
-from wallets.factory import (
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    IMPLEMENTATION_ADDRESS,
+    checksum,
+)
+from wallets.forwarders.factory import (
     DEPLOYER_COST_WEI,
     DEPLOYER_RAW_TRANSACTION,
     DEPLOYER_SIGNER,
@@ -20,7 +25,6 @@ from wallets.factory import (
     deployer_is_missing,
     deployment_transaction,
 )
-from wallets.forwarder import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
 
 FACTORY = checksum(FACTORY_ADDRESS)
 IMPLEMENTATION = checksum(IMPLEMENTATION_ADDRESS)

@@ -9,10 +9,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
 from tests.nodes.fixtures import StartNode
-from wallets.factory import check_factory, deployment_transaction
-from wallets.forwarder import FACTORY_ADDRESS, checksum
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    checksum,
+)
+from wallets.forwarders.factory import (
+    check_factory,
+    deployment_transaction,
+)
 
 FACTORY = checksum(FACTORY_ADDRESS)
 WITHOUT_DEPLOYER = ("--disable-default-create2-deployer",)

@@ -7,16 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.wallets.vyper import needs_vyper
-from wallets import forwarder
-from wallets.contracts.compile import (
-    CONTRACT_FOLDERS,
-    ROOT,
-    CompileError,
-    compile_contract,
-    write_artifacts,
-)
-from wallets.factory import CONTRACTS, factory_creation_code
-from wallets.forwarder import (
+from wallets.forwarders import addresses
+from wallets.forwarders.addresses import (
     DETERMINISTIC_DEPLOYER,
     FACTORY_ADDRESS,
     FACTORY_CODE_HASH,
@@ -30,6 +22,17 @@ from wallets.forwarder import (
     deposit_key,
     first_created_address,
     keccak,
+)
+from wallets.forwarders.contracts.compile import (
+    CONTRACT_FOLDERS,
+    ROOT,
+    CompileError,
+    compile_contract,
+    write_artifacts,
+)
+from wallets.forwarders.factory import (
+    CONTRACTS,
+    factory_creation_code,
 )
 
 DESTINATION = bytes.fromhex("70997970c51812dc3a010c7d01b50e0d17dc79c8")
@@ -137,7 +140,7 @@ def test_only_twenty_bytes_can_be_written_as_an_address(address: bytes) -> None:
 
 
 def test_deriving_loads_neither_a_web_framework_nor_a_chain_library() -> None:
-    script = "import sys, wallets.forwarder; print(*sys.modules)"
+    script = "import sys, wallets.forwarders.addresses; print(*sys.modules)"
     loaded = subprocess.check_output(
         [sys.executable, "-c", script],
         cwd=ROOT,
@@ -145,7 +148,7 @@ def test_deriving_loads_neither_a_web_framework_nor_a_chain_library() -> None:
         text=True,
     )
     assert not {"django", "web3", "eth_account", "eth_abi"} & set(loaded.split())
-    assert forwarder.__name__ in loaded
+    assert addresses.__name__ in loaded
 
 
 @needs_vyper

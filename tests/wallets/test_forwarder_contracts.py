@@ -5,9 +5,26 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.nodes.abi import encode_arguments, encode_call
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.errors import NodeError
+from demo.localnet.abi import (
+    encode_arguments,
+    encode_call,
+)
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.errors import NodeError
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    deploy_contract,
+    execute,
+    mint,
+    read,
+    token_address,
+    transfer,
+    transfer_many,
+)
 from tests.nodes.forwarders import (
     FACTORY,
     FLUSH_MANY,
@@ -19,18 +36,12 @@ from tests.nodes.forwarders import (
     flush_many,
     new_deposit,
 )
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import (
-    balance_of,
-    deploy_contract,
-    execute,
-    mint,
-    read,
-    token_address,
-    transfer,
-    transfer_many,
+from wallets.forwarders.addresses import (
+    IMPLEMENTATION_ADDRESS,
+    checksum,
+    clone_code,
+    deposit_key,
 )
-from wallets.forwarder import IMPLEMENTATION_ADDRESS, checksum, clone_code, deposit_key
 
 USDC = token_address("USDC")
 USDT = token_address("USDT")

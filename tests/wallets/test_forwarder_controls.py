@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.nodes.abi import encode_arguments
-from tests.nodes.anvil import Anvil
-from tests.nodes.errors import NodeError
-from tests.nodes.forwarders import FLUSH, FLUSH_MANY
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import (
+from demo.localnet.abi import encode_arguments
+from demo.localnet.anvil import Anvil
+from demo.localnet.errors import NodeError
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
     balance_of,
     deploy_code,
     execute,
@@ -19,10 +18,11 @@ from tests.nodes.tokens import (
     token_address,
     transfer,
 )
+from tests.nodes.forwarders import FLUSH, FLUSH_MANY
 from tests.wallets.vyper import needs_vyper
-from wallets.contracts.compile import write_artifacts
-from wallets.factory import CONTRACTS
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
+from wallets.forwarders.contracts.compile import write_artifacts
+from wallets.forwarders.factory import CONTRACTS
 
 pytestmark = needs_vyper
 

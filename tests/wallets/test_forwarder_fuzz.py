@@ -17,22 +17,29 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.nodes.abi import encode_arguments
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.errors import NodeError
-from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import (
+from demo.localnet.abi import encode_arguments
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.errors import NodeError
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
     balance_of,
     deploy_contract,
     execute,
     token_address,
     transfer,
 )
+from tests.nodes.forwarders import FACTORY, FLUSH, FLUSH_MANY, NATIVE_COIN, Deposit
 from tests.wallets.vyper import needs_vyper
-from wallets.contracts.compile import compile_contract
-from wallets.factory import CONTRACTS
-from wallets.forwarder import FACTORY_ADDRESS, IMPLEMENTATION_ADDRESS, checksum
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    IMPLEMENTATION_ADDRESS,
+    checksum,
+)
+from wallets.forwarders.contracts.compile import compile_contract
+from wallets.forwarders.factory import CONTRACTS
 
 TOKENS = [token_address("USDC"), token_address("USDT")]
 CALLERS = range(2, 8)

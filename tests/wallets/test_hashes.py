@@ -6,7 +6,11 @@ import base58
 import pytest
 
 from wallets.chains.specs import CHAINS
-from wallets.hashes import LONGEST_TEXT, UnreadableHashError, spellings
+from wallets.transfers.hashes import (
+    LONGEST_TEXT,
+    UnreadableHashError,
+    spellings,
+)
 
 DIGITS = "5fa1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f"
 BYTES = bytes.fromhex(DIGITS)

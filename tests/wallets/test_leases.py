@@ -8,19 +8,27 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer
 from wallets.chains.base import BlockAdapter
 from wallets.models import EPOCH, Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watching import blocks, leases, readings
-from wallets.watching.blocks import Watcher
-from wallets.watching.leases import LeaseLostError, release_lease, take_lease
-from wallets.watching.passes import Outcome
+from wallets.watchers import (
+    blocks,
+    leases,
+    readings,
+)
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.leases import (
+    LeaseLostError,
+    release_lease,
+    take_lease,
+)
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

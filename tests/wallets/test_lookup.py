@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
+from demo.localnet.tron import TronNode
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy, hangs, honest
-from tests.nodes.tokens import token_address
-from tests.nodes.tron import TronNode
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
@@ -24,8 +24,8 @@ from wallets.lookup import UnreadableHashError, look_up, recorded
 from wallets.models import Transfer
 
 if TYPE_CHECKING:
-    from tests.nodes.solana.node import SolanaNode
-    from tests.nodes.ton.node import TonNode
+    from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

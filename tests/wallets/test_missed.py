@@ -8,9 +8,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import garbage, honest
 from tests.wallets.accountchains import (
     AccountChain,
@@ -42,9 +42,8 @@ from wallets.models import (
     SourceDifference,
     Transfer,
 )
-from wallets.watching import missed
-from wallets.watching.leases import LeaseLostError
-from wallets.watching.missed import (
+from wallets.reconciliation import missed
+from wallets.reconciliation.missed import (
     MOST_AN_HOUR,
     NAMED,
     OLDEST,
@@ -52,6 +51,7 @@ from wallets.watching.missed import (
     MissedTransfers,
     ask_again,
 )
+from wallets.watchers.leases import LeaseLostError
 
 pytestmark = pytest.mark.django_db
 

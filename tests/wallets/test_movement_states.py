@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay, shop, states
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw
@@ -15,9 +15,9 @@ from tests.wallets.test_watcher_forks import fork, signed_transfer
 from tests.wallets.watching import watch
 from wallets.models import ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
-from wallets.watching.ingest import resume
-from wallets.watching.passes import Outcome
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.ingest import resume
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState

@@ -9,10 +9,16 @@ import pytest
 from solders.keypair import Keypair
 from solders.transaction import Transaction
 
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import to_base58
 from tests.nodes.proxy import RpcProxy, results
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.tron import USDT, TronNode
-from tests.nodes.tron.addresses import to_base58
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.test_pool import Clock
 from tests.wallets.test_tron_build import ON_CHAIN

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import (
     honest,
     one_by_one,

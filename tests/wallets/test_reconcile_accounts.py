@@ -21,9 +21,9 @@ from wallets.models import (
     SourceDifference,
     Transfer,
 )
-from wallets.reconciling.passes import Reconciler
-from wallets.watching.confirming import LargeAmounts
-from wallets.watching.process import open_watcher
+from wallets.reconciliation.confirmation import LargeAmounts
+from wallets.reconciliation.passes import Reconciler
+from wallets.watcher_process import open_watcher
 
 pytestmark = pytest.mark.django_db
 EVERY = 300.0
@@ -250,7 +250,7 @@ def test_an_account_that_waited_for_its_turn_is_compared_from_the_last_one_on(
     books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books.compare()
-    monkeypatch.setattr("wallets.reconciling.comparing.SPAN", timedelta(0))
+    monkeypatch.setattr("wallets.reconciliation.comparison.SPAN", timedelta(0))
     hidden = books.pay(23, hidden=True)
     assert hidden not in recorded()
     books.compare()
@@ -260,7 +260,7 @@ def test_an_account_that_waited_for_its_turn_is_compared_from_the_last_one_on(
 def test_nothing_older_than_the_span_is_compared_in_the_first_turn(
     books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.reconciling.comparing.SPAN", timedelta(0))
+    monkeypatch.setattr("wallets.reconciliation.comparison.SPAN", timedelta(0))
     books.pay(23, hidden=True)
     books.compare()
     assert recorded() == {}

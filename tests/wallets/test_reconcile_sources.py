@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
+from demo.localnet.anvil import Anvil
 from tests.nodes.proxy import (
     Fault,
     drops,
@@ -30,8 +30,15 @@ from tests.wallets.factories import (
 )
 from wallets.chains.base import BlockRef
 from wallets.models import ChainCursor, Transfer
-from wallets.reconciling.comparing import Scope, SourceDisagreesError, settle
-from wallets.watching.leases import LeaseLostError, release_lease
+from wallets.reconciliation.comparison import (
+    Scope,
+    SourceDisagreesError,
+    settle,
+)
+from wallets.watchers.leases import (
+    LeaseLostError,
+    release_lease,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.tron import TronNode
+from demo.localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import RpcProxy, honest, results
-from tests.nodes.tron import TronNode
-from tests.nodes.tron.addresses import to_base58
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.factories import read_all
 from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
 from wallets.models import ChainCursor, SourceDifference, Transfer
-from wallets.reconciling.passes import Reconciler
-from wallets.watching.process import open_watcher
+from wallets.reconciliation.passes import Reconciler
+from wallets.watcher_process import open_watcher
 
 pytestmark = pytest.mark.django_db
 EVERY = 300.0

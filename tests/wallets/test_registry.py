@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
+from demo.localnet.anvil import Anvil
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import RpcProxy
 from wallets.addresses import canonical_address
 from wallets.chains.registry import ChainConfigError, load_chains, unknown_settings

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import Answer, RpcProxy
 from wallets.chains.base import (
     ChainError,

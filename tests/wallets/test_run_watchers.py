@@ -15,11 +15,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.tokens import token_address
 from tests.tree import ROOT
 from tests.waiting import wait_until
 from tests.wallets.accountchains import (

@@ -16,18 +16,21 @@ from gateway.core import valkey
 from gateway.core.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant, make_user
 from tests.wallets.factories import address_of, make_deposit
-from wallets.forwarder import FACTORY_ADDRESS, checksum
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    checksum,
+)
 from wallets.models import DepositAddress, ReceivingWallet, Transfer
+from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import receiving_wallets
-from wallets.services import (
+from wallets.states import TransferState
+from wallets.transfers.service import (
     NewTransfer,
     confirm_transfers,
     orphan_transfers,
     record_transfers,
     revive_transfers,
-    set_receiving_wallet,
 )
-from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 LATER = NOON + timedelta(seconds=5)

@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.nodes.ton.messages import ATTACHED_NANOTONS, NANOTONS, Envelope, Payment
-from tests.nodes.ton.messages import snake as cells_of
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.messages import (
+    ATTACHED_NANOTONS,
+    NANOTONS,
+    Envelope,
+    Payment,
+)
+from demo.localnet.ton.messages import snake as cells_of
+from demo.localnet.ton.node import TonNode
 from tests.wallets.tonlab import account_at, later, open_ton, read_on
 from wallets.chains.base import Account, AccountReading
 from wallets.chains.ton import TonAdapter

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tonsdk.boc import Cell as Written
 from tonsdk.utils import Address
 
-from tests.nodes.ton.messages import snake
+from demo.localnet.ton.messages import snake
 from wallets.chains.ton_cells import (
     MOST_BYTES,
     Cell,

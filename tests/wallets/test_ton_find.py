@@ -7,8 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from tests.nodes.ton.messages import Envelope, Payment, transfer_body
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.messages import (
+    Envelope,
+    Payment,
+    transfer_body,
+)
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.accountlabs import TonLab
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy
 from tests.wallets.contract.labs import Wallet

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.nodes.ton.messages import Payment
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.messages import Payment
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.tonlab import (
     account_at,

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.nodes.ton.messages import Payment, TonWallet
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.messages import (
+    Payment,
+    TonWallet,
+)
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import HttpProxy, honest
 from tests.wallets.tonlab import account_at, changing, changing_rows, open_ton, read_on
 from wallets.chains import ton_leaving

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import (
     account_at,

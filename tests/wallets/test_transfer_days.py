@@ -18,14 +18,14 @@ from tests.wallets.days import (
     raw_sums,
 )
 from wallets.models import Transfer, TransferClaim, TransferDay, WatchedDay
-from wallets.services.totals import (
+from wallets.states import ClaimKind, TransferState
+from wallets.transfers.totals import (
     DAY_TABLES,
     check_days,
     day_differences,
     fold_days,
     rebuild_days,
 )
-from wallets.states import ClaimKind, TransferState
 
 pytestmark = pytest.mark.django_db
 

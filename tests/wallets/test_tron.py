@@ -5,11 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.nodes import tokens
-from tests.nodes.local_chain import payer
-from tests.nodes.tron import USDT, TronNode
-from tests.nodes.tron.addresses import to_hex
-from tests.nodes.tron.rules import RateLimit
+from demo.localnet import tokens
+from demo.localnet.funding import payer
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import to_hex
+from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
 from wallets.addresses import address_key
 from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError

@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.nodes.tron.transactions import fields_of
+from demo.localnet.tron.transactions import fields_of
 from wallets.chains.tron import write_address
 from wallets.chains.tron_build import Anchor, ContractCall, signed, transfer_data
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import NOON, make_merchant
 from wallets.models import ReceivingWallet
-from wallets.reconciling.turns import Turns
+from wallets.reconciliation.turns import Turns
 
 pytestmark = pytest.mark.django_db
 

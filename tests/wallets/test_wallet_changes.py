@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.models import AuditEntry, Membership, Merchant
-from accounts.services.wallet_waits import (
+from accounts.merchants.wallet_waits import (
     apply_wallet_change_hours,
     set_wallet_change_hours,
 )
+from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Role
 from gateway.core.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
@@ -18,18 +18,18 @@ from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from wallets.addresses import canonical_address, shown_address
 from wallets.chains.specs import Family
 from wallets.models import ReceivingWallet, WalletChange
-from wallets.services import (
+from wallets.receiving.changes import (
     apply_wallet_changes,
     cancel_change,
     request_wallet,
-    set_receiving_wallet,
 )
-from wallets.services.letters import (
+from wallets.receiving.mails import (
     tell_failed,
     tell_first,
     tell_machine_wallet,
     tell_taken_over,
 )
+from wallets.receiving.service import set_receiving_wallet
 from wallets.tasks import apply_wallet_changes_task
 
 pytestmark = pytest.mark.django_db

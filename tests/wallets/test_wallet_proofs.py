@@ -17,16 +17,19 @@ from wallets.models import (
     WalletChange,
     WalletProof,
 )
-from wallets.selectors import owners_of, receiving_wallets
-from wallets.services import (
-    ProofRequiredError,
+from wallets.receiving.changes import (
     apply_wallet_changes,
     cancel_change,
+)
+from wallets.receiving.claims import (
+    MACHINES_MAY_STILL_PAY,
+    RELEASE_AFTER,
+    ProofRequiredError,
     claims_to_release,
-    message_of,
     release_claim,
 )
-from wallets.services.claims import MACHINES_MAY_STILL_PAY, RELEASE_AFTER
+from wallets.receiving.proofs import message_of
+from wallets.selectors import owners_of, receiving_wallets
 from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db

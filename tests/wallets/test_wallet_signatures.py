@@ -9,7 +9,7 @@ from tests.factories import make_merchant
 from tests.wallets.proving import prove, start
 from tests.wallets.signing import SEED, Signer
 from wallets.models import EXACT_AMOUNT_CHAINS, ReceivingWallet
-from wallets.services import message_of
+from wallets.receiving.proofs import message_of
 
 pytestmark = pytest.mark.django_db
 

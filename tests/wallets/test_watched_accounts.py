@@ -23,11 +23,11 @@ from wallets.chains.base import AccountAdapter, MalformedAnswerError
 from wallets.chains.specs import Family
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
-from wallets.watching.accounts import AccountWatcher
+from wallets.watchers.accounts import AccountWatcher
 
 if TYPE_CHECKING:
-    from tests.nodes.solana.node import SolanaNode
-    from tests.nodes.ton.node import TonNode
+    from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,8 @@ from tests.factories import NOON, WALLET
 from tests.wallets.days import make_movement
 from tests.wallets.watched import finish, hold, import_through, some_address, watch
 from wallets.models import WatchedWallet
-from wallets.services import watched as services
 from wallets.states import Direction, TransferState
+from wallets.watched import service as services
 
 pytestmark = pytest.mark.django_db
 

@@ -9,13 +9,16 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
+from demo.localnet.tron.addresses import to_hex
+from demo.localnet.tron.node import USDT as USDT_ON_TRON
+from demo.localnet.tron.node import TronNode
 from tests.nodes.proxy import RpcProxy, results
-from tests.nodes.tokens import balance_of, token_address
-from tests.nodes.tron.addresses import to_hex
-from tests.nodes.tron.node import USDT as USDT_ON_TRON
-from tests.nodes.tron.node import TronNode
 from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import local_spec, make_watcher, read_all
 from tests.wallets.paying import transfer
@@ -28,7 +31,10 @@ from wallets.chains.solana_decode import TOKEN_PROGRAM
 from wallets.chains.specs import Family
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
-from wallets.watched_selectors import balance_days, balances_of
+from wallets.watched.selectors import (
+    balance_days,
+    balances_of,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
 from tests.nodes.proxy import garbage, honest, one_by_one, refuses
 from tests.wallets.books import USDC, Books, Open
 from tests.wallets.factories import local_spec, read_all
@@ -16,11 +16,11 @@ from tests.wallets.paying import transfer
 from tests.wallets.watching import Beside, moved, watch
 from wallets.chains.base import ChainError
 from wallets.models import EPOCH, ChainCursor, WatchedMovement, WatchedWallet
-from wallets.services.watched import remove_watched_wallet
 from wallets.states import TransferState, WatchStatus
 from wallets.watched.openings import Openings
+from wallets.watched.selectors import history_progress
+from wallets.watched.service import remove_watched_wallet
 from wallets.watched.turns import UNAVAILABLE, UNSOUND
-from wallets.watched_selectors import history_progress
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,11 @@ from wallets import selectors
 from wallets.chains.base import Hint
 from wallets.models import DepositAddress
 from wallets.selectors import watched_keys
-from wallets.services import NewTransfer, record_transfers
-from wallets.services.watched import remove_watched_wallet
+from wallets.transfers.service import (
+    NewTransfer,
+    record_transfers,
+)
+from wallets.watched.service import remove_watched_wallet
 
 pytestmark = pytest.mark.django_db
 

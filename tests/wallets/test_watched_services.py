@@ -9,14 +9,18 @@ from accounts.states import Mode
 from gateway.core.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant, make_user
 from wallets.models import WatchedBalance, WatchedWallet
-from wallets.services import watched
-from wallets.services.watched import (
+from wallets.states import WatchStatus
+from wallets.watched import service
+from wallets.watched.selectors import (
+    balances_of,
+    history_progress,
+    watched_wallets,
+)
+from wallets.watched.service import (
     change_watched_wallet,
     remove_watched_wallet,
     watch_wallet,
 )
-from wallets.states import WatchStatus
-from wallets.watched_selectors import balances_of, history_progress, watched_wallets
 
 pytestmark = pytest.mark.django_db
 
@@ -94,7 +98,7 @@ def test_tags_are_trimmed_and_taken_once_whatever_their_case() -> None:
 
 
 def test_there_is_a_limit_in_each_mode(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "MOST_WATCHED", 1)
+    monkeypatch.setattr(service, "MOST_WATCHED", 1)
     merchant = make_merchant()
     first = watch(merchant)
     with pytest.raises(ConflictError) as refused:

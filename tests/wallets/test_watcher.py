@@ -8,12 +8,17 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    FAKE,
+    deploy_token,
+    execute,
+    token_address,
+)
 from tests.nodes import proxy as faults
-from tests.nodes.anvil import Anvil
 from tests.nodes.fixtures import StartNode
-from tests.nodes.local_chain import payer
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.tokens import FAKE, deploy_token, execute, token_address
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import mint, transfer, transfer_many
 from wallets.chains.base import (
@@ -22,8 +27,8 @@ from wallets.chains.base import (
 )
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
-from wallets.watching.passes import Outcome
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")
@@ -245,7 +250,7 @@ def test_no_node_means_nothing_moves_and_the_failure_is_told(
 def test_old_block_hashes_are_forgotten(
     base_node: Anvil, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wallets.watching.ingest.LEAST_KEPT_BLOCKS", 5)
+    monkeypatch.setattr("wallets.watchers.ingest.LEAST_KEPT_BLOCKS", 5)
     base_node.mine(40)
     read_all(watcher)
     kept = list(Block.objects.order_by("height").values_list("height", flat=True))

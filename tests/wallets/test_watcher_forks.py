@@ -7,20 +7,23 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from tests.nodes.abi import encode_call
-from tests.nodes.anvil import Anvil
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import (
+    payer,
+    prepare_chain,
+)
+from demo.localnet.tokens import token_address
 from tests.nodes.fixtures import StartNode
-from tests.nodes.local_chain import payer, prepare_chain
 from tests.nodes.proxy import RpcProxy, honest, results
-from tests.nodes.tokens import token_address
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import send_raw, transfer
 from wallets.chains.base import MalformedAnswerError
 from wallets.models import Block, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
-from wallets.watching.passes import Outcome
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -8,18 +8,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import token_address
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
-from wallets.expectation import WATCH_AFTER_EXPIRY
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, Transfer
-from wallets.services import expect_payments
+from wallets.receiving.service import expect_payments
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
-from wallets.watching.passes import Outcome
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.demand import WATCH_AFTER_EXPIRY
+from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 USDC = token_address("USDC")

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tests.nodes.ton.node import TonNode
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault
 from wallets.addresses import address_key
 from wallets.chains.adapters import open_pool

@@ -7,10 +7,10 @@ from typing import Any
 from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import NOON
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 from wallets.models import WatchedBalance, WatchedWallet
-from wallets.services.watched import watch_wallet
 from wallets.states import WatchStatus
+from wallets.watched.service import watch_wallet
 
 
 def some_address() -> str:

@@ -10,9 +10,9 @@ from tests.factories import make_merchant
 from tests.wallets.test_pool import Clock
 from wallets.chains.registry import ChainSpec
 from wallets.models import WatchedMovement, WatchedWallet
-from wallets.services.watched import watch_wallet
 from wallets.watched.passes import WatchedWallets
-from wallets.watching.leases import take_lease
+from wallets.watched.service import watch_wallet
+from wallets.watchers.leases import take_lease
 
 LOOK_SECONDS = 5.0
 

@@ -7,8 +7,11 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import NOON
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.services import NewEvent, publish
-from webhooks.services.events import BELL
+from webhooks.outbox.events import (
+    BELL,
+    NewEvent,
+    publish,
+)
 from webhooks.states import DeliveryStatus
 
 __all__ = [

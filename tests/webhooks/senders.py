@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from webhooks.sender import Sender
-from webhooks.transport import Transport
+from webhooks.delivery.sender import Sender
+from webhooks.delivery.transport import Transport
 
 _number = itertools.count(1)
 

@@ -11,8 +11,8 @@ from django.db import connection
 
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks import claiming
-from webhooks.claiming import (
+from webhooks.delivery import claims
+from webhooks.delivery.claims import (
     Claimed,
     Room,
     due_deliveries,
@@ -221,12 +221,12 @@ def test_without_the_lock_or_the_lease_endpoints_are_shared(
     monkeypatch: pytest.MonkeyPatch, without: str
 ) -> None:
     """The negative control: both are what the test above depends on."""
-    assert without in claiming._FREE_ENDPOINTS
-    broken = claiming._FREE_ENDPOINTS.replace(without, "")
-    monkeypatch.setattr(claiming, "_FREE_ENDPOINTS", broken)
+    assert without in claims._FREE_ENDPOINTS
+    broken = claims._FREE_ENDPOINTS.replace(without, "")
+    monkeypatch.setattr(claims, "_FREE_ENDPOINTS", broken)
     # Rivals that choose before either has written are what a busy day brings; a pause in between makes them certain.
-    slow = claiming._TAKE.replace("FROM free", "FROM free, pg_sleep(0.02)")
-    monkeypatch.setattr(claiming, "_TAKE", slow)
+    slow = claims._TAKE.replace("FROM free", "FROM free, pg_sleep(0.02)")
+    monkeypatch.setattr(claims, "_TAKE", slow)
     endpoints_with_work(100)
     taken = [key for mine in at_once(_take_everything) for key in mine]
     assert len(taken) > len(set(taken))

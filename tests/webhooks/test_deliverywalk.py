@@ -13,8 +13,12 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.deliverywalk import DeliveryWalk, delivery_keys, event_types
 from webhooks.models import Delivery
+from webhooks.outbox.delivery_pages import (
+    DeliveryWalk,
+    delivery_keys,
+    event_types,
+)
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from accounts.states import Mode
 from tests.factories import NOON, make_key, make_merchant
 from tests.webhooks.factories import new_event
 from webhooks.models import Event
-from webhooks.services import publish
+from webhooks.outbox.events import publish
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.webhooks.routes")]
 

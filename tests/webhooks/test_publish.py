@@ -15,8 +15,13 @@ from accounts.states import Mode
 from gateway.core.bell import Listener
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import BELL, make_endpoint, new_event
+from webhooks.endpoints.service import (
+    disable_endpoint,
+    enable_endpoint,
+)
 from webhooks.models import Delivery, Endpoint, Event, EventCounter
-from webhooks.services import disable_endpoint, enable_endpoint, events, publish
+from webhooks.outbox import events
+from webhooks.outbox.events import publish
 
 THREADS = 20
 ROUNDS = 5

@@ -8,14 +8,28 @@ import pytest
 from gateway.core.secrets import unseal
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks import batches
-from webhooks.batches import ENDPOINT_ROOM, Demand, claim_batch
-from webhooks.claiming import Claimed, Room, due_deliveries, take_endpoints
+from webhooks.delivery import batches
+from webhooks.delivery.attempts import (
+    Outcome,
+    record,
+)
+from webhooks.delivery.batches import (
+    ENDPOINT_ROOM,
+    Demand,
+    claim_batch,
+)
+from webhooks.delivery.claims import (
+    Claimed,
+    Room,
+    due_deliveries,
+    take_endpoints,
+)
+from webhooks.delivery.retries import retry
+from webhooks.endpoints.secrets import ensure_secret
+from webhooks.endpoints.service import disable_endpoint
 from webhooks.health import Health
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.recording import Outcome, record
 from webhooks.schedule import Answer
-from webhooks.services import disable_endpoint, ensure_secret, retry
 
 pytestmark = pytest.mark.django_db
 

@@ -20,9 +20,10 @@ from tests.waiting import wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
 from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
-from webhooks import recording
+from webhooks.delivery import attempts
+from webhooks.endpoints.secrets import secrets_of
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.services import publish, secrets_of
+from webhooks.outbox.events import publish
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -253,7 +254,7 @@ def test_what_a_crashed_sender_did_not_record_is_sent_again(
     with receiving() as receiver:
         make_deliveries(endpoint_for(receiver))
         with monkeypatch.context() as broken:
-            broken.setattr("webhooks.sender.record", _crash)
+            broken.setattr("webhooks.delivery.sender.record", _crash)
             with sending() as (sender,):
                 wait_until(lambda: len(receiver.got) == 1)
                 wait_until(lambda: sender.crash is not None)
@@ -322,7 +323,7 @@ def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refused: list[int] = []
-    insert = recording._insert_attempts
+    insert = attempts._insert_attempts
 
     def insert_all_but_one(outcomes: Any) -> None:
         poisoned = min(Delivery.objects.values_list("pk", flat=True))
@@ -331,7 +332,7 @@ def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(
             outcomes = [_with_null_byte(outcome) for outcome in outcomes]
         insert(outcomes)
 
-    monkeypatch.setattr(recording, "_insert_attempts", insert_all_but_one)
+    monkeypatch.setattr(attempts, "_insert_attempts", insert_all_but_one)
     with receiving() as receiver:
         make_deliveries(endpoint_for(receiver), 6)
         with sending():
@@ -339,7 +340,7 @@ def test_a_row_that_cannot_be_recorded_does_not_keep_back_the_others(
     assert refused
 
 
-def _with_null_byte(outcome: recording.Outcome) -> recording.Outcome:
+def _with_null_byte(outcome: attempts.Outcome) -> attempts.Outcome:
     return replace(outcome, response_body="\x00")
 
 

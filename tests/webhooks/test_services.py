@@ -9,23 +9,27 @@ from django.core import mail
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from gateway.core.errors import ConflictError, InvalidRequestError
-from mails.services import send_due_mails
+from mails.sender import send_due_mails
 from tests.factories import NOON, make_merchant, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.checks import check_settings
-from webhooks.models import Attempt, Delivery, Endpoint, SigningSecret
-from webhooks.services import (
-    disable_endpoint,
-    enable_endpoint,
-    ensure_secret,
-    prune_attempts,
+from webhooks.delivery.retention import prune_attempts
+from webhooks.delivery.retries import (
     retry,
     retry_range,
+)
+from webhooks.endpoints.secrets import (
+    ensure_secret,
     roll_secret,
     secrets_of,
+)
+from webhooks.endpoints.service import (
+    disable_endpoint,
+    enable_endpoint,
     set_default_url,
     tell_owners,
 )
+from webhooks.models import Attempt, Delivery, Endpoint, SigningSecret
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)

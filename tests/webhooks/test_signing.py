@@ -9,7 +9,10 @@ import pytest
 import standardwebhooks
 import stripe
 
-from webhooks.signing import new_secret, sign
+from webhooks.signatures import (
+    new_secret,
+    sign,
+)
 
 BODY = '{"id":"evt_1","data":{"metadata":{"é":"ü"}}}'.encode()
 SECRET = new_secret()

@@ -8,7 +8,10 @@ import orjson
 from django.utils import timezone
 
 from webhooks.dashboard.snippets import SNIPPETS
-from webhooks.signing import new_secret, sign
+from webhooks.signatures import (
+    new_secret,
+    sign,
+)
 
 
 def signed(secrets: list[str]) -> tuple[str, bytes]:

@@ -10,7 +10,10 @@ import pytest
 
 from tests.factories import NOON
 from tests.webhooks.receiver import Receiver, Reply, dripping, hanging_up, receiving
-from webhooks.transport import Response, Transport
+from webhooks.delivery.transport import (
+    Response,
+    Transport,
+)
 
 DEADLINE = 0.6
 

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.tokens import token_address
 from gateway.core import valkey
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.tokens import token_address
 from wallets.models import ChainCursor
 from wallets.selectors import forget
-from x402 import looking
+from x402.byhash import facts
 
 
 @pytest.fixture(autouse=True)
 def _own_counters(settings: Any) -> None:
     """No request counted yet, and nothing found to be unknown."""
-    looking._lately_unknown.forget()
+    facts._lately_unknown.forget()
     settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
     valkey._breaker.closed_again_at = 0.0
 

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    token_address,
+    transfer,
+)
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import token_address, transfer
 from tests.x402.asking import Claim
 
 UNITS = 500_000

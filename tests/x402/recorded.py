@@ -13,10 +13,10 @@ from tests.factories import USDC_ON_BASE, make_live_chain, make_wallet
 from wallets.models import DepositAddress, Transfer
 from wallets.selectors import forget
 from wallets.states import ClaimKind
+from x402.byhash.service import verify
 from x402.inputs import Proof, Requirements, VerifyRequest
-from x402.services.addresses import pay_to
-from x402.services.using import Caller
-from x402.services.verifying import verify
+from x402.payments.addresses import pay_to
+from x402.payments.claims import Caller
 
 PAYER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 UNITS = 500_000

@@ -16,8 +16,8 @@ from tests.x402.recorded import (
 from wallets.models import DepositOutflow, Transfer
 from wallets.states import TransferState
 from x402.models import X402Payment
-from x402.services.arriving import note_arrivals
-from x402.services.following import follow_transfers
+from x402.payments.arrivals import note_arrivals
+from x402.payments.transfers import follow_transfers
 
 pytestmark = pytest.mark.django_db
 

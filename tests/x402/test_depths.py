@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import ask
 from tests.x402.paying import paid

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry, Membership, Merchant
 from accounts.states import Role
+from demo.localnet.anvil import Anvil
 from mails.models import OutgoingMail as Mail
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant, make_user
-from tests.nodes.anvil import Anvil
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import ask, verdict
 from tests.x402.paying import paid
@@ -27,9 +27,12 @@ from wallets.models import ChainCursor, Transfer, TransferClaim
 from wallets.states import ClaimKind
 from webhooks.models import Event
 from x402.models import X402Payment
-from x402.services import following
-from x402.services.following import follow_transfers
-from x402.services.rechecking import PATIENCE, recheck_payments
+from x402.payments import transfers
+from x402.payments.rechecks import (
+    PATIENCE,
+    recheck_payments,
+)
+from x402.payments.transfers import follow_transfers
 
 pytestmark = pytest.mark.django_db
 
@@ -131,14 +134,14 @@ def test_a_transfer_that_fails_holds_up_no_other(
     for one in (bad, good):
         assert verify_it(one)["valid"] is True
     Transfer.objects.update(state="confirmed", confirmed_at=timezone.now())
-    whole = following._is_of
+    whole = transfers._is_of
 
     def fails(payment: X402Payment, transfer: Transfer) -> bool:
         if transfer.pk == bad.pk:
             raise ValueError("nobody foresaw this")
         return whole(payment, transfer)
 
-    monkeypatch.setattr(following, "_is_of", fails)
+    monkeypatch.setattr(transfers, "_is_of", fails)
     now = timezone.now()
     follow_transfers(now=now)
     assert X402Payment.objects.get(transfer=good).final_at == now

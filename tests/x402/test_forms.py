@@ -11,7 +11,7 @@ import pytest
 from gateway.core import json
 from gateway.core.errors import InvalidRequestError
 from tests.x402.asking import Claim
-from x402.forms import parse_verify
+from x402.byhash.forms import parse_verify
 
 EVM = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 CLAIM = Claim("base", "USDC", "0x" + "5a" * 32, EVM, EVM)

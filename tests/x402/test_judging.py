@@ -8,7 +8,14 @@ import pytest
 
 from tests.factories import NOON
 from x402.inputs import Proof, Requirements
-from x402.judging import OLDEST, Candidate, Facts, Verdict, judge, judge_claims
+from x402.rules import (
+    OLDEST,
+    Candidate,
+    Facts,
+    Verdict,
+    judge,
+    judge_claims,
+)
 
 OURS, PAYER, OTHER = "ours", "payer", "other"
 PROOF = Proof("0x5a", "base", "USDC", 500, PAYER, OURS)

@@ -8,10 +8,10 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from gateway.core.ratelimit import Limit
+from demo.localnet.anvil import Anvil
+from gateway.core.rate_limits import Limit
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
 from tests.nodes.proxy import RpcProxy
 from tests.x402.asking import verdict
 from tests.x402.conftest import connect
@@ -22,10 +22,13 @@ from tests.x402.recorded import (
     request_for,
     verify_it,
 )
+from x402.byhash import sightings
+from x402.byhash.sightings import note_sighting
 from x402.models import Sighting
-from x402.services import sightings
-from x402.services.answers import KEPT, forget_old
-from x402.services.sightings import note_sighting
+from x402.payments.answers import (
+    KEPT,
+    forget_old,
+)
 
 pytestmark = pytest.mark.django_db
 

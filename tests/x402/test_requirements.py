@@ -11,23 +11,31 @@ from eth_account.messages import encode_defunct
 
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode, Role
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
 from gateway.core.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_merchant, make_user, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
 from tests.x402.asking import RESOURCE, Claim, ask, verdict
 from tests.x402.paying import paid
 from tests.x402.recorded import make_seller
 from wallets.models import DepositAddress, ReceivingWallet, WalletChange
-from wallets.services import set_machine_wallet, set_receiving_wallet
+from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.receiving.service import set_receiving_wallet
+from x402.byhash.signatures import message_of
 from x402.inputs import Proof, Requirements
 from x402.models import X402Payment
-from x402.services import addresses
-from x402.services.addresses import expect_machines, is_paid_at, pay_to
-from x402.services.requirements import requires_signature, set_requirements
-from x402.signatures import message_of
+from x402.payments import addresses
+from x402.payments.addresses import (
+    expect_machines,
+    is_paid_at,
+    pay_to,
+)
+from x402.payments.requirements import (
+    requires_signature,
+    set_requirements,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -11,11 +11,14 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
-from tests.nodes.ton.messages import TonWallet
+from demo.localnet.ton.messages import TonWallet
 from wallets.chains.tron_keys import PrivateKey
 from wallets.networks import chain_spec
+from x402.byhash.signatures import (
+    is_signed_by_payer,
+    message_of,
+)
 from x402.inputs import Proof, Requirements
-from x402.signatures import is_signed_by_payer, message_of
 
 SECRET = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 OTHER_SECRET = SECRET[:-1] + "e"

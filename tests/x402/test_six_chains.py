@@ -6,25 +6,32 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import prepare_chain
+from demo.localnet.tron.node import USDT as TRON_USDT
+from demo.localnet.tron.node import (
+    TronNode,
+    prepare_tron,
+)
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import prepare_chain
-from tests.nodes.tron.node import USDT as TRON_USDT
-from tests.nodes.tron.node import TronNode, prepare_tron
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import Claim, ask, verdict
 from tests.x402.conftest import connect
 from tests.x402.paying import UNITS, paid, pay_to_of
 from wallets.models import ChainCursor, Transfer
+from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
-from wallets.services import NewTransfer, record_transfers, set_machine_wallet
+from wallets.transfers.service import (
+    NewTransfer,
+    record_transfers,
+)
 from x402.models import X402Payment
-from x402.services.following import follow_transfers
+from x402.payments.transfers import follow_transfers
 
 if TYPE_CHECKING:
-    from tests.nodes.solana.node import SolanaNode
-    from tests.nodes.ton.node import TonNode
+    from demo.localnet.solana.node import SolanaNode
+    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -191,7 +198,7 @@ def test_on_ton_what_a_watcher_recorded_is_known_under_every_name(
 
 def record_like_a_watcher(claim: Claim) -> Transfer:
     from wallets.lookup import look_up_on
-    from wallets.watching.owners import Owners
+    from wallets.watchers.owners import Owners
 
     [found] = look_up_on(claim.chain, claim.tx_hash).transactions
     payments: list[NewTransfer] = Owners(claim.chain).payments(found.transfers)

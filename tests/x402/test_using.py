@@ -25,7 +25,10 @@ from x402.models import (
     MachineSettings,
     X402Payment,
 )
-from x402.services.using import Caller, use_recorded
+from x402.payments.claims import (
+    Caller,
+    use_recorded,
+)
 
 pytestmark = pytest.mark.django_db
 

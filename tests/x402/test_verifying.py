@@ -9,12 +9,10 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from tests.contract.client import ApiClient, client_of
-from tests.factories import make_merchant, make_wallet
-from tests.nodes.abi import encode_call
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import (
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
     FAKE,
     deploy_token,
     execute,
@@ -23,15 +21,17 @@ from tests.nodes.tokens import (
     transfer,
     transfer_many,
 )
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import ask, verdict
 from tests.x402.conftest import connect
 from tests.x402.paying import UNITS, claim_of, paid, pay_to_of
 from wallets.models import Transfer
+from wallets.receiving.service import set_receiving_wallet
 from wallets.selectors import forget
-from wallets.services import set_receiving_wallet
 from x402.models import Authorization, Sighting, X402Payment
-from x402.services.addresses import pay_to
+from x402.payments.addresses import pay_to
 
 pytestmark = pytest.mark.django_db
 

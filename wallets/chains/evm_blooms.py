@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from wallets.forwarder import keccak
+from wallets.forwarders.addresses import keccak
 
 SILENT: Final = 0
 """The filter that says nothing: of a block without logs, or from a node that keeps none, as java-tron."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wallets.chains.evm_decode import PADDING
-from wallets.forwarder import checksum
+from wallets.forwarders.addresses import checksum
 
 
 @dataclass(frozen=True, slots=True)

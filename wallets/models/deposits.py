@@ -12,7 +12,7 @@ from wallets.states import ClaimKind, TransferState
 class DepositAddress(models.Model):
     """A CREATE2 forwarder address: what is sent there can only reach `destination`.
 
-    `key` is the address as 20 raw bytes, the form in which logs are joined; `wallets.forwarder.checksum` writes it.
+    `key` is the address as 20 raw bytes, the form in which logs are joined; `wallets.forwarders.addresses.checksum` writes it.
     """
 
     key = models.BinaryField(max_length=20, unique=True)
@@ -32,7 +32,7 @@ class DepositAddress(models.Model):
         db_default=ClaimKind.CHECKOUT,
     )
     created_at = models.DateTimeField(default=timezone.now)
-    # Thirty days after its checkout expires. It sets the pace at which chains are read (`wallets.expectation`); the
+    # Thirty days after its checkout expires. It sets the pace at which chains are read (`wallets.watchers.demand`); the
     # address itself is watched for ever.
     watched_until = models.DateTimeField()
 

@@ -16,9 +16,12 @@ from wallets.chains.base import (
 )
 from wallets.chains.registry import ChainSpec
 from wallets.models import WatchedWallet
-from wallets.services import NewMovement, record_movements
+from wallets.transfers.movements import (
+    NewMovement,
+    record_movements,
+)
 from wallets.watched.turns import check_lease, next_group, write_turn
-from wallets.watching.account_ingest import account_facts
+from wallets.watchers.account_ingest import account_facts
 
 _REMEMBERED = 10_000
 # Pages of a thousand, which are listed anew in each turn: in the wallets of exchanges is more than could ever be read, and

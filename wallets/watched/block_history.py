@@ -17,10 +17,17 @@ from wallets.chains.base import (
 )
 from wallets.chains.registry import ChainSpec
 from wallets.models import ChainCursor, WatchedWallet
-from wallets.services import confirm_movements, record_movements
+from wallets.transfers.movements import (
+    confirm_movements,
+    record_movements,
+)
 from wallets.watched.turns import check_lease, next_group, write_turn
-from wallets.watching.owners import Owners
-from wallets.watching.windows import LARGEST_WINDOW, WindowSize, window_end
+from wallets.watchers.owners import Owners
+from wallets.watchers.windows import (
+    LARGEST_WINDOW,
+    WindowSize,
+    window_end,
+)
 
 MOST_TOGETHER: Final = 500
 """As many wallets as every node takes as alternatives, in both spellings that Tron has of each."""

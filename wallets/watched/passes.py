@@ -31,8 +31,8 @@ from wallets.watched.balances import Balances
 from wallets.watched.block_history import BlockHistory
 from wallets.watched.openings import Openings
 from wallets.watched.turns import note_failure
-from wallets.watching.budget import Budget
-from wallets.watching.leases import is_held
+from wallets.watchers.budget import Budget
+from wallets.watchers.leases import is_held
 
 log = structlog.get_logger(__name__)
 

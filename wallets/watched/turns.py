@@ -15,7 +15,10 @@ from wallets.chains.base import (
 )
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.states import WatchStatus
-from wallets.watching.leases import LeaseLostError, is_held
+from wallets.watchers.leases import (
+    LeaseLostError,
+    is_held,
+)
 
 UNAVAILABLE: Final = "The network's nodes do not answer. It is tried again."
 TOO_MUCH: Final = (

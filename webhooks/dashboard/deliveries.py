@@ -7,13 +7,16 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
-from gateway.core.clientaddr import address_or_none
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError
-from gateway.core.prettyjson import indented
-from webhooks.dashboard.forms import RangeForm
-from webhooks.dashboard.listing import (
+from gateway.core.pretty_json import indented
+from webhooks.dashboard.delivery_list import (
     MOST_FOUND,
     Wanted,
     attempts_of,
@@ -22,10 +25,18 @@ from webhooks.dashboard.listing import (
     listed,
     parse_wanted,
 )
+from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import TABS
-from webhooks.deliverywalk import DeliveryWalk, event_types
+from webhooks.delivery.retries import (
+    retriable,
+    retry,
+    retry_range,
+)
 from webhooks.models import Delivery
-from webhooks.services.deliveries import retriable, retry, retry_range
+from webhooks.outbox.delivery_pages import (
+    DeliveryWalk,
+    event_types,
+)
 from webhooks.states import DeliveryStatus
 
 Tab = tuple[str, str, bool, int | None]

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from django import forms
 
-from accounts.forms.words import LineField
+from accounts.words import LineField
+from webhooks.delivery.retries import RETRIED
 from webhooks.models import URL_LENGTH
-from webhooks.services.deliveries import RETRIED
 from webhooks.states import DeliveryStatus
 
 _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)

@@ -8,11 +8,14 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import AuditEntry
-from accounts.seats import Seat
+from accounts.team.seats import Seat
 from webhooks.dashboard.words import Badge, health_of
-from webhooks.deliverywalk import DeliveryWalk, delivery_keys
+from webhooks.endpoints.secrets import ROLLED
 from webhooks.models import TROUBLED, Delivery, Endpoint, SigningSecret
-from webhooks.services.secrets import ROLLED
+from webhooks.outbox.delivery_pages import (
+    DeliveryWalk,
+    delivery_keys,
+)
 from webhooks.states import DeliveryStatus
 
 PAGE_ROWS: Final = 20

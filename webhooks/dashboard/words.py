@@ -32,7 +32,7 @@ TABS: Final = (
     (DeliveryStatus.HELD, "Held"),
 )
 
-# The error classes of webhooks.transport.
+# The error classes of webhooks.delivery.transport.
 _ERRORS: Final = MappingProxyType(
     {
         "timeout": "No answer within 30 seconds, or no connection within 5.",

@@ -9,11 +9,15 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import Seat, SeatedRequest, seated
 from accounts.states import Mode
-from gateway.core.clientaddr import address_or_none
-from gateway.core.csvfiles import csv_response
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.csv_files import csv_response
 from gateway.core.keyset import keyset_page
 from settlements.dashboard.gas import has_key
 from wallets.networks import accepted_tokens, chains
@@ -22,9 +26,15 @@ from x402.dashboard.rows import CSV_HEADER, csv_rows, payment_rows
 from x402.dashboard.snippets import snippets, verify_call
 from x402.dashboard.sums import machine_sums
 from x402.dashboard.words import STATUSES
+from x402.payments.addresses import (
+    known_pay_to,
+    pay_to_everywhere,
+)
+from x402.payments.requirements import (
+    requires_signature,
+    set_requirements,
+)
 from x402.selectors import PaymentFilter, payments_of
-from x402.services.addresses import known_pay_to, pay_to_everywhere
-from x402.services.requirements import requires_signature, set_requirements
 from x402.states import PaymentStatus
 
 _BASE = "base"

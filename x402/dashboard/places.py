@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.seats import Seat
 from wallets.chains.registry import ChainSpec
-from wallets.dashboard_rows import MarkedAddress, marked
+from wallets.dashboard.rows import (
+    MarkedAddress,
+    marked,
+)
 from wallets.networks import chains
 from wallets.selectors import receiving_wallets
-from x402.services.addresses import (
+from x402.payments.addresses import (
     known_everywhere,
     payable_chains,
     settles_directly,

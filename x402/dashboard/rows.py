@@ -11,9 +11,9 @@ from accounts.states import Mode
 from gateway.core.keyset import chunks_by_key
 from gateway.core.money import from_units, readable_units
 from gateway.core.times import iso, iso_or_none
-from wallets.dashboard_rows import marked
+from wallets.dashboard.rows import marked
+from wallets.dashboard.watched.rows import shortened
 from wallets.networks import chain_spec
-from wallets.watched_pages.rows import shortened
 from webhooks.dashboard.words import Badge
 from x402.dashboard.words import PROTOCOLS, STATUSES
 from x402.models import X402Payment

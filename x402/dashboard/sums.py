@@ -9,15 +9,18 @@ from typing import Any
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
-from accounts.seats import Seat
 from accounts.states import Mode
+from accounts.team.seats import Seat
 from gateway.core.money import from_units
+from settlements.books.figures import (
+    Figures,
+    figures_of,
+)
 from settlements.dashboard.sums import Sums, sums_from
-from settlements.figures import Figures, figures_of
 from wallets.models import TransferDay
 from wallets.states import ClaimKind, TransferState
 from x402.models import X402Payment
-from x402.services.addresses import settles_directly
+from x402.payments.addresses import settles_directly
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,26 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.permissions import Act
-from accounts.seats import SeatedRequest, seated
 from accounts.states import Mode
-from gateway.core.clientaddr import address_or_none
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError
 from wallets.chains.registry import ChainSpec
-from wallets.dashboard_rows import marked
-from wallets.forms import ComparedForm, WalletForm
+from wallets.dashboard.rows import marked
 from wallets.networks import chains
-from wallets.services.machinewallets import set_machine_wallet
-from x402.services.addresses import known_pay_to, settles_directly
+from wallets.receiving.forms import (
+    ComparedForm,
+    WalletForm,
+)
+from wallets.receiving.machine_wallets import set_machine_wallet
+from x402.payments.addresses import (
+    known_pay_to,
+    settles_directly,
+)
 
 
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)

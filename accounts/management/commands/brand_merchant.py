@@ -7,9 +7,12 @@ from typing import Any, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from accounts.logos import MAX_UPLOAD_BYTES
+from accounts.brand.logos import MAX_UPLOAD_BYTES
+from accounts.brand.service import (
+    BrandingChanges,
+    change_branding,
+)
 from accounts.models import Merchant
-from accounts.services.branding import BrandingChanges, change_branding
 from gateway.core.errors import GatewayError
 
 

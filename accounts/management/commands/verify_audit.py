@@ -6,7 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.auditchain import AuditHead, missing_heads, verify_audit_log
+from accounts.audit.chain import (
+    AuditHead,
+    missing_heads,
+    verify_audit_log,
+)
 
 
 class Command(BaseCommand):

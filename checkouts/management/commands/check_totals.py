@@ -7,9 +7,16 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from checkouts.services.counts import day_of
-from checkouts.services.totals import Difference, differences, rebuild
-from wallets.services.totals import day_differences, rebuild_days
+from checkouts.lifecycle.counts import day_of
+from checkouts.lifecycle.totals import (
+    Difference,
+    differences,
+    rebuild,
+)
+from wallets.transfers.totals import (
+    day_differences,
+    rebuild_days,
+)
 
 _DAY = timedelta(days=1)
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from accounts.login.people import set_operator
 from accounts.models import User
-from accounts.services.people import set_operator
 
 
 class Command(BaseCommand):

@@ -10,13 +10,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import services as accounts
+from accounts.keys.service import create_api_key
+from accounts.login.people import create_person
+from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
 from accounts.models import Merchant, User
-from accounts.services.people import create_person
 from accounts.states import Mode
 from gateway.core.errors import GatewayError
-from wallets.services import set_receiving_wallet
-from webhooks.services import ensure_secret, set_default_url
+from wallets.receiving.service import set_receiving_wallet
+from webhooks.endpoints.secrets import ensure_secret
+from webhooks.endpoints.service import set_default_url
 
 
 class Command(BaseCommand):
@@ -68,13 +70,11 @@ class Command(BaseCommand):
                 f"There is somebody with the address {options['owner']}."
             )
         owner = create_person(options["owner"], password)
-        merchant = accounts.create_merchant(name=options["name"], owner=owner, now=now)
-        accounts.let_buyers_retry(
+        merchant = create_merchant(name=options["name"], owner=owner, now=now)
+        let_buyers_retry(
             merchant, allowed=options["buyers_may_retry"], now=now, actor=owner
         )
-        accounts.mail_receipts(
-            merchant, allowed=options["mail_receipts"], now=now, actor=owner
-        )
+        mail_receipts(merchant, allowed=options["mail_receipts"], now=now, actor=owner)
         for wallet in options["wallet"]:
             chain, _, address = wallet.partition("=")
             set_receiving_wallet(
@@ -94,7 +94,7 @@ class Command(BaseCommand):
 
     def _show_keys(self, merchant: Merchant, owner: User, now: datetime) -> None:
         for mode in Mode:
-            _, key = accounts.create_api_key(
+            _, key = create_api_key(
                 merchant, mode=mode, name="first", now=now, actor=owner
             )
             self.stdout.write(f"{mode.label} key (shown once): {key}")

@@ -14,14 +14,18 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from demo.chains import LocalChains
+from demo.localnet.errors import (
+    NodeMissingError,
+    NodeStartError,
+)
+from demo.machines.report_price import CHAIN as REPORT_CHAIN
+from demo.machines.report_price import PATH as REPORT_PATH
+from demo.machines.solana_accounts import NETWORK_PAYER_KEY
 from demo.nodes.base import LocalChain
-from demo.report_price import CHAIN as REPORT_CHAIN
-from demo.report_price import PATH as REPORT_PATH
+from demo.nodes.chains import LocalChains
 from demo.settings_file import Credentials, DemoSettings, write_environment
-from demo.solana_accounts import NETWORK_PAYER_KEY
 from gateway.core.embedded import EnginesError
-from gateway.management.stack import (
+from gateway.processes.stack import (
     HOST,
     MANAGE,
     Stack,
@@ -30,7 +34,6 @@ from gateway.management.stack import (
     require_free_port,
     until_signalled,
 )
-from tests.nodes.errors import NodeMissingError, NodeStartError
 from wallets.chains.specs import CHAINS, Family
 
 # What machines pay for comes after the streams.
@@ -97,7 +100,7 @@ class Command(BaseCommand):
             f"Starting local chains: {_titles(node.name for node in nodes.nodes)}."
         )
         miner = stack.command(
-            "miner", sys.executable, "-m", "demo.miner", *nodes.mined_urls()
+            "miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls()
         )
         stack.keep([*nodes.commands(stack.command), miner])
         return nodes

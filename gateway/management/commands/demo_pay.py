@@ -10,9 +10,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 from demo.closed import closed_option
 from demo.gateway_api import GatewayError
-from demo.payments import Wish, chain_entry, pay_checkout, pay_option
 from demo.settings_file import DemoSettings, read_settings
 from demo.wallets.base import ChainEntry, WalletError
+from demo.wallets.payments import (
+    Wish,
+    chain_entry,
+    pay_checkout,
+    pay_option,
+)
 from wallets.chains.specs import CHAINS, Network
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}

@@ -7,9 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from demo import machine, report_price
-from demo.payments import chain_entry
+from demo.machines import (
+    payer,
+    report_price,
+)
 from demo.wallets.base import WalletError
+from demo.wallets.payments import chain_entry
 from gateway.management.commands.demo_pay import local_demo, refuse_real_money
 
 
@@ -34,7 +37,7 @@ class Command(BaseCommand):
         try:
             entry = chain_entry(demo, chain)
             refuse_real_money(entry)
-            bought = machine.buy(
+            bought = payer.buy(
                 demo.report_url, entry, most=Decimal("0.05"), say=self.stdout.write
             )
         except WalletError as error:

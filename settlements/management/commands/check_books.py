@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from settlements.running import forwarder_chains
-from settlements.services.checking import check_chain
+from settlements.books.check import check_chain
+from settlements.sweeps.turns import forwarder_chains
 
 
 class Command(BaseCommand):

@@ -8,18 +8,18 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from settlements.errors import NoGasError
+from settlements.gas.broadcast import gas_node
+from settlements.gas.ledger import open_transactions
 from settlements.gas.node import GasNode
-from settlements.models import GasAccount
-from settlements.running import forwarder_chains
-from settlements.services.broadcasting import gas_node
-from settlements.services.ledger import open_transactions
-from settlements.services.repairing import (
+from settlements.gas.repair import (
     Repair,
     RepairError,
     agreed_number,
     plan_repair,
     repair,
 )
+from settlements.models import GasAccount
+from settlements.sweeps.turns import forwarder_chains
 from wallets.chains.base import ChainError
 
 _MOST_SHOWN: Final = 10

@@ -8,11 +8,16 @@ from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from tonsdk.boc import Cell
 
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import PAYER_UNITS, USDC, Payment, SolanaNode
-from tests.nodes.ton.messages import Envelope
-from tests.nodes.ton.messages import Payment as JettonPayment
-from tests.nodes.ton.node import TonNode
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import (
+    PAYER_UNITS,
+    USDC,
+    Payment,
+    SolanaNode,
+)
+from demo.localnet.ton.messages import Envelope
+from demo.localnet.ton.messages import Payment as JettonPayment
+from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
 from wallets.addresses import address_key
 from wallets.chains.adapters import open_pool

@@ -2,12 +2,21 @@
 
 from eth_account import Account
 
-from tests.nodes import tokens
-from tests.nodes.abi import encode_call
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.local_chain import payer
-from tests.nodes.tron import USDT, TronNode
-from tests.nodes.tron.addresses import to_base58, to_hex
+from demo.localnet import tokens
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.funding import payer
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import (
+    to_base58,
+    to_hex,
+)
 from tests.wallets import paying
 from tests.wallets.contract.labs import BlockLab, Wallet
 from tests.wallets.evmkin import spec_of

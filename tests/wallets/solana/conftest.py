@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from demo.localnet.solana.node import SolanaNode
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.solana.node import SolanaNode
 from tests.wallets.solana.reading import new_owner, open_reader
 from wallets.chains.solana import PAGE, SolanaAdapter
 

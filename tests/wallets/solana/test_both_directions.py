@@ -9,8 +9,12 @@ from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import USDC, Payment, SolanaNode
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import (
+    USDC,
+    Payment,
+    SolanaNode,
+)
 from tests.wallets.solana.conftest import OpenReader
 from tests.wallets.solana.reading import new_owner, read, solana_spec
 from tests.wallets.solana.test_transactions import SIGNATURE, balance, payment

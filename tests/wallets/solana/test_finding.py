@@ -6,9 +6,14 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.system_program import CreateAccountParams, create_account
 
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import (
+    USDC,
+    Format,
+    Payment,
+    SolanaNode,
+)
 from tests.nodes.proxy import RpcProxy, results
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import USDC, Format, Payment, SolanaNode
 from tests.wallets.solana.conftest import OpenReader
 from tests.wallets.solana.reading import new_owner, read_one
 from wallets.chains.base import FoundMovement, FoundTransaction, MalformedAnswerError

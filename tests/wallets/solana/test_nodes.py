@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import SolanaNode
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import SolanaNode
 from tests.wallets.solana.conftest import OpenReader
 from tests.wallets.solana.reading import (
     account_of,

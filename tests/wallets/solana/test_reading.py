@@ -8,10 +8,16 @@ from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from demo.localnet.solana import programs
+from demo.localnet.solana.node import (
+    PAYER_UNITS,
+    USDC,
+    Format,
+    Payment,
+    SolanaNode,
+)
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from tests.nodes.solana import programs
-from tests.nodes.solana.node import PAYER_UNITS, USDC, Format, Payment, SolanaNode
 from tests.wallets.solana.conftest import OpenReader
 from tests.wallets.solana.reading import (
     account_of,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.nodes.solana.node import USDC
+from demo.localnet.solana.node import USDC
 from tests.wallets.solana.reading import JSON, new_owner
 from wallets.chains import solana_decode as decode
 from wallets.chains.base import (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
 from tests.x402.standard.shop import connect_base, open_shop
 
 

@@ -4,10 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.permit2 import (
+    EXTRA,
+    Permit,
+    allow,
+    lay_permit2,
+    lay_usdt,
+)
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.bodies import RESOURCE, body_of
 from wallets.models import ChainCursor

@@ -10,8 +10,8 @@ django.setup()
 from django.utils import timezone  # noqa: E402
 
 from accounts.states import Mode  # noqa: E402
-from x402.services.using import Caller  # noqa: E402
-from x402.standard.settling import settle_standard  # noqa: E402
+from x402.exact.settlement import settle_standard  # noqa: E402
+from x402.payments.claims import Caller  # noqa: E402
 
 if __name__ == "__main__":
     asked = json.load(sys.stdin)

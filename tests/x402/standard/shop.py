@@ -3,10 +3,10 @@
 from typing import Any
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import lay_usdc
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import lay_usdc
 from wallets.models import ChainCursor
 from wallets.selectors import forget
 

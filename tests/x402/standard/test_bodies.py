@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
+from demo.localnet.authorizations import Authorization
 from tests.contract.client import ApiClient, client_of
 from tests.factories import USDC_ON_BASE
-from tests.nodes.authorizing import Authorization
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from wallets.models import ChainCursor

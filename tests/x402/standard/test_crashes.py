@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import balance_of
 from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import (
     Answer,
     Ask,
@@ -18,7 +19,6 @@ from tests.nodes.proxy import (
     honest,
     methods_of,
 )
-from tests.nodes.tokens import balance_of
 from tests.waiting import wait_until
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle

@@ -5,18 +5,21 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle
 from tests.x402.standard.bodies import body_of
+from x402.exact import (
+    sweep,
+    waiters,
+)
+from x402.exact.authorizations import LEASE
+from x402.exact.evm.broadcast import reference_of
 from x402.models import Authorization, X402Payment
-from x402.standard import finishing, waiting
-from x402.standard.authorizations import LEASE
-from x402.standard.evm.sending import reference_of
 
 pytestmark = pytest.mark.django_db
 UNITS = 10_000
@@ -24,7 +27,7 @@ UNITS = 10_000
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
 
 
 def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
@@ -36,7 +39,7 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
 
 
 def finish() -> None:
-    finishing.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    sweep.finish_open(clock=lambda: timezone.now() + 2 * LEASE)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_those_that_wait_do_not_keep_others_from_their_end(
     GasTransaction.objects.filter(reference=reference_of(other)).update(
         state=TransactionState.DROPPED
     )
-    monkeypatch.setattr(finishing, "_AT_ONCE", 1)
+    monkeypatch.setattr(sweep, "_AT_ONCE", 1)
     finish()
     finish()
     states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]

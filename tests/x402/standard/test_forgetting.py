@@ -9,8 +9,8 @@ from django.utils import timezone
 from settlements.models import GasAccount, GasTransaction
 from settlements.states import Purpose
 from tests.factories import make_merchant
+from x402.exact.authorizations import UNSENT_KEPT
 from x402.models import Authorization
-from x402.standard.authorizations import UNSENT_KEPT
 from x402.tasks import forget_old_task
 
 pytestmark = pytest.mark.django_db

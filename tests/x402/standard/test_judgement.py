@@ -8,10 +8,13 @@ from typing import Any, Final
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import DOMAIN
+from demo.localnet.permit2 import (
+    lay_multicall,
+    lay_permit2,
+)
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import DOMAIN
-from tests.nodes.permit2 import lay_multicall, lay_permit2
 from tests.x402.paying import pay_to_of
 from tests.x402.standard import wrongs
 from tests.x402.standard.asking import verify
@@ -19,7 +22,10 @@ from tests.x402.standard.bodies import body_of
 from tests.x402.standard.environment import foreign_python
 from tests.x402.standard.permitting import permit_body
 from tests.x402.standard.wrongs import Case
-from x402.standard.evm import calls, contracts
+from x402.exact.evm import (
+    calls,
+    contracts,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -11,20 +11,20 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.meeting import together
+from x402.exact.inputs import Executed
+from x402.exact.records import settle_row
+from x402.exact.sweep import request_of
 from x402.models import Authorization, X402Payment
-from x402.services.answers import KEPT
-from x402.standard.finishing import request_of
-from x402.standard.inputs import Executed
-from x402.standard.recording import settle_row
+from x402.payments.answers import KEPT
 from x402.states import AuthorizationState
 
 UNITS = 10_000

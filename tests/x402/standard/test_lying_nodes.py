@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
+from x402.exact.evm import calls
 from x402.models import Authorization
-from x402.standard.evm import calls
 
 pytestmark = pytest.mark.django_db
 UNITS = 10_000

@@ -9,12 +9,9 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from settlements.models import GasTransaction
-from tests.contract.client import client_of
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.overtaking import overtake
-from tests.nodes.permit2 import (
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import (
     PERMIT2,
     PROXY,
     Permit,
@@ -23,9 +20,17 @@ from tests.nodes.permit2 import (
     real_usdt,
     sign_permit,
 )
+from demo.localnet.tokens import (
+    balance_of,
+    execute,
+    mint,
+    transfer,
+)
+from settlements.models import GasTransaction
+from tests.contract.client import client_of
+from tests.nodes.overtaking import overtake
 from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.nodes.smart_wallet import deploy_wallet
-from tests.nodes.tokens import balance_of, execute, mint, transfer
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
@@ -38,14 +43,18 @@ from tests.x402.standard.permitting import (
 from wallets.chains.base import ChainUnavailableError
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
+from x402.exact import waiters
+from x402.exact.errors import RevertedError
+from x402.exact.evm import (
+    calls,
+    permit2,
+    permit2_payments,
+)
+from x402.exact.evm.evidence import find_used
+from x402.exact.evm.nodes import pool_of
+from x402.exact.forms import parse_standard
 from x402.models import Authorization, X402Payment
-from x402.services.following import follow_transfers
-from x402.standard import waiting
-from x402.standard.errors import RevertedError
-from x402.standard.evm import calls, permit2, permit2_payments
-from x402.standard.evm.evidence import find_used
-from x402.standard.evm.nodes import pool_of
-from x402.standard.forms import parse_standard
+from x402.payments.transfers import follow_transfers
 from x402.tasks import finish_authorizations_task
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +143,7 @@ def test_two_permits_in_one_transaction_are_two_payments(stall: Stall) -> None:
 def test_who_is_overtaken_by_a_stranger_finds_the_strangers_transaction(
     stall: Stall, monkeypatch: pytest.MonkeyPatch, asks_again: bool
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     body = permit_body(told, 1)
     stall.node.set_automine(False)

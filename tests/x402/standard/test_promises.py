@@ -5,19 +5,28 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import (
+    balance_of,
+    mint,
+)
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil, FundedAccount
-from tests.nodes.authorizing import authorize
-from tests.nodes.tokens import balance_of, mint
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.meeting import together
+from x402.exact import (
+    promises,
+    waiters,
+)
+from x402.exact.evm import broadcast
 from x402.models import Authorization, X402Payment
-from x402.standard import promises, waiting
-from x402.standard.evm import sending
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -34,7 +43,7 @@ Body = dict[str, Any]
 def _waiting_briefly(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait long for a block, and nobody be sent away because others ask slowly."""
     settings.WEB_THREADS = 6 * MANY
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -87,7 +96,7 @@ def test_without_counting_what_is_open_several_would_be_sent(
     """
     about_to_send = threading.Barrier(FEW)
     monkeypatch.setattr(
-        sending, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
+        broadcast, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
     )
     bodies = bodies_of(base_node, seller, usdc, poor, FEW)
     base_node.set_automine(False)
@@ -150,7 +159,7 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
         counted.wait(SECONDS)
 
     monkeypatch.setattr(promises, "_lock", lambda _: None)
-    monkeypatch.setattr(sending, "refuse_overdrawn", refuse_together)
+    monkeypatch.setattr(broadcast, "refuse_overdrawn", refuse_together)
     bodies = bodies_of(base_node, seller, usdc, poor, 2)
     base_node.set_automine(False)
     settle_at_once(seller, bodies)

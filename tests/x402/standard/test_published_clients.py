@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import balance_of
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import balance_of
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.published import (
     bought_by_npm,

@@ -10,12 +10,12 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from accounts.models import FeeEntry
-from settlements.services.broadcasting import gas_node
-from settlements.services.tending import tend
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import Authorization as Signed
+from demo.localnet.authorizations import authorize
+from settlements.gas.broadcast import gas_node
+from settlements.gas.upkeep import tend
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import Authorization as Signed
-from tests.nodes.authorizing import authorize
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import verdict
 from tests.x402.paying import claim_of, pay_to_of
@@ -23,12 +23,15 @@ from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
-from wallets.watching.blocks import Watcher
+from wallets.watchers.blocks import Watcher
 from webhooks.models import Event
+from x402.exact import (
+    sweep,
+    waiters,
+)
+from x402.exact.authorizations import LEASE
 from x402.models import Authorization, X402Payment
-from x402.services.following import follow_transfers
-from x402.standard import finishing, waiting
-from x402.standard.authorizations import LEASE
+from x402.payments.transfers import follow_transfers
 from x402.states import AuthorizationState, PaymentStatus
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_bells")]
@@ -73,7 +76,7 @@ def send_again(later: timedelta) -> None:
 
 
 def finish(after: timedelta = 2 * LEASE) -> None:
-    finishing.finish_open(clock=lambda: timezone.now() + after)
+    sweep.finish_open(clock=lambda: timezone.now() + after)
 
 
 def pays_more(node: Anvil, told: Signed, usdc: str) -> None:
@@ -127,7 +130,7 @@ def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(
     told: Signed,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(told, usdc)
     settle(seller, body)
     # As where the process died before it could answer.

@@ -8,14 +8,22 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    authorize,
+    sign,
+)
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import permit
+from demo.localnet.tokens import (
+    balance_of,
+    deploy_token,
+    mint,
+    transfer,
+)
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize, sign
-from tests.nodes.local_chain import payer
-from tests.nodes.permit2 import permit
-from tests.nodes.tokens import balance_of, deploy_token, mint, transfer
 from tests.x402.asking import verdict
 from tests.x402.paying import claim_of, pay_to_of
 from tests.x402.standard.asking import settle, verify
@@ -23,8 +31,8 @@ from tests.x402.standard.bodies import RESOURCE, body_of
 from tests.x402.standard.permitting import permit_body
 from wallets.models import ReceivingWallet
 from wallets.selectors import forget
+from x402.exact import waiters
 from x402.models import Authorization, X402Payment
-from x402.standard import waiting
 from x402.tasks import finish_authorizations_task
 
 pytestmark = pytest.mark.django_db
@@ -234,7 +242,7 @@ def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
     monkeypatch: pytest.MonkeyPatch,
     asks_again: bool,
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
     base_node.set_automine(False)
     first = settle(seller, body)

@@ -10,27 +10,27 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import mint
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_wallet
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
-from tests.nodes.tokens import mint
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from wallets.chains.specs import Network
 from wallets.networks import chain_spec
 from wallets.selectors import forget
+from x402.exact import shares
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.forms import parse_standard
+from x402.exact.settlement import settle_standard
+from x402.exact.verification import verify_standard
+from x402.exact.waiters import longest_pause
 from x402.models import Authorization, X402Payment
-from x402.services.using import Caller
-from x402.standard import sharing
-from x402.standard.errors import RefusedPaymentError
-from x402.standard.forms import parse_standard
-from x402.standard.settling import settle_standard
-from x402.standard.verifying import verify_standard
-from x402.standard.waiting import longest_pause
+from x402.payments.claims import Caller
 from x402.states import AuthorizationState
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sharing, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(shares, "_KNOWN_SECONDS", 0.0)
     assert pay(base_node, seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -108,10 +108,10 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
     a_little = timedelta(seconds=1)
     if minutes:
         with pytest.raises(RefusedPaymentError):
-            sharing.refuse_failing(
+            shares.refuse_failing(
                 request, now=now + timedelta(minutes=minutes) - a_little
             )
-    sharing.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
+    shares.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
 
 
 def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
@@ -121,13 +121,13 @@ def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
     Authorization.objects.update(state=AuthorizationState.FAILED)
     cost = GasTransaction.objects.get().most_wei
-    share = cost * sharing.FAILED_PART / 10**18
+    share = cost * shares.FAILED_PART / 10**18
     settings.GAS_MERCHANT_SHARE = "1"
     settings.GAS_DAILY_COINS = {"base": f"{share * Decimal('0.9'):f}"}
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == 1
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
-    GasTransaction.objects.update(created_at=timezone.now() - sharing.WINDOW)
+    GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
     assert pay(base_node, seller, usdc)["success"]
 
 
@@ -181,14 +181,14 @@ def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
         return body_of(authorize(base_node, pay_to_of(seller), UNITS), public)
 
     sharing_out = partial(
-        sharing.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute
+        shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute
     )
-    while sharing_out(sharing.VERIFYING):
+    while sharing_out(shares.VERIFYING):
         pass
     first = paid()
     answer = ask(first)
     assert answer["success"], answer
-    while sharing_out(sharing.SETTLING):
+    while sharing_out(shares.SETTLING):
         pass
     later = paid()
     assert ask(later)["errorReason"] == "unexpected_settle_error"

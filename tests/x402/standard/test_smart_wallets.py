@@ -5,23 +5,38 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.abi import (
+    encode_arguments,
+    encode_call,
+)
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    authorize,
+    sign,
+)
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import (
+    PERMIT2,
+    lay_multicall,
+    lay_permit2,
+    permit,
+)
+from demo.localnet.tokens import (
+    balance_of,
+    execute,
+    mint,
+)
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
-from tests.nodes.abi import encode_arguments, encode_call
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize, sign
-from tests.nodes.local_chain import payer
 from tests.nodes.overtaking import overtake
-from tests.nodes.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
-from tests.nodes.tokens import balance_of, execute, mint
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.permitting import permit_body
+from x402.exact import waiters
+from x402.exact.evm import calls
 from x402.models import Authorization, X402Payment
-from x402.standard import waiting
-from x402.standard.evm import calls
 from x402.tasks import finish_authorizations_task
 
 pytestmark = pytest.mark.django_db
@@ -156,7 +171,7 @@ def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     monkeypatch: pytest.MonkeyPatch,
     turn: str,
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == "settlement_pending"

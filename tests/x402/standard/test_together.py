@@ -6,11 +6,11 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import FeeEntry
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.funding import payer
+from demo.localnet.tokens import transfer
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
-from tests.nodes.local_chain import payer
-from tests.nodes.tokens import transfer
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.asking import verdict
 from tests.x402.paying import claim_of, pay_to_of
@@ -19,8 +19,8 @@ from tests.x402.standard.bodies import body_of
 from tests.x402.standard.meeting import together
 from wallets.models import Transfer, TransferClaim
 from x402.models import X402Payment
-from x402.services.following import follow_transfers
-from x402.services.rechecking import recheck_payments
+from x402.payments.rechecks import recheck_payments
+from x402.payments.transfers import follow_transfers
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

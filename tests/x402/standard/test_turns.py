@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import (
     Answer,
     Ask,
@@ -33,13 +33,17 @@ from tests.waiting import wait_until
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle
 from tests.x402.standard.bodies import body_of
+from x402.exact import (
+    authorizations,
+    sweep,
+    waiters,
+)
+from x402.exact.errors import TakenElsewhereError
+from x402.exact.evm.nodes import pool_of
+from x402.exact.evm.outcome import conclude_elsewhere
+from x402.exact.records import fail_row
+from x402.exact.sweep import request_of
 from x402.models import Authorization, X402Payment
-from x402.standard import authorizations, finishing, waiting
-from x402.standard.errors import TakenElsewhereError
-from x402.standard.evm.concluding import conclude_elsewhere
-from x402.standard.evm.nodes import pool_of
-from x402.standard.finishing import request_of
-from x402.standard.recording import fail_row
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
 pytestmark = [
@@ -172,7 +176,7 @@ def test_what_was_forgotten_meanwhile_is_not_sent(
 def test_who_was_held_up_does_not_end_what_another_request_sent(
     base_node: Anvil, seller: ApiClient, body: Body, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     held_up_since = Authorization.objects.get()
@@ -194,7 +198,7 @@ def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
     base_node.set_automine(False)
     assert settle(seller, body)["errorReason"] == PENDING
     row = Authorization.objects.get()
@@ -256,6 +260,6 @@ def test_of_a_transaction_on_solana_the_nodes_say_when_it_can_come_back_no_more(
 ) -> None:
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}
     row = make_reversed(make_merchant())
-    finishing.finish_open(clock=timezone.now)
+    sweep.finish_open(clock=timezone.now)
     row.refresh_from_db()
     assert (row.state, row.answer) == (AuthorizationState.SENT, None)

@@ -12,20 +12,24 @@ import pytest
 from django.db import connection
 
 from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
 from tests.nodes.proxy import RpcProxy, hangs, honest
 from tests.waiting import wait_until
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.processes import environment
+from x402.exact import waiters as waiting
+from x402.exact.waiters import (
+    Waiting,
+    asking,
+    has_place,
+)
 from x402.models import X402Payment
-from x402.standard import waiting
-from x402.standard.waiting import Waiting, asking, has_place
 
 UNITS = 10_000
 BLOCK_SECONDS = 2.0

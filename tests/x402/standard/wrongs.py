@@ -5,14 +5,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tests.nodes.abi import encode_arguments
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize, sign
-from tests.nodes.local_chain import payer
-from tests.nodes.permit2 import PERMIT2, allow, permit
+from demo.localnet.abi import encode_arguments
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    authorize,
+    sign,
+)
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import (
+    PERMIT2,
+    allow,
+    permit,
+)
+from demo.localnet.tokens import (
+    execute,
+    mint,
+)
 from tests.nodes.smart_wallet import by_wallet, deploy_wallet
-from tests.nodes.tokens import execute, mint
-from x402.standard.evm import contracts
+from x402.exact.evm import contracts
 
 UNITS: Final = 10_000
 ERC6492: Final = "6492" * 16

@@ -11,18 +11,22 @@ from typing import Any, Final, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.chainreport import ChainReport, NodeReport, report_chains
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError
 from wallets.chains.registry import ChainSpec
 from wallets.networks import chains, reads_accounts, watched_chains
-from wallets.watching.budget import Budget
-from wallets.watching.rescan import (
+from wallets.reconciliation.report import (
+    ChainReport,
+    NodeReport,
+    report_chains,
+)
+from wallets.reconciliation.rescan import (
     RescanError,
     Rescanned,
     rescan_accounts,
     rescan_blocks,
 )
+from wallets.watchers.budget import Budget
 
 HEADINGS: Final = (
     "chain",

@@ -13,13 +13,16 @@ from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainConfigError, ChainSpec, load_chains
 from wallets.chains.rpc import Node
 from wallets.chains.specs import Family
-from wallets.factory import (
+from wallets.forwarders.addresses import (
+    FACTORY_ADDRESS,
+    checksum,
+)
+from wallets.forwarders.factory import (
     FactoryError,
     Transaction,
     deploy_factory,
     transaction_to_send,
 )
-from wallets.forwarder import FACTORY_ADDRESS, checksum
 
 KEY_VARIABLE = "FLORIN_DEPLOYER_KEY"
 BY_HAND = """\

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from wallets.models import ChainCursor
-from wallets.watching.ingest import resume
+from wallets.watchers.ingest import resume
 
 
 class Command(BaseCommand):

@@ -8,7 +8,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.registry import ChainSpec
 from wallets.networks import watched_chains
-from wallets.watching.process import WatchedChain, watch
+from wallets.watcher_process import (
+    WatchedChain,
+    watch,
+)
 
 _ENDING = {signal.SIGTERM, signal.SIGINT}
 

@@ -16,8 +16,14 @@ import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from webhooks.sender import LEASE, Sender
-from webhooks.transport import DEADLINE_SECONDS, Transport
+from webhooks.delivery.sender import (
+    LEASE,
+    Sender,
+)
+from webhooks.delivery.transport import (
+    DEADLINE_SECONDS,
+    Transport,
+)
 
 log = structlog.get_logger(__name__)
 

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.solana.node import USDC
+from demo.localnet.tokens import balance_of
 from tests.contract.client import ApiClient
-from tests.nodes.anvil import Anvil
-from tests.nodes.authorizing import authorize
-from tests.nodes.solana.node import USDC
-from tests.nodes.tokens import balance_of
 from tests.x402.paying import pay_to_of
 from tests.x402.standard.middlewares.shops import MIDDLEWARES, Stand, standing
 from tests.x402.standard.selling import PRICE_UNITS, Shop
 from tests.x402.standard.solana import conftest as on_solana
 from tests.x402.standard.solana.paying import Shop as SolanaShop
 from tests.x402.standard.solana.paying import ticking
+from x402.exact import settlement
 from x402.models import Authorization, X402Payment
-from x402.standard import settling
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 COPIES = 20
@@ -77,7 +77,7 @@ def test_without_the_claim_every_copy_would_be_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The negative control: middlewares serve whoever is told that it settled."""
-    monkeypatch.setattr(settling, "claim_success", lambda *_, **__: True)
+    monkeypatch.setattr(settlement, "claim_success", lambda *_, **__: True)
     shop = Shop(
         facilitator=f"{live_server.url}/api/v1/x402",
         key=seller.key or "",

@@ -8,13 +8,13 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
+from demo.localnet.solana.node import SolanaNode
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
-from tests.nodes.solana.node import SolanaNode
 from tests.x402.standard.solana.paying import Shop
 from wallets.models import ChainCursor
+from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
-from wallets.services import set_machine_wallet
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from tests.nodes.solana.programs import SYSTEM
+from demo.localnet.solana.programs import SYSTEM
 from tests.x402.standard.solana.paying import Draft
 
 OURS: Final = Keypair()

@@ -17,8 +17,14 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from tests.nodes.solana.node import USDC, SolanaNode
-from tests.nodes.solana.programs import TOKEN, token_account
+from demo.localnet.solana.node import (
+    USDC,
+    SolanaNode,
+)
+from demo.localnet.solana.programs import (
+    TOKEN,
+    token_account,
+)
 
 RESOURCE: Final = "https://shop.example/report/7"
 NETWORK: Final = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"

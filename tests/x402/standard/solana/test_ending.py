@@ -10,6 +10,7 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
+from demo.localnet.solana.node import Payment
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import (
     Answer,
@@ -21,17 +22,16 @@ from tests.nodes.proxy import (
     methods_of,
     results,
 )
-from tests.nodes.solana.node import Payment
 from tests.x402.asking import Claim, verdict
 from tests.x402.standard.asking import settle
 from tests.x402.standard.solana.forging import sealed, signed_again
 from tests.x402.standard.solana.paying import UNITS, Shop, ticking
+from x402.exact import waiters
+from x402.exact.authorizations import LEASE
+from x402.exact.forms import parse_standard
+from x402.exact.solana import rail
+from x402.exact.sweep import finish_open
 from x402.models import Authorization, X402Payment
-from x402.standard import waiting
-from x402.standard.authorizations import LEASE
-from x402.standard.finishing import finish_open
-from x402.standard.forms import parse_standard
-from x402.standard.solana import rail
 from x402.states import AuthorizationState
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ OVER = 151 + 33
 @pytest.fixture
 def proxy(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Stands between the gateway and the node; nobody waits long for a block."""
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
     with RpcProxy(shop.node.url) as between:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
         yield between

@@ -9,7 +9,7 @@ from solders.keypair import Keypair
 from accounts.states import Mode
 from tests.contract.client import ApiClient
 from tests.x402.standard.solana.paying import NETWORK, Shop
-from x402.standard.supporting import supported_payload
+from x402.exact.kinds import supported_payload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
+from demo.localnet.solana.node import Payment
 from tests.concurrency.races import crew
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest
-from tests.nodes.solana.node import Payment
 from tests.x402.standard.asking import settle
 from tests.x402.standard.solana.paying import UNITS, Shop, ticking
 from tests.x402.standard.solana.test_ending import loses_what_is_sent
+from x402.exact import waiters
+from x402.exact.solana import rail
 from x402.models import Authorization
-from x402.standard import waiting
-from x402.standard.solana import rail
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 8
@@ -27,7 +27,7 @@ def losing(
     shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RpcProxy]:
     """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
-    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.2)
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
     settings.WEB_THREADS = 6 * MANY
     with RpcProxy(shop.node.url) as proxy:
         settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": proxy.url}

@@ -7,8 +7,8 @@ import base58
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from demo.localnet.solana.node import USDC
 from tests.contract.client import ApiClient
-from tests.nodes.solana.node import USDC
 from tests.x402.standard import selling
 from tests.x402.standard.published import (
     bought_by_npm,

@@ -9,16 +9,16 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from accounts.states import Mode
+from demo.localnet.solana.programs import TOKEN_2022
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_merchant, make_user
 from tests.nodes.proxy import Fault, RpcProxy, garbage, refuses
-from tests.nodes.solana.programs import TOKEN_2022
 from tests.x402.standard.asking import settle, verify
 from tests.x402.standard.solana.paying import UNITS, Shop, ticking
+from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
-from wallets.services import set_machine_wallet
+from x402.exact.solana import reasons
 from x402.models import Authorization, X402Payment
-from x402.standard.solana import reasons
 from x402.states import AuthorizationState
 
 pytestmark = pytest.mark.django_db

@@ -22,12 +22,15 @@ from tests.nodes.proxy import (
 from tests.x402.standard.asking import settle
 from tests.x402.standard.processes import settling
 from tests.x402.standard.solana.paying import UNITS, Shop, ticking
+from x402.exact import authorizations
+from x402.exact import settlement as standard_settling
+from x402.exact.authorizations import claim
+from x402.exact.solana import payloads
+from x402.exact.solana.transfers import (
+    Transfer,
+    read_transfer,
+)
 from x402.models import Authorization, X402Payment
-from x402.standard import authorizations
-from x402.standard import settling as standard_settling
-from x402.standard.authorizations import claim
-from x402.standard.solana import payloads
-from x402.standard.solana.transfers import Transfer, read_transfer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.concurrency]
 MANY = 8

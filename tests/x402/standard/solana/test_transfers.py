@@ -20,8 +20,11 @@ from solders.signature import Signature
 from solders.system_program import AdvanceNonceAccountParams, advance_nonce_account
 from solders.transaction import VersionedTransaction
 
-from tests.nodes.solana.node import USDC
-from tests.nodes.solana.programs import TOKEN, token_account
+from demo.localnet.solana.node import USDC
+from demo.localnet.solana.programs import (
+    TOKEN,
+    token_account,
+)
 from tests.x402.standard.solana.forging import (
     OURS,
     PAYER,
@@ -33,10 +36,16 @@ from tests.x402.standard.solana.forging import (
     take_lamports,
 )
 from tests.x402.standard.solana.paying import LIGHTHOUSE, MEMO, UNITS, Draft
-from x402.standard.errors import RefusedPaymentError
-from x402.standard.inputs import Signed
-from x402.standard.solana import payloads, reasons
-from x402.standard.solana.transfers import MOST_PRIORITY_FEE, read_transfer
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.inputs import Signed
+from x402.exact.solana import (
+    payloads,
+    reasons,
+)
+from x402.exact.solana.transfers import (
+    MOST_PRIORITY_FEE,
+    read_transfer,
+)
 
 ACCOUNT = token_account(SHOP.pubkey(), Pubkey.from_string(USDC), TOKEN)
 NAMED_OURS = AccountMeta(OURS.pubkey(), True, True)

@@ -10,10 +10,10 @@ from tests.wallets.accountchains import OnSolana, open_account_watcher, read_all
 from tests.x402.standard.asking import settle
 from tests.x402.standard.solana.paying import Shop, ticking
 from wallets.models import Transfer, TransferClaim
+from x402.exact.authorizations import LEASE
+from x402.exact.sweep import finish_open
 from x402.models import Authorization, X402Payment
-from x402.services.following import follow_transfers
-from x402.standard.authorizations import LEASE
-from x402.standard.finishing import finish_open
+from x402.payments.transfers import follow_transfers
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,95 @@
+"""How a merchant's pages look. What each text may be, the service says; here stands what a browser sends."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accounts.brand.logos import MAX_UPLOAD_BYTES
+from accounts.brand.service import BrandingChanges
+
+_LINK = {"inputmode": "url", "autocomplete": "off", "placeholder": "https://"}
+
+
+class BrandingForm(forms.Form):
+    """Name, logo, colour, links and the words of the return button. An empty field goes back to ours."""
+
+    display_name = forms.CharField(
+        label="Name that buyers read",
+        required=False,
+        help_text="Instead of the merchant's own.",
+    )
+    logo = forms.FileField(
+        label="Logo",
+        required=False,
+        help_text="PNG, JPEG, WebP or GIF, up to 2 MB. It is drawn anew, 40 pixels high on your pages.",
+        widget=forms.FileInput(
+            attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}
+        ),
+    )
+    remove_logo = forms.BooleanField(label="Remove the logo", required=False)
+    accent = forms.CharField(
+        label="Accent colour",
+        required=False,
+        help_text="Six digits such as #2440d8; empty for ours.",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "maxlength": 7}
+        ),
+    )
+    support_url = forms.CharField(
+        label="Where buyers get help",
+        required=False,
+        widget=forms.TextInput(attrs=_LINK),
+    )
+    terms_url = forms.CharField(
+        label="Your terms of sale",
+        required=False,
+        widget=forms.TextInput(attrs=_LINK),
+    )
+    return_label = forms.CharField(
+        label="Return button",
+        required=False,
+        help_text="Instead of “Return to” and your name; up to 40 characters.",
+    )
+
+    def clean_logo(self) -> Any:
+        """Refuse a file that is too large before any of it is read."""
+        logo = self.cleaned_data["logo"]
+        if logo and logo.size > MAX_UPLOAD_BYTES:
+            raise ValidationError("The logo must not be larger than 2 MB.")
+        return logo
+
+    def changes(self) -> BrandingChanges:
+        """Return what is to change, once the form is valid; no new file leaves the logo as it is."""
+        typed = self.cleaned_data
+        changes = BrandingChanges(
+            display_name=typed["display_name"],
+            accent=typed["accent"],
+            support_url=typed["support_url"],
+            terms_url=typed["terms_url"],
+            return_label=typed["return_label"],
+        )
+        if typed["logo"]:
+            changes["logo"] = typed["logo"].read()
+        elif typed["remove_logo"]:
+            changes["logo"] = b""
+        return changes
+
+
+class CheckoutPageForm(forms.Form):
+    """What the page of a checkout lets buyers do, and what they are sent."""
+
+    buyers_may_retry = forms.BooleanField(
+        label="Buyers may start an expired checkout again, at the price it had",
+        required=False,
+    )
+    mails_receipts = forms.BooleanField(
+        label="Mail a receipt to buyers whose address came with the checkout",
+        required=False,
+    )
+    round_price_rivals = forms.BooleanField(
+        label="Review round payments when another checkout of the same price has just expired",
+        help_text="On networks where the exact amount names the checkout, such a payment may come from the buyer who was"
+        " late: it waits in your inbox instead of completing the open checkout.",
+        required=False,
+    )

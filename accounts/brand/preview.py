@@ -1,0 +1,60 @@
+"""What a colour does to a merchant's pages, before it is saved: drawn in both themes, and said in words."""
+
+from typing import Final
+
+from accounts.brand.colours import (
+    DARK,
+    LIGHT,
+    Scheme,
+    is_colour,
+    palette,
+)
+from accounts.brand.styles import properties
+
+_THEMES: Final = (("light", LIGHT), ("dark", DARK))
+_DARK_LETTERS: Final = "#000000"
+
+
+def preview_stylesheet(accent: str) -> str:
+    """Return what draws the preview in an accent; nothing where there is none, or no colour.
+
+    The preview stands inside a page of ours, so the colours hold in it alone, whatever the reader's own theme is.
+    """
+    if not is_colour(accent):
+        return ""
+    rules = "".join(
+        f".preview--{name}{{{properties(palette(accent, scheme))}}}"
+        for name, scheme in _THEMES
+    )
+    return f"@layer states{{{rules}}}"
+
+
+def preview_notes(accent: str) -> list[str]:
+    """Say in words what is changed about an accent so that everything stays readable."""
+    if not accent:
+        return ["Without a colour of your own, pages are drawn in ours."]
+    if not is_colour(accent):
+        return ["Write a colour such as #2440d8; until then this shows ours."]
+    is_bright = palette(accent, LIGHT).ink == _DARK_LETTERS
+    letters = (
+        "Your buttons get dark letters: white ones could not be read on this colour."
+        if is_bright
+        else "Your buttons get white letters, which can be read on this colour."
+    )
+    return [
+        letters,
+        *(note for name, scheme in _THEMES for note in _moved(accent, name, scheme)),
+    ]
+
+
+def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
+    drawn = palette(accent, scheme)
+    direction = "lighter" if scheme.is_dark else "darker"
+    notes = []
+    if drawn.text != accent:
+        notes.append(f"On {name} screens, links are drawn {direction}: {drawn.text}.")
+    if drawn.edge != drawn.fill:
+        notes.append(
+            f"On {name} screens, buttons get an edge, or they would be lost on their ground."
+        )
+    return notes

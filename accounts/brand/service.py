@@ -1,0 +1,162 @@
+"""How a merchant's pages look: checked, drawn anew, and audited."""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final, TypedDict
+
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.brand.colours import is_colour
+from accounts.brand.logos import redraw
+from accounts.models import Branding, Merchant, User
+from gateway.core.errors import InvalidRequestError
+from gateway.core.web_urls import (
+    check_url,
+    url_policy,
+)
+
+# Half of a SHA-256 in hexadecimal: nobody finds two logos with the same.
+DIGEST_LENGTH: Final = 32
+# As long as the columns.
+_LENGTHS: Final = {"display_name": 80, "return_label": 40}
+# Joiners shape letters in Persian, Hindi and many more, and turn nothing around.
+_JOINERS = "\u200c\u200d"
+
+
+class BrandingChanges(TypedDict, total=False):
+    """What is to change. An empty value goes back to ours; a key that is missing stays as it is.
+
+    `logo` is a picture as it was sent in, `accent` is `#rrggbb`.
+    """
+
+    display_name: str
+    logo: bytes
+    accent: str
+    support_url: str
+    terms_url: str
+    return_label: str
+
+
+def change_branding(
+    merchant: Merchant,
+    *,
+    changes: BrandingChanges,
+    now: datetime,
+    actor: User | None = None,
+    actor_label: str = "",
+    address: str | None = None,
+) -> Branding:
+    """Change how a merchant's pages look, or refuse the whole. Saying the same twice changes nothing.
+
+    The audit entry names what changed; a logo by its digest. Raises InvalidRequestError whose `param` is the key.
+    """
+    wanted = _checked(changes)
+    with transaction.atomic():
+        branding, _ = Branding.objects.select_for_update().get_or_create(
+            merchant=merchant, defaults={"updated_at": now}
+        )
+        before = {
+            name: getattr(branding, name)
+            for name, value in wanted.items()
+            if _plain(getattr(branding, name)) != value
+        }
+        if before:
+            after = {name: wanted[name] for name in before}
+            _save(branding, after, now)
+            record(
+                merchant,
+                action="merchant.branding_changed",
+                actor=actor,
+                actor_label=actor_label,
+                object_id=merchant.public_id,
+                before=_audited(before),
+                after=_audited(after),
+                address=address,
+                now=now,
+            )
+    # What was read before shows the old look.
+    merchant.branding = branding
+    return branding
+
+
+def _save(branding: Branding, after: Mapping[str, Any], now: datetime) -> None:
+    for name, value in after.items():
+        setattr(branding, name, value)
+    branding.updated_at = now
+    branding.save(update_fields=[*after, "updated_at"])
+
+
+def _plain(value: Any) -> Any:
+    """A column's bytes as bytes: the database gives a view of them."""
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _audited(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "logo"}
+
+
+def _checked(changes: BrandingChanges) -> dict[str, Any]:
+    """Return the columns to write. Raises InvalidRequestError."""
+    wanted: dict[str, Any] = {
+        name: _CHECKS[name](str(value), name)
+        for name, value in changes.items()
+        if name != "logo"
+    }
+    if "logo" in changes:
+        logo = redraw(changes["logo"]) if changes["logo"] else b""
+        digest = sha256(logo).hexdigest()[:DIGEST_LENGTH] if logo else ""
+        wanted |= {"logo": logo, "logo_digest": digest}
+    return wanted
+
+
+def _words(text: str, param: str) -> str:
+    """Return a line that is what it looks like: nothing in it hides, breaks the line or turns the writing around."""
+    words = unicodedata.normalize("NFC", text.strip())
+    if len(words) > _LENGTHS[param]:
+        raise InvalidRequestError(
+            f"{param} must not be longer than {_LENGTHS[param]} characters.",
+            param=param,
+        )
+    if any(map(_is_hidden, words)) or (words and not any(map(_is_seen, words))):
+        raise InvalidRequestError(
+            f"{param} must be one line of visible characters.", param=param
+        )
+    return words
+
+
+def _is_hidden(character: str) -> bool:
+    kind = unicodedata.category(character)
+    is_format = kind == "Cf" and character not in _JOINERS
+    return is_format or kind in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def _is_seen(character: str) -> bool:
+    return unicodedata.category(character)[0] not in "CMZ"
+
+
+def _accent(text: str, param: str) -> str:
+    colour = text.strip().lower()
+    if colour and not is_colour(colour):
+        raise InvalidRequestError(
+            f"{param} must be a colour such as #2440d8.", param=param
+        )
+    return colour
+
+
+def _link(text: str, param: str) -> str:
+    url = text.strip()
+    if url:
+        check_url(url, param=param, policy=url_policy())
+    return url
+
+
+_CHECKS: Mapping[str, Callable[[str, str], str]] = {
+    "display_name": _words,
+    "return_label": _words,
+    "accent": _accent,
+    "support_url": _link,
+    "terms_url": _link,
+}

@@ -1,0 +1,1 @@
+"""Dashboard pages about the account itself: the merchant chooser, the sidebar, the audit log, exports."""

@@ -1,0 +1,77 @@
+"""The dashboard's sidebar: what an entry is, and how one person sees it now. `gateway.dashboard.navigation` lists them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from accounts.team.seats import Seat
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
+
+    `count` returns how much waits there for a seat; zero is not shown.
+    """
+
+    route: str
+    label: str
+    icon: str
+    count: Callable[[Seat], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries under a heading, which opens and closes them; the first group has none."""
+
+    heading: str
+    entries: tuple[Entry, ...]
+    stays_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry as this person sees it now."""
+
+    label: str
+    icon: str
+    url: str
+    is_current: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A group as this person sees it now. `count` is how much waits in all of it."""
+
+    heading: str
+    lines: tuple[Line, ...]
+    is_open: bool
+
+    @property
+    def count(self) -> int:
+        """How much waits behind its heading."""
+        return sum(line.count for line in self.lines)
+
+
+def section_of(group: Group, request: HttpRequest) -> Section:
+    """Return how a group stands in the sidebar of a request that has a seat: open where the page is one of its own."""
+    lines = tuple(line_of(entry, request) for entry in group.entries)
+    is_here = any(line.is_current for line in lines)
+    return Section(group.heading, lines, is_open=group.stays_open or is_here)
+
+
+def line_of(entry: Entry, request: HttpRequest) -> Line:
+    """Return how an entry stands in the sidebar of a request that has a seat."""
+    seat: Seat = request.seat  # type: ignore[attr-defined]
+    url = seat.url(entry.route)
+    count = entry.count(seat) if entry.count else 0
+    return Line(entry.label, entry.icon, url, _is_at(url, request, seat), count)
+
+
+def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:
+    # Every page is below the overview's address.
+    if url == seat.url("dashboard_overview"):
+        return request.path == url
+    return request.path.startswith(url)

@@ -1,0 +1,20 @@
+"""What a merchant's fees add up to in a day: those charged in it, less those taken back in it."""
+
+from typing import Final
+
+from gateway.core.daily_totals import (
+    DayTable,
+    days_of,
+)
+
+FEE_DAYS: Final = DayTable(
+    "accounts_feeday",
+    ("merchant_id", "day", "chain"),
+    f"""
+    SELECT merchant_id, (charged_at AT TIME ZONE 'UTC')::date AS day, chain,
+           sum(1 - 2 * (number %% 2))::bigint AS count, sum(amount) AS amount
+    FROM accounts_feeentry WHERE {days_of("charged_at")}
+    GROUP BY 1, 2, 3
+    """,  # noqa: S608 - only our own text is put in
+    measure="amount",
+)

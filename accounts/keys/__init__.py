@@ -1,0 +1,1 @@
+"""API keys: their format, making and revoking them, and authentication by key."""

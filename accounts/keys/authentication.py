@@ -1,0 +1,113 @@
+"""API keys on requests: looked up once, then remembered for a few seconds by each worker."""
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from accounts.keys.format import digest_of
+from accounts.models import ApiKey
+from accounts.states import Mode
+from gateway.core.errors import AuthenticationError
+
+_MAX_REMEMBERED = 10_000
+# `last_used_at` is for people; a minute's precision spares the hot path a write.
+_LAST_USED_PRECISION = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whom a key speaks for."""
+
+    key_id: str
+    merchant_id: int
+    mode: Mode
+
+
+class KeyCache:
+    """Remembers valid keys for API_KEY_CACHE_SECONDS, which bounds how long a revoked one still works."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[float, Principal]] = {}
+
+    def get(self, digest: bytes) -> Principal | None:
+        """Return the principal if it was looked up recently."""
+        entry = self._known.get(digest)
+        if entry is None or entry[0] < time.monotonic():
+            return None
+        return entry[1]
+
+    def put(self, digest: bytes, principal: Principal) -> None:
+        """Remember a principal."""
+        if len(self._known) >= _MAX_REMEMBERED:
+            self._known.clear()
+        until = time.monotonic() + settings.API_KEY_CACHE_SECONDS
+        self._known[digest] = (until, principal)
+
+    def clear(self) -> None:
+        """Forget every key."""
+        self._known.clear()
+
+
+key_cache = KeyCache()
+
+
+def principal_of(key: str) -> Principal:
+    """Return whom `key` speaks for. Raises AuthenticationError (key_invalid, key_revoked)."""
+    digest = digest_of(key)
+    principal = key_cache.get(digest)
+    if principal is None:
+        principal = _look_up(digest)
+        key_cache.put(digest, principal)
+    return principal
+
+
+def _look_up(digest: bytes) -> Principal:
+    row = (
+        ApiKey.objects.filter(digest=digest)
+        .values_list("pk", "public_id", "merchant_id", "mode", "revoked_at")
+        .first()
+    )
+    if row is None:
+        raise AuthenticationError("This API key is not known.", code="key_invalid")
+    pk, public_id, merchant_id, mode, revoked_at = row
+    if revoked_at is not None:
+        raise AuthenticationError("This API key was revoked.", code="key_revoked")
+    now = timezone.now()
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _LAST_USED_PRECISION)
+    ApiKey.objects.filter(stale, pk=pk).update(last_used_at=now)
+    return Principal(key_id=public_id, merchant_id=merchant_id, mode=Mode(mode))
+
+
+def principal_of_request(request: Request) -> Principal:
+    """Return whom an authenticated request speaks for."""
+    principal = request.auth
+    if not isinstance(principal, Principal):
+        raise AuthenticationError("No API key.", code="key_missing")
+    return principal
+
+
+class ApiKeyAuthentication(BaseAuthentication):
+    """Reads `Authorization: Bearer <key>`."""
+
+    def authenticate(self, request: Request) -> tuple[None, Principal] | None:
+        """Return the principal as `request.auth`; None without the header. Raises AuthenticationError."""
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        if not header:
+            return None
+        scheme, _, key = header.partition(" ")
+        if scheme.lower() != "bearer" or not key.startswith("sk_"):
+            raise AuthenticationError(
+                "Send your API key as 'Authorization: Bearer <key>'.",
+                code="key_invalid",
+            )
+        return None, principal_of(key.strip())
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return the challenge of a 401."""
+        return "Bearer"

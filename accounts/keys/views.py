@@ -1,0 +1,75 @@
+"""The merchant's API keys of one mode: listed, made, shown once, revoked."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from accounts.keys.forms import KeyForm
+from accounts.keys.service import (
+    create_api_key,
+    revoke_api_key,
+)
+from accounts.models import ApiKey
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from accounts.team.selectors import keys_of
+from gateway.core.client_address import address_or_none
+
+
+@seated(get=Act.SEE)
+def keys(request: SeatedRequest) -> HttpResponse:
+    """List the keys, without their secrets: nobody has those."""
+    return _page(request, KeyForm())
+
+
+@seated(post=Act.MANAGE_KEYS, fresh=True)
+@sensitive_variables("secret")
+def create(request: SeatedRequest) -> HttpResponse:
+    """Make a key. Its secret stands in this answer and nowhere else."""
+    form = KeyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    key, secret = create_api_key(
+        request.seat.merchant,
+        mode=request.seat.mode,
+        name=form.cleaned_data["name"],
+        now=timezone.now(),
+        actor=request.user,
+        address=address_or_none(request),
+    )
+    return render(
+        request, "dashboard/keys/created.html", {"key": key, "secret": secret}
+    )
+
+
+@seated(post=Act.MANAGE_KEYS, fresh=True)
+def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
+    """End a key."""
+    key = _key(request, key_id)
+    revoke_api_key(
+        key,
+        now=timezone.now(),
+        actor=request.user,
+        address=address_or_none(request),
+    )
+    messages.success(request, f"The key {key.name or key} is revoked.")
+    return HttpResponseRedirect(request.seat.url("dashboard_keys"))
+
+
+def _key(request: SeatedRequest, key_id: str) -> ApiKey:
+    mine = keys_of(request.seat.merchant, mode=request.seat.mode)
+    key = mine.filter(public_id=key_id).first()
+    if key is None:
+        raise Http404
+    return key
+
+
+def _page(request: SeatedRequest, form: KeyForm, status: int = 200) -> HttpResponse:
+    found = keys_of(request.seat.merchant, mode=request.seat.mode)
+    context = {"keys": found, "form": form}
+    return render(request, "dashboard/keys/list.html", context, status=status)

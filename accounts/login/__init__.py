@@ -1,0 +1,1 @@
+"""Logging in: passwords, second factors, sessions, and limits on guessing."""

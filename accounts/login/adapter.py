@@ -1,0 +1,220 @@
+"""How the login library meets the rest: who may sign up, where guesses are counted, how mail goes out, what is audited."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import qrcode
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import HASH_SESSION_KEY
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+from qrcode.image.svg import SvgPathImage
+
+from accounts.audit.service import record
+from accounts.errors import InvitationError, LockedError
+from accounts.freshness import needs_proof
+from accounts.login import guard
+from accounts.login.guard import Secret
+from accounts.login.mails import (
+    MESSAGES,
+    letter,
+)
+from accounts.login.sessions import session_address
+from accounts.models import User
+from accounts.team.impersonation import end_look
+from accounts.team.invitations import find_invitation
+from gateway.core import (
+    rate_limits,
+    secrets,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.ids import new_code
+from gateway.core.rate_limits import Limit
+from mails.outbox import queue_mail
+
+# Where a session keeps the invitation that its person came by.
+INVITATION_KEY: Final = "invitation"
+# Mails that an address may get because somebody, perhaps a stranger, asked for them: nobody is flooded through us. What
+# tells of a change is not among them, or whoever made the change could drown it.
+_PER_RECIPIENT: Final = Limit("login-mail", 10, 3600)
+_ASKED_FOR: Final = frozenset(
+    f"account/email/{name}"
+    for name in (
+        "account_already_exists",
+        "email_confirmation",
+        "email_confirmation_signup",
+        "password_reset_key",
+        "unknown_account",
+    )
+)
+# What the library tells of once it is committed: `accounts.login.factor_views` has written the entry beside the change.
+_AUDITED_BEFORE: Final = frozenset(
+    {"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"}
+)
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """The library's decisions about logins, as this installation makes them."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "email_password_mismatch": "The e-mail address or the password is wrong.",
+        "incorrect_password": "The password is wrong.",
+        "enter_current_password": "This is not your present password.",
+        "incorrect_code": "The code is wrong.",
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Say whether this person may make an account: everybody, or whoever was invited."""
+        return settings.SIGNUP_OPEN or invited_email(request) is not None
+
+    def save_user(
+        self, request: HttpRequest, user: User, form: Any, commit: bool = True
+    ) -> User:
+        """Keep the name as well. Who came by an invitation has proved their address by that."""
+        user.name = form.cleaned_data.get("name", "")
+        if invited_email(request):
+            self.stash_verified_email(request, form.cleaned_data["email"])
+        saved: User = super().save_user(request, user, form, commit)
+        return saved
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the guess before it is looked at."""
+        try:
+            guard.admit(credentials["email"], Secret.PASSWORD, now=timezone.now())
+        except LockedError as error:
+            raise ValidationError(str(error), code="locked") from error
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """Look at a password, and forget earlier guesses where it is right."""
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            guard.forgive(credentials["email"], Secret.PASSWORD)
+            if request.user == user:
+                # Django may have replaced an older hash just now; this session goes on.
+                request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        return user
+
+    def logout(self, request: HttpRequest) -> None:
+        """Log out. An operator who looked at a merchant's pages stops."""
+        end_look(request, now=timezone.now())
+        super().logout(request)
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Ask again where the last proof is too old. A login is a proof."""
+        return needs_proof(self.request, now=timezone.now())
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Return how the person can prove it is them, a passkey first.
+
+        Whoever has a second factor proves it by that one: the password is what a thief of a session is likely to have.
+        """
+        methods = super().get_reauthentication_methods(user)
+        factors = [one for one in methods if one["id"] != "reauthenticate"]
+        factors.sort(key=lambda one: one["id"] != "mfa_reauthenticate:webauthn")
+        return factors or methods
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Return the client's address as the trusted proxies tell it."""
+        return session_address(request)
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        """Return where a password is reset: on our own address, whatever the request called us."""
+        return f"{settings.BASE_URL}/account/password/reset/key/{key}/"
+
+    def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
+        """Promise a mail in our own words."""
+        moment = timezone.now()
+        if template_prefix in _ASKED_FOR and _had_enough(email, moment):
+            return
+        words = {"base_url": settings.BASE_URL, "ip": "unknown"} | dict(context)
+        subject, text = letter(template_prefix, words)
+        queue_mail(
+            key=f"login:{new_code()}",
+            recipient=email,
+            subject=subject,
+            text=text,
+            now=moment,
+        )
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: User,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Audit a change to somebody's login, and tell them."""
+        if template_prefix not in _AUDITED_BEFORE:
+            action = template_prefix.replace("/email/", ".")
+            audit_login_change(self.request, action, user=user, now=timezone.now())
+        super().send_notification_mail(template_prefix, user, context, email)
+
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        message_context: dict[str, Any] | None = None,
+        extra_tags: str = "",
+        message: str | None = None,
+    ) -> None:
+        """Show our own words on the next page."""
+        words = message or MESSAGES[str(message_template)]
+        if words:
+            text = words.format(**(message_context or {}))
+            messages.add_message(request, level, text, extra_tags=extra_tags)
+
+
+class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Second factors: their secrets rest encrypted, as webhook secrets do."""
+
+    error_messages = DefaultMFAAdapter.error_messages | {
+        "incorrect_code": "The code is wrong."
+    }
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt a secret for the database."""
+        return secrets.seal(text).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Decrypt a secret from the database."""
+        return secrets.unseal(encrypted_text.encode())
+
+    def build_totp_svg(self, url: str) -> str:
+        """Draw the key's QR code as an element of the page: the policy lets no data: image in."""
+        drawn = qrcode.make(url, image_factory=SvgPathImage, border=2)
+        return str(drawn.to_string(encoding="unicode"))
+
+
+def _had_enough(email: str, now: datetime) -> bool:
+    used = rate_limits.hit(_PER_RECIPIENT, email.casefold(), now=now.timestamp())
+    return used.exceeded
+
+
+def invited_email(request: HttpRequest) -> str | None:
+    """Return the address that the invitation in this session was sent to, while it is open."""
+    token = request.session.get(INVITATION_KEY)
+    if not token:
+        return None
+    try:
+        return find_invitation(token, now=timezone.now()).email
+    except InvitationError:
+        return None
+
+
+def audit_login_change(
+    request: HttpRequest, action: str, *, user: User, now: datetime
+) -> None:
+    """Audit a change to a person's own login; it belongs to no merchant."""
+    record(
+        None,
+        action=action,
+        actor=user,
+        object_id=user.public_id,
+        address=address_or_none(request),
+        now=now,
+    )

@@ -1,0 +1,129 @@
+"""The login library's forms, with our words, and with every secret that can be guessed behind the guard."""
+
+from typing import Any
+
+from allauth.account import forms as library
+from allauth.core import context
+from allauth.mfa.base import forms as mfa
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp import forms as totp
+from django import forms
+from django.contrib.auth.hashers import make_password
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.errors import LockedError
+from accounts.login import guard
+from accounts.login.adapter import invited_email
+from accounts.login.factors import use_up
+from accounts.login.guard import Secret
+from accounts.login.plain_fields import PlainFields
+from accounts.words import LineField
+
+_NOT_NOW = "The code was used already, or is not valid yet. Wait for the next."
+
+
+class LoginForm(PlainFields, library.LoginForm):  # type: ignore[misc]
+    """Address and password. The adapter counts the guess."""
+
+
+class ConfirmEmailForm(PlainFields, library.ConfirmEmailVerificationCodeForm):  # type: ignore[misc]
+    """The code that was mailed."""
+
+
+class ChangeEmailForm(PlainFields, library.ChangeEmailForm):  # type: ignore[misc]
+    """Another address to log in with."""
+
+
+class PasswordAgainForm(PlainFields, library.ReauthenticateForm):  # type: ignore[misc]
+    """The password, to show it is still the same person. The adapter counts the guess."""
+
+
+class SetPasswordForm(PlainFields, library.SetPasswordForm):  # type: ignore[misc]
+    """A first password."""
+
+
+class ResetPasswordForm(PlainFields, library.ResetPasswordForm):  # type: ignore[misc]
+    """Whose password is to be reset."""
+
+
+class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
+    """A new account. Who was invited has the invited address, and no other."""
+
+    # Strangers read it in mails of ours, so it says nothing beside its line.
+    name = LineField(
+        label="Your name",
+        max_length=120,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    field_order = ["name", "email", "password1"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if invited := invited_email(context.request):
+            self.fields["email"].initial = invited
+            self.fields["email"].disabled = True
+
+    def try_save(self, request: HttpRequest) -> Any:
+        """Make the account; where there is one with the address, take as long and say the same."""
+        if self.account_already_exists:
+            make_password(self.cleaned_data["password1"])
+        return super().try_save(request)
+
+
+class ChangePasswordForm(PlainFields, library.ChangePasswordForm):  # type: ignore[misc]
+    """Another password. The present one can be guessed at here as well as at the login."""
+
+    def clean_oldpassword(self) -> str:
+        """Look at the present password, if it may be looked at."""
+        _admit(self.user.email, Secret.PASSWORD)
+        password: str = super().clean_oldpassword()
+        guard.forgive(self.user.email, Secret.PASSWORD)
+        return password
+
+
+class ResetPasswordKeyForm(PlainFields, library.ResetPasswordKeyForm):  # type: ignore[misc]
+    """A new password for who followed the link in our mail."""
+
+    def save(self) -> None:
+        """Set it, and lift what wrong passwords had locked.
+
+        The count of codes stays: a second factor is there for the day on which a stranger reads the mail.
+        """
+        super().save()
+        guard.forgive(self.user.email, Secret.PASSWORD)
+
+
+class _GuardedCode:
+    user: Any
+    authenticator: Authenticator
+
+    def clean_code(self) -> str:
+        """Look at a code, if it may be looked at."""
+        now = timezone.now()
+        _admit(self.user.email, Secret.CODE)
+        code: str = super().clean_code()  # type: ignore[misc]
+        if not use_up(self.authenticator, code, now=now):
+            raise forms.ValidationError(_NOT_NOW)
+        guard.forgive(self.user.email, Secret.CODE)
+        return code
+
+
+class AuthenticateForm(_GuardedCode, PlainFields, mfa.AuthenticateForm):  # type: ignore[misc]
+    """The second factor of a login: a code of the app, or a recovery code."""
+
+
+class ReauthenticateForm(_GuardedCode, PlainFields, mfa.ReauthenticateForm):  # type: ignore[misc]
+    """A code that shows it is still the same person."""
+
+
+def _admit(email: str, secret: Secret) -> None:
+    try:
+        guard.admit(email, secret, now=timezone.now())
+    except LockedError as error:
+        raise forms.ValidationError(str(error), code="locked") from error
+
+
+class ActivateTotpForm(PlainFields, totp.ActivateTOTPForm):  # type: ignore[misc]
+    """The first code of an app that was just set up; its key is on the same page, so there is nothing to guess."""

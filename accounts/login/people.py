@@ -1,0 +1,77 @@
+"""People who can log in: made by an operator or by a command, their address needs no proof; and whether they still can."""
+
+from datetime import datetime
+
+from allauth.account.models import EmailAddress
+from allauth.usersessions.models import UserSession
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import User
+
+
+@transaction.atomic
+def create_person(email: str, password: str | None, *, name: str = "") -> User:
+    """Create a person whose e-mail address counts as verified."""
+    user = User.objects.create_user(email, password, name=name)
+    vouch_for(user)
+    return user
+
+
+def vouch_for(user: User) -> None:
+    """Count the person's address as verified, as it is their login. Doing it twice changes nothing."""
+    EmailAddress.objects.update_or_create(
+        user=user, email=user.email, defaults={"verified": True, "primary": True}
+    )
+
+
+@transaction.atomic
+def set_active(
+    user_id: int,
+    *,
+    is_active: bool,
+    actor: User,
+    now: datetime,
+    address: str | None = None,
+) -> bool:
+    """Let a person log in or not, and say whether that changed anything. Whoever may not is logged out everywhere."""
+    user = User.objects.select_for_update().get(pk=user_id)
+    if user.is_active == is_active:
+        return False
+    user.is_active = is_active
+    user.save(update_fields=["is_active"])
+    if not is_active:
+        for session in UserSession.objects.filter(user=user):
+            session.end()
+    record(
+        None,
+        action="person.reactivated" if is_active else "person.deactivated",
+        actor=actor,
+        object_id=user.public_id,
+        address=address,
+        now=now,
+    )
+    return True
+
+
+@transaction.atomic
+def set_operator(
+    email: str, *, is_operator: bool, now: datetime, actor_label: str
+) -> bool:
+    """Let a person see the operator's pages or not, and say whether that changed anything.
+
+    Raises User.DoesNotExist.
+    """
+    user = User.objects.select_for_update().get(email__iexact=email)
+    if user.is_staff == is_operator:
+        return False
+    user.is_staff = is_operator
+    user.save(update_fields=["is_staff"])
+    record(
+        None,
+        action="operator.appointed" if is_operator else "operator.dismissed",
+        actor_label=actor_label,
+        object_id=user.public_id,
+        now=now,
+    )
+    return True

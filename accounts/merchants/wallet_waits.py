@@ -1,0 +1,130 @@
+"""How long a merchant's new receiving wallets wait before money goes there."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant, User
+from accounts.team.owners import mail_owners
+from gateway.core.errors import InvalidRequestError
+
+_SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours; that
+takes effect at {at:%Y-%m-%d %H:%M} UTC.
+
+If you did not expect this, take it back in the dashboard under Receiving wallets: any owner can, until then.
+"""
+
+
+@transaction.atomic
+def set_wallet_change_hours(
+    merchant: Merchant,
+    *,
+    hours: int,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
+) -> Merchant:
+    """Have changes wait longer from now on, or shorter once the present wait is over; the owners are told of the latter.
+
+    Saying what is so already takes a shorter wait back. `address` is the client's. Raises InvalidRequestError.
+    """
+    if not 0 <= hours <= MOST_WALLET_CHANGE_HOURS:
+        raise InvalidRequestError(
+            f"The wait must be from 0 to {MOST_WALLET_CHANGE_HOURS} hours.",
+            param="hours",
+        )
+    merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    before = _waits(merchant)
+    if hours >= merchant.wallet_change_hours:
+        _set(merchant, hours)
+    elif hours != merchant.next_wallet_change_hours:
+        _plan(merchant, hours, now)
+        _tell(merchant, now, actor)
+    if _waits(merchant) != before:
+        record(
+            merchant,
+            action="merchant.wallet_change_hours_set",
+            actor=actor,
+            object_id=merchant.public_id,
+            before=before,
+            after=_waits(merchant),
+            address=address,
+            now=now,
+        )
+    return merchant
+
+
+def apply_wallet_change_hours(*, now: datetime) -> int:
+    """Shorten the waits whose time has come; return how many."""
+    due = Merchant.objects.filter(next_wallet_change_hours_at__lte=now)
+    return sum(_apply(pk, now) for pk in list(due.values_list("pk", flat=True)))
+
+
+@transaction.atomic
+def _apply(merchant_id: int, now: datetime) -> bool:
+    locked = Merchant.objects.select_for_update(no_key=True)
+    merchant = locked.get(pk=merchant_id)
+    planned_at = merchant.next_wallet_change_hours_at
+    if planned_at is None or planned_at > now:
+        return False
+    before = _waits(merchant)
+    _set(merchant, merchant.next_wallet_change_hours or 0)
+    record(
+        merchant,
+        action="merchant.wallet_change_hours_applied",
+        object_id=merchant.public_id,
+        before=before,
+        after=_waits(merchant),
+        now=now,
+    )
+    return True
+
+
+def _set(merchant: Merchant, hours: int) -> None:
+    merchant.wallet_change_hours = hours
+    merchant.next_wallet_change_hours = None
+    merchant.next_wallet_change_hours_at = None
+    _save(merchant)
+
+
+def _plan(merchant: Merchant, hours: int, now: datetime) -> None:
+    wait = timedelta(hours=merchant.wallet_change_hours)
+    merchant.next_wallet_change_hours = hours
+    merchant.next_wallet_change_hours_at = now + wait
+    _save(merchant)
+
+
+def _save(merchant: Merchant) -> None:
+    merchant.save(
+        update_fields=[
+            "wallet_change_hours",
+            "next_wallet_change_hours",
+            "next_wallet_change_hours_at",
+        ]
+    )
+
+
+def _waits(merchant: Merchant) -> dict[str, object]:
+    waits: dict[str, object] = {"hours": merchant.wallet_change_hours}
+    if at := merchant.next_wallet_change_hours_at:
+        waits["next_hours"] = merchant.next_wallet_change_hours
+        waits["from"] = at.isoformat(timespec="seconds")
+    return waits
+
+
+def _tell(merchant: Merchant, now: datetime, actor: User | None) -> None:
+    at = merchant.next_wallet_change_hours_at
+    mail_owners(
+        merchant.pk,
+        key=f"wallet-wait:{merchant.pk}:{now.timestamp():.6f}",
+        subject=f"Receiving wallets of {merchant.name} will be changed faster",
+        text=_SOONER.format(
+            merchant=merchant.name,
+            hours=merchant.wallet_change_hours,
+            actor=actor.email if actor else "Somebody",
+            wanted=merchant.next_wallet_change_hours,
+            at=at,
+        ),
+        now=now,
+    )

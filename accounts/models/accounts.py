@@ -1,0 +1,400 @@
+"""Who is there: merchants, the people of their teams, the keys of their machines, and what was done by whom."""
+
+from functools import partial
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower, Mod
+from django.db.models.lookups import Exact
+from django.utils import timezone
+
+from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode, Role
+from gateway.core.ids import new_id
+
+MOST_WALLET_CHANGE_HOURS = 168
+
+
+class Merchant(models.Model):
+    """A business that takes payments. Everything else belongs to one."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "mer")
+    )
+    name = models.CharField(max_length=120)
+    fee_tier = models.CharField(max_length=8, choices=FeeTier, default=FeeTier.STARTER)
+    fee_rate = models.DecimalField(
+        max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER]
+    )
+    # Whether the page of an expired checkout lets its buyer make a fresh one. Off: prices may have changed since.
+    buyers_may_retry = models.BooleanField(default=False)
+    # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
+    mails_receipts = models.BooleanField(default=False)
+    # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
+    round_price_rivals = models.BooleanField(default=False, db_default=False)
+    # How long a new receiving wallet waits before money goes there. A shorter wait waits too, so that no thief shortens it.
+    wallet_change_hours = models.PositiveSmallIntegerField(default=24)
+    next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
+    next_wallet_change_hours_at = models.DateTimeField(null=True)
+    # Set while the account is closed: see `accounts.merchants.closure`.
+    closed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(fee_tier__in=FeeTier.values), name="merchant_fee_tier_known"
+            ),
+            # A plan's rate is the plan's; only a custom one is negotiated.
+            models.CheckConstraint(
+                condition=Q(fee_tier=FeeTier.CUSTOM, fee_rate__gte=0, fee_rate__lt=1)
+                | Q(fee_tier=FeeTier.STARTER, fee_rate=TIER_RATES[FeeTier.STARTER])
+                | Q(fee_tier=FeeTier.GROWTH, fee_rate=TIER_RATES[FeeTier.GROWTH])
+                | Q(fee_tier=FeeTier.SCALE, fee_rate=TIER_RATES[FeeTier.SCALE]),
+                name="merchant_fee_rate_matches_tier",
+            ),
+            models.CheckConstraint(
+                condition=Q(wallet_change_hours__lte=MOST_WALLET_CHANGE_HOURS),
+                name="merchant_wallet_change_hours_in_range",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    next_wallet_change_hours=None, next_wallet_change_hours_at=None
+                )
+                | Q(
+                    next_wallet_change_hours__lt=F("wallet_change_hours"),
+                    next_wallet_change_hours_at__isnull=False,
+                ),
+                name="merchant_next_wallet_change_hours_are_fewer",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def shown_name(self) -> str:
+        """The name that buyers read. Where it is needed, read the merchant with its branding, or this is a query."""
+        branding: Branding | None = getattr(self, "branding", None)
+        return (branding.display_name if branding else "") or self.name
+
+
+class Branding(models.Model):
+    """How a merchant's pages look and what they call things. Without a row, or where a field is empty, pages look like ours.
+
+    The logo was drawn anew from what was sent in, and is never what a stranger wrote.
+    """
+
+    merchant = models.OneToOneField(
+        Merchant, models.CASCADE, related_name="branding", primary_key=True
+    )
+    # Instead of the merchant's name, where that is a legal one nobody knows.
+    display_name = models.CharField(max_length=80, blank=True)
+    # PNG, and half of its SHA-256 in hexadecimal: its address changes with it.
+    logo = models.BinaryField(default=bytes, max_length=256 * 1024)
+    logo_digest = models.CharField(max_length=32, blank=True)
+    # `#rrggbb` as chosen; what is drawn keeps its contrast.
+    accent = models.CharField(max_length=7, blank=True)
+    support_url = models.CharField(max_length=2048, blank=True)
+    terms_url = models.CharField(max_length=2048, blank=True)
+    # Instead of "Return to <merchant>".
+    return_label = models.CharField(max_length=40, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"branding of {self.merchant_id}"
+
+
+class UserManager(BaseUserManager["User"]):
+    """Creates people by e-mail address."""
+
+    def create_user(
+        self, email: str, password: str | None = None, *, name: str = ""
+    ) -> "User":
+        """Create a person who can log in; without a password, only after a reset."""
+        user = self.model(email=self.normalize_email(email), name=name)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """Find a person whatever capitals the address is typed in."""
+        return self.get(email__iexact=username)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person. The e-mail address is the login."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "usr")
+    )
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=120, blank=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    USERNAME_FIELD = "email"
+    objects = UserManager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("email"), name="user_email_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class Membership(models.Model):
+    """A person's role in one merchant's team."""
+
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=6, choices=Role)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "user"], name="membership_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=Role.values), name="membership_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} ({self.role})"
+
+
+class ApiKey(models.Model):
+    """A machine's key. Only its SHA-256 digest is kept; the key itself is shown once and never again."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "key")
+    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="api_keys")
+    mode = models.CharField(max_length=4, choices=Mode)
+    name = models.CharField(max_length=80, blank=True)
+    digest = models.BinaryField(max_length=32, unique=True)
+    last_four = models.CharField(max_length=4)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(mode__in=Mode.values), name="api_key_mode_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(revoked_at=None) | Q(revoked_at__gte=F("created_at")),
+                name="api_key_revoked_after_created",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"sk_{self.mode}_…{self.last_four}"
+
+
+class AuditEntry(models.Model):
+    """One act that changed money or access. Written once; a trigger refuses changes."""
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, null=True, related_name="audit_entries"
+    )
+    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    # What acted where no person did: an API key, a command, the system.
+    actor_label = models.CharField(max_length=254)
+    action = models.CharField(max_length=80)
+    object_id = models.CharField(max_length=80, blank=True)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    address = models.GenericIPAddressField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["merchant", "-id"], name="audit_of_merchant"),
+            # What its page is narrowed by.
+            models.Index(fields=["merchant", "action", "-id"], name="audit_by_action"),
+            models.Index(fields=["merchant", "actor", "-id"], name="audit_by_actor"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.object_id}"
+
+
+class FeeEntry(models.Model):
+    """What one payment costs: its rate and its amount, as they were when it completed. For real money only.
+
+    Entries are written once; a trigger refuses changes, so that no month changes once it is over. Where a reorganisation takes
+    the payment, an entry of that moment takes the fee back, and another one charges it again when the payment comes back.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.PROTECT, related_name="fee_entries", db_index=False
+    )
+    kind = models.CharField(max_length=8, choices=FeeKind)
+    # The checkout's or the x402 payment's public id.
+    subject_id = models.CharField(max_length=40)
+    # 0 charges the payment, odd ones take it back, and the even ones after them charge it again.
+    number = models.PositiveIntegerField(default=0, db_default=0)
+    # The entry that charged it first, for all others.
+    corrects = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    # Those of the transfer that completed it.
+    chain = models.CharField(max_length=16)
+    token = models.CharField(max_length=12)
+    # In USD, and negative where it is taken back. What was received may be more than one uint256 of base units.
+    received = models.DecimalField(max_digits=96, decimal_places=6)
+    rate = models.DecimalField(max_digits=6, decimal_places=5)
+    amount = models.DecimalField(max_digits=96, decimal_places=6)
+    charged_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "fee entries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject_id", "number"], name="fee_booked_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(number=0, corrects=None)
+                | Q(number__gt=0, corrects__isnull=False),
+                name="fee_correction_says_of_what",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate__gte=0)
+                & (
+                    Q(Exact(Mod("number", 2), 0), received__gte=0, amount__gte=0)
+                    | Q(Exact(Mod("number", 2), 1), received__lte=0, amount__lte=0)
+                ),
+                name="fee_signed_by_number",
+            ),
+        ]
+        indexes = [
+            # Statements, month by month, and what they take back and charge again.
+            models.Index(fields=["merchant", "charged_at"], name="fee_by_month"),
+            models.Index(
+                fields=["merchant", "charged_at"],
+                condition=Q(number__gt=0),
+                name="fee_corrections",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject_id}: {self.amount}"
+
+
+class FeeDay(models.Model):
+    """Part of what a merchant's fees add up to in a day (UTC), less what was taken back in it; its rows are to be added up.
+
+    Kept as `gateway.core.daily_totals` says, by a trigger. `count` is the number of those charged less that of those taken back.
+    """
+
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="+", db_index=False
+    )
+    day = models.DateField()
+    chain = models.CharField(max_length=16)
+    count = models.BigIntegerField(default=0)
+    # In USD.
+    amount = models.DecimalField(max_digits=96, decimal_places=6, default=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["merchant", "day", "chain"],
+                condition=Q(is_sum=True),
+                name="fee_day_once",
+            )
+        ]
+        indexes = [
+            # Reports.
+            models.Index(fields=["merchant", "day"], name="fee_day_report"),
+            # Putting rows together.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="fee_day_change"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant_id}/{self.day}/{self.chain}: {self.amount}"
+
+
+class Invitation(models.Model):
+    """A place in a team, offered to an e-mail address. The link carries a secret of which only the digest is kept."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "inv")
+    )
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=6, choices=Role)
+    digest = models.BinaryField(max_length=32, unique=True)
+    invited_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    # When it was accepted, or taken back: it ends once, one way or the other.
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(role__in=Role.values), name="invitation_role_known"
+            ),
+            models.UniqueConstraint(
+                "merchant",
+                Lower("email"),
+                condition=Q(ended_at=None),
+                name="invitation_open_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} ({self.role})"
+
+
+class Guesses(models.Model):
+    """How often in a row a secret of somebody was guessed wrong. The somebody is a digest, and need not exist."""
+
+    # SHA-256 of the kind of secret and the e-mail address.
+    digest = models.BinaryField(max_length=32, primary_key=True)
+    failures = models.PositiveSmallIntegerField()
+    last_at = models.DateTimeField()
+    locked_until = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "guesses"
+
+    def __str__(self) -> str:
+        return f"{self.failures} guesses"
+
+
+class AuditSeal(models.Model):
+    """What makes a changed or missing audit entry show: each seal contains the one before, in a chain per merchant.
+
+    A trigger writes it when the entry's transaction commits, so that acts of one merchant need not wait for each other;
+    another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields (`accounts.audit.chain`).
+    """
+
+    entry = models.OneToOneField(
+        AuditEntry, models.PROTECT, primary_key=True, related_name="seal"
+    )
+    # Zero for entries that belong to no merchant; without a reference, so that sealing locks nothing else.
+    chain = models.BigIntegerField()
+    number = models.BigIntegerField()
+    digest = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["chain", "number"], name="audit_seal_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain}:{self.number}"

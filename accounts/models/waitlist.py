@@ -1,0 +1,51 @@
+"""Merchants who would take cards as well, if that were there."""
+
+from functools import partial
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from accounts.models.accounts import Merchant
+from accounts.states import Mode
+from gateway.core.ids import new_id
+from gateway.core.money import USD_DIGITS
+
+EMAIL_LENGTH = 254
+COMPANY_LENGTH = 120
+COUNTRY_LENGTH = 80
+
+
+class FiatInterest(models.Model):
+    """Somebody to write to once cards can be taken. One place per merchant, mode and address."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=partial(new_id, "fiw")
+    )
+    # No index of its own: that of the constraint begins with it.
+    merchant = models.ForeignKey(
+        Merchant, models.CASCADE, related_name="fiat_interests", db_index=False
+    )
+    mode = models.CharField(max_length=4, choices=Mode)
+    email = models.CharField(max_length=EMAIL_LENGTH)
+    company = models.CharField(max_length=COMPANY_LENGTH, blank=True)
+    # As they say it: people read it, and nothing is decided by it.
+    country = models.CharField(max_length=COUNTRY_LENGTH, blank=True)
+    # USD.
+    monthly_volume = models.DecimalField(
+        max_digits=USD_DIGITS, decimal_places=2, null=True
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "merchant", "mode", Lower("email"), name="fiat_interest_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(mode__in=Mode.values), name="fiat_interest_mode_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.email

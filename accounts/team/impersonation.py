@@ -1,0 +1,120 @@
+"""An operator's look at a merchant's pages: read-only, for half an hour, and told in the merchant's audit log.
+
+The log is what a look rests on. The session only names it, so that no look goes on, or comes back with an old copy of a
+session, that the log does not tell of.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, cast
+
+from django.http import HttpRequest
+
+from accounts.audit.service import record
+from accounts.models import AuditEntry, Merchant, User
+from accounts.team.operators import (
+    has_factor,
+    is_operator,
+    proved_by_factor,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.ids import new_id
+from gateway.core.times import iso
+
+LASTS: Final = timedelta(minutes=30)
+_LOOKED: Final = "operator.looked"
+_STOPPED: Final = "operator.stopped"
+# Where a session names the look, and the merchant whose log has it.
+_SESSION_KEY: Final = "operator_look"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look that goes on: at whom, why, and until when at most."""
+
+    public_id: str
+    merchant: Merchant
+    reason: str
+    ends_at: datetime
+
+
+def begin_look(
+    request: HttpRequest, merchant: Merchant, *, reason: str, now: datetime
+) -> Look:
+    """Let the operator who asks see the merchant's pages. Another look of this session ends.
+
+    Whether somebody is an operator is asked at each request, by `find_look`; a look of anybody else's shows nothing.
+    """
+    end_look(request, now=now)
+    look = Look(new_id("look"), merchant, reason, now + LASTS)
+    _record(request, look, _LOOKED, now, {"reason": reason, "until": iso(look.ends_at)})
+    request.session[_SESSION_KEY] = [look.public_id, merchant.public_id]
+    return look
+
+
+def find_look(request: HttpRequest, *, now: datetime) -> Look | None:
+    """Return the look that goes on in this session. One that is over, or whose operator is none now, is forgotten."""
+    named = request.session.get(_SESSION_KEY)
+    if named is None:
+        return None
+    look = _look(request, *named)
+    if look is None or look.ends_at <= now:
+        del request.session[_SESSION_KEY]
+        return None
+    return look
+
+
+def end_look(request: HttpRequest, *, now: datetime) -> Look | None:
+    """End the look of this session, and return it; None where none went on."""
+    look = find_look(request, now=now)
+    if look is not None:
+        _record(request, look, _STOPPED, now)
+        del request.session[_SESSION_KEY]
+    return look
+
+
+def _look(request: HttpRequest, look_id: str, mer_id: str) -> Look | None:
+    if not _may_look(request):
+        return None
+    entries = AuditEntry.objects.filter(
+        merchant__public_id=mer_id, actor=_person(request), object_id=look_id
+    )
+    told = {entry.action: entry for entry in entries.select_related("merchant")}
+    entry = told.get(_LOOKED)
+    if entry is None or _STOPPED in told:
+        return None
+    reason = (entry.after or {})["reason"]
+    return Look(
+        look_id, cast("Merchant", entry.merchant), reason, entry.created_at + LASTS
+    )
+
+
+def _may_look(request: HttpRequest) -> bool:
+    return (
+        request.user.is_authenticated
+        and is_operator(request)
+        and has_factor(_person(request))
+        and proved_by_factor(request)
+    )
+
+
+def _record(
+    request: HttpRequest,
+    look: Look,
+    action: str,
+    now: datetime,
+    after: dict[str, str] | None = None,
+) -> None:
+    record(
+        look.merchant,
+        action=action,
+        actor=_person(request),
+        object_id=look.public_id,
+        after=after,
+        address=address_or_none(request),
+        now=now,
+    )
+
+
+def _person(request: HttpRequest) -> User:
+    return cast("User", request.user)

@@ -1,0 +1,118 @@
+"""Who is in a merchant's team, and as what.
+
+A team is changed under a lock on all of its memberships, so that two owners who remove each other at once cannot both
+succeed: the second finds out that it is no owner any more.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.errors import TeamError
+from accounts.models import Membership, Merchant, User
+from accounts.states import Role
+from accounts.team.invitations import withdraw_all_of
+from accounts.team.owners import tell_of_owners
+from accounts.team.permissions import (
+    Act,
+    may,
+)
+
+_LAST_OWNER: Final = "A merchant needs an owner. Make somebody else an owner first."
+_GONE: Final = "This person is not in the team any more."
+_NOT_ALLOWED: Final = "You may not change this team any more."
+
+
+@transaction.atomic
+def change_role(
+    merchant: Merchant,
+    *,
+    member: User,
+    role: Role,
+    actor: User,
+    now: datetime,
+    address: str | None = None,
+) -> None:
+    """Give a member another role. Raises TeamError for the last owner, and where `actor` may not, or not any more."""
+    team = _lock_team(merchant)
+    _check_allowed(team, actor)
+    membership = _seat_of(team, member)
+    before = membership.role
+    if before == role:
+        return
+    _keep_an_owner(team, membership, role)
+    if Role.OWNER in {before, role}:
+        what = "becomes an owner" if role == Role.OWNER else "is no owner any more"
+        tell_of_owners(merchant, what, about=member, actor=actor, now=now)
+    membership.role = role
+    membership.save(update_fields=["role"])
+    if not may(role, Act.MANAGE_TEAM):
+        withdraw_all_of(merchant, member, actor=actor, now=now, address=address)
+    record(
+        merchant,
+        action="member.role_changed",
+        actor=actor,
+        object_id=member.public_id,
+        before={"role": before},
+        after={"role": role},
+        address=address,
+        now=now,
+    )
+
+
+@transaction.atomic
+def remove_member(
+    merchant: Merchant,
+    *,
+    member: User,
+    actor: User,
+    now: datetime,
+    address: str | None = None,
+) -> None:
+    """Take a member out of the team; everybody may go themselves. Raises TeamError as `change_role` does."""
+    team = _lock_team(merchant)
+    if actor != member:
+        _check_allowed(team, actor)
+    membership = _seat_of(team, member)
+    _keep_an_owner(team, membership, None)
+    if membership.role == Role.OWNER:
+        what = "is no owner any more"
+        tell_of_owners(merchant, what, about=member, actor=actor, now=now)
+    membership.delete()
+    withdraw_all_of(merchant, member, actor=actor, now=now, address=address)
+    record(
+        merchant,
+        action="member.left" if actor == member else "member.removed",
+        actor=actor,
+        object_id=member.public_id,
+        before={"role": membership.role, "email": member.email},
+        address=address,
+        now=now,
+    )
+
+
+def _lock_team(merchant: Merchant) -> list[Membership]:
+    """Lock every membership of a merchant, in one order."""
+    team = Membership.objects.select_for_update().filter(merchant=merchant)
+    return list(team.order_by("pk"))
+
+
+def _check_allowed(team: list[Membership], actor: User) -> None:
+    roles = [Role(seat.role) for seat in team if seat.user_id == actor.pk]
+    if not roles or not may(roles[0], Act.MANAGE_TEAM):
+        raise TeamError(_NOT_ALLOWED)
+
+
+def _seat_of(team: list[Membership], member: User) -> Membership:
+    for seat in team:
+        if seat.user_id == member.pk:
+            return seat
+    raise TeamError(_GONE)
+
+
+def _keep_an_owner(team: list[Membership], seat: Membership, role: Role | None) -> None:
+    others = [other for other in team if other != seat]
+    if role != Role.OWNER and not any(other.role == Role.OWNER for other in others):
+        raise TeamError(_LAST_OWNER)

@@ -1,0 +1,153 @@
+"""The team of a merchant: who is in it, who was invited, and changes to both, which are its owners'."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.errors import TeamError
+from accounts.models import Invitation, Membership, User
+from accounts.states import Role
+from accounts.team import invitations
+from accounts.team import service as teams
+from accounts.team.forms import (
+    InvitationForm,
+    RoleForm,
+)
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from accounts.team.selectors import (
+    open_invitations,
+    team_of,
+)
+from gateway.core.client_address import address_or_none
+
+
+@seated(get=Act.SEE)
+def team(request: SeatedRequest) -> HttpResponse:
+    """Show who is in the team and who was invited."""
+    return _page(request, InvitationForm(initial={"role": Role.VIEWER}))
+
+
+@seated(post=Act.MANAGE_TEAM, fresh=True)
+def invite(request: SeatedRequest) -> HttpResponse:
+    """Invite somebody by mail."""
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    try:
+        invitations.invite(
+            request.seat.merchant,
+            email=form.cleaned_data["email"],
+            role=Role(form.cleaned_data["role"]),
+            actor=request.user,
+            now=timezone.now(),
+            address=address_or_none(request),
+        )
+    except TeamError as error:
+        form.add_error(None, error.message)
+        return _page(request, form, status=409)
+    messages.success(request, f"{form.cleaned_data['email']} was invited.")
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_TEAM)
+def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
+    """Take an invitation back."""
+    of_merchant = Invitation.objects.select_related("merchant").filter(
+        merchant=request.seat.merchant
+    )
+    invitation = of_merchant.filter(public_id=invitation_id).first()
+    if invitation is None:
+        raise Http404
+    invitations.withdraw_invitation(
+        invitation,
+        actor=request.user,
+        now=timezone.now(),
+        address=address_or_none(request),
+    )
+    messages.success(request, f"{invitation.email} is not invited any more.")
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_TEAM, fresh=True)
+def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
+    """Give a member another role."""
+    member = _member(request, user_id)
+    form = RoleForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    try:
+        teams.change_role(
+            request.seat.merchant,
+            member=member,
+            role=Role(form.cleaned_data["role"]),
+            actor=request.user,
+            now=timezone.now(),
+            address=address_or_none(request),
+        )
+    except TeamError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{member} has another role now.")
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_TEAM, fresh=True)
+def remove(request: SeatedRequest, *, user_id: str) -> HttpResponse:
+    """Take a member out of the team."""
+    return _remove(request, _member(request, user_id))
+
+
+@seated(post=Act.SEE)
+def leave(request: SeatedRequest) -> HttpResponse:
+    """Go; everybody may."""
+    return _remove(request, request.user)
+
+
+def _remove(request: SeatedRequest, member: User) -> HttpResponse:
+    try:
+        teams.remove_member(
+            request.seat.merchant,
+            member=member,
+            actor=request.user,
+            now=timezone.now(),
+            address=address_or_none(request),
+        )
+    except TeamError as error:
+        messages.error(request, error.message)
+        return _back(request)
+    messages.success(request, f"{member} is not in the team any more.")
+    if member == request.user:
+        return HttpResponseRedirect("/dashboard/")
+    return _back(request)
+
+
+def _member(request: SeatedRequest, user_id: str) -> User:
+    seats = Membership.objects.select_related("user").filter(
+        merchant=request.seat.merchant
+    )
+    seat = seats.filter(user__public_id=user_id).first()
+    if seat is None:
+        raise Http404
+    return seat.user
+
+
+def _back(request: SeatedRequest) -> HttpResponse:
+    return HttpResponseRedirect(request.seat.url("dashboard_team"))
+
+
+def _page(
+    request: SeatedRequest, form: InvitationForm, status: int = 200
+) -> HttpResponse:
+    merchant = request.seat.merchant
+    context = {
+        "members": team_of(merchant),
+        "invitations": open_invitations(merchant, now=timezone.now()),
+        "form": form,
+        "roles": Role,
+    }
+    return render(request, "dashboard/team.html", context, status=status)

@@ -1,1 +1,0 @@
-"""Pages of people, merchants and teams, a module per noun."""

@@ -1,0 +1,1 @@
+"""The waitlist for card payments: one table, one endpoint."""

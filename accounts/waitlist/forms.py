@@ -1,0 +1,63 @@
+"""Reading what somebody says who would take cards."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from accounts.models import (
+    COMPANY_LENGTH,
+    COUNTRY_LENGTH,
+    EMAIL_LENGTH,
+)
+from accounts.waitlist.inputs import Interest
+from gateway.core import json
+from gateway.core.fields import missing, refuse, text_in
+from gateway.core.money import parse_usd
+
+Body = Mapping[str, Any]
+
+
+def parse_interest(body: Body) -> Interest:
+    """Read the body of `POST /waitlist/fiat`. Raises InvalidRequestError naming the parameter."""
+    return Interest(
+        email=_email(body),
+        company=text_in(body, "company", COMPANY_LENGTH).strip(),
+        country=text_in(body, "country", COUNTRY_LENGTH).strip(),
+        monthly_volume=_monthly_volume(body),
+    )
+
+
+def _email(body: Body) -> str:
+    value = text_in(body, "email", EMAIL_LENGTH).strip()
+    if not value:
+        raise missing("email")
+    try:
+        validate_email(value)
+    except ValidationError as error:
+        raise refuse("email", "email is not an e-mail address.") from error
+    name, _, host = value.rpartition("@")
+    return f"{name}@{host.lower()}"
+
+
+def _monthly_volume(body: Body) -> Decimal | None:
+    """Read USD a month, without the limits of a checkout's price."""
+    value = body.get("monthly_volume")
+    if value is None:
+        return None
+    if json.number_text(value) is not None:
+        raise refuse(
+            "monthly_volume",
+            'monthly_volume must be a string such as "50000".',
+            "amount_not_string",
+        )
+    amount = parse_usd(value) if isinstance(value, str) else None
+    if amount is None:
+        raise refuse(
+            "monthly_volume",
+            'monthly_volume must look like "50000" or "50000.00", digits only.',
+            "amount_invalid",
+        )
+    return amount

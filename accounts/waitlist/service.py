@@ -1,0 +1,33 @@
+"""Keeping the waitlist."""
+
+from dataclasses import asdict
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Value
+from django.db.models.functions import Lower
+
+from accounts.models import FiatInterest
+from accounts.states import Mode
+from accounts.waitlist.inputs import Interest
+
+
+def keep_interest(
+    merchant_id: int, mode: Mode, interest: Interest, *, now: datetime
+) -> tuple[FiatInterest, bool]:
+    """Keep an interest, and say whether it is a new one: the same address, whatever its capitals, is kept once.
+
+    A repeat changes nothing of what was said first.
+    """
+    try:
+        with transaction.atomic():
+            kept = FiatInterest.objects.create(
+                merchant_id=merchant_id, mode=mode, created_at=now, **asdict(interest)
+            )
+    except IntegrityError:
+        # The database folds both addresses, as its constraint did.
+        first = FiatInterest.objects.alias(folded=Lower("email")).get(
+            merchant=merchant_id, mode=mode, folded=Lower(Value(interest.email))
+        )
+        return first, False
+    return kept, True

@@ -1,0 +1,1 @@
+"""Finding the checkout that a transfer pays, and crediting it."""

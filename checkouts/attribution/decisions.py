@@ -1,0 +1,281 @@
+"""Deciding a batch of transfers, with the checkouts they may pay under lock.
+
+Whose a deposit address is, everybody knows beforehand. Whom money in a merchant's own wallet belongs to depends on all the
+checkouts around it, and these change. So it is decided twice: without locks to learn which checkouts to lock, and again from
+what the database says once they are, which is what counts.
+"""
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from accounts.models import Merchant
+from checkouts.attribution.candidates import (
+    Arrival,
+    Surroundings,
+)
+from checkouts.attribution.credit import (
+    Outcome,
+    QueuedTransfer,
+    Refused,
+)
+from checkouts.attribution.deposit_rules import (
+    CheckoutFacts,
+    Credit,
+    ToInbox,
+    TransferFacts,
+    decide_deposit,
+)
+from checkouts.attribution.evidence import Verdict
+from checkouts.attribution.exact_rules import decide_exact
+from checkouts.models import Checkout, Payment
+from checkouts.states import CheckoutStatus, InboxReason
+from wallets.networks import is_accepted
+from wallets.states import TransferState
+
+# How often a decision may fall on yet another checkout before it is left to the next pass.
+_TRIES = 3
+# Locks are held meanwhile, and the queue is everybody's: after about a second the rest waits for the next batch.
+_LOOKING_SECONDS = 0.5
+_LOOKED_AT = 25
+
+
+class LockedCheckouts:
+    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already.
+
+    `handed_by` are the expired ones whose successors took some of these transfers over.
+    """
+
+    def __init__(
+        self,
+        locked: Iterable[Checkout],
+        credited_before: Mapping[int, int],
+        handed_by: Collection[int] = (),
+    ) -> None:
+        self.credited_before = credited_before
+        self.handed_by = handed_by
+        self.by_pk: dict[int, Checkout] = {}
+        self.by_nonce: dict[bytes, Checkout] = {}
+        self.add(locked)
+
+    def add(self, locked: Iterable[Checkout]) -> None:
+        """Take in further ones."""
+        for checkout in locked:
+            self.by_pk[checkout.pk] = checkout
+            self.by_nonce[bytes(checkout.deposit_nonce)] = checkout
+
+
+def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
+    """Decide what was never decided, and lock whatever checkouts the batch touches.
+
+    What a reorganisation removed waits until it returns. What there is no time for is `left` in the queue as it is.
+    """
+    undecided = [
+        transfer
+        for transfer in transfers
+        if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
+    ]
+    arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
+    cautious = _cautious(arrivals)
+    guessed = _first_look(arrivals, cautious)
+    work = _Work(undecided, arrivals, guessed, cautious)
+    checkouts = _lock(transfers, work.likely())
+    outcome = work.decide(checkouts)
+    for _ in range(_TRIES):
+        further = _lock_if_free(outcome.wanted) if outcome.wanted else []
+        if not further:
+            break
+        checkouts.add(further)
+        outcome = work.decide(checkouts)
+    return outcome, checkouts
+
+
+def _first_look(arrivals: Sequence[Arrival], cautious: set[int]) -> dict[int, Verdict]:
+    """Judge as things stand without locks, as many as there is time for; return the verdicts by the transfers' ids."""
+    verdicts: dict[int, Verdict] = {}
+    around = _surroundings(())
+    ends_at = time.monotonic() + _LOOKING_SECONDS
+    for start in range(0, len(arrivals), _LOOKED_AT):
+        some = arrivals[start : start + _LOOKED_AT]
+        around.look_around(some)
+        verdicts |= {arrival.pk: _judge(arrival, around, cautious) for arrival in some}
+        if time.monotonic() >= ends_at:
+            break
+    return verdicts
+
+
+def _surroundings(arrivals: Sequence[Arrival]) -> Surroundings:
+    return Surroundings(arrivals, rival_span=_rival_span())
+
+
+def _rival_span() -> timedelta:
+    return timedelta(minutes=settings.RIVAL_MINUTES)
+
+
+def _cautious(arrivals: Sequence[Arrival]) -> set[int]:
+    """Return the ids of the merchants who want round payments beside a rival reviewed."""
+    ids = {arrival.merchant_id for arrival in arrivals}
+    if not ids:
+        return set()
+    found = Merchant.objects.filter(pk__in=ids, round_price_rivals=True)
+    return set(found.values_list("pk", flat=True))
+
+
+def _judge(arrival: Arrival, around: Surroundings, cautious: set[int]) -> Verdict:
+    """Decide one transfer, and let its money count for the next ones."""
+    verdict = decide_exact(
+        arrival.facts,
+        around.known(arrival.pk),
+        rival_span=_rival_span(),
+        doubts_round_prices=arrival.merchant_id in cautious,
+    )
+    if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
+        around.count(verdict.checkout.pk, arrival.facts.units)
+    return verdict
+
+
+def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedCheckouts:
+    """Lock, in the order everybody keeps, whatever the batch is known to touch."""
+    nonces = {
+        bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
+    }
+    decided = [t.pk for t in transfers if t.decided_at is not None]
+    payments = list(Payment.objects.filter(transfer__in=decided)) if decided else []
+    paid = {payment.transfer_id: payment.checkout_id for payment in payments}
+    handed_by = {p.handed_by_id for p in payments if p.handed_by_id is not None}
+    touched = Q(deposit_nonce__in=nonces) if nonces else Q()
+    if ids := likely | set(paid.values()) | handed_by:
+        touched |= Q(pk__in=ids)
+    locked = Checkout.objects.locked().filter(touched) if touched else []
+    return LockedCheckouts(locked, paid, handed_by)
+
+
+def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
+    """Lock what nobody else has: out of order, and so without waiting."""
+    return list(
+        Checkout.objects.filter(pk__in=ids)
+        .order_by("pk")
+        .select_for_update(of=("self",), skip_locked=True)
+    )
+
+
+class _Work:
+    """A batch to be decided, and what a first look made of those in wallets.
+
+    Whoever was found to name nobody stays so: no checkout is touched, so no lock would make it truer. This is what a crowd's
+    payments come to, and they are not looked at twice.
+    """
+
+    def __init__(
+        self,
+        undecided: Sequence[QueuedTransfer],
+        arrivals: Sequence[Arrival],
+        guessed: Mapping[int, Verdict],
+        cautious: set[int],
+    ) -> None:
+        self._undecided = undecided
+        self._cautious = cautious
+        self._guessed = guessed
+        self._arrivals = {a.pk: a for a in arrivals}
+        self._named = [
+            a for a in arrivals if a.pk in guessed and guessed[a.pk].checkout
+        ]
+
+    def likely(self) -> set[int]:
+        """Return the ids of the checkouts that the transfers seem to belong to."""
+        meant = (verdict.checkout for verdict in self._guessed.values())
+        return {checkout.pk for checkout in meant if checkout is not None}
+
+    def decide(self, checkouts: LockedCheckouts) -> Outcome:
+        """Decide everything in the queue's order, by what the database says now."""
+        outcome = Outcome()
+        around = _surroundings(self._named)
+        named = {arrival.pk for arrival in self._named}
+        for transfer in self._undecided:
+            arrival = self._arrivals.get(transfer.pk)
+            if arrival is None:
+                _decide_deposit(transfer, checkouts, outcome, around)
+            elif transfer.pk not in self._guessed:
+                outcome.left.append(transfer)
+            else:
+                known = self._guessed[transfer.pk]
+                if transfer.pk in named:
+                    known = _judge(arrival, around, self._cautious)
+                _note(transfer, known, checkouts.by_pk, outcome)
+        return outcome
+
+
+def _note(
+    transfer: QueuedTransfer,
+    verdict: Verdict,
+    locked: Mapping[int, Checkout],
+    outcome: Outcome,
+) -> None:
+    """Put a verdict into the outcome; where its checkout is not locked, it has to wait."""
+    decision, meant = verdict.decision, verdict.checkout
+    if meant is not None and meant.pk not in locked:
+        outcome.postponed.append(transfer)
+        outcome.wanted.add(meant.pk)
+    elif isinstance(decision, ToInbox):
+        checkout_id = meant.pk if meant is not None else None
+        outcome.inbox.append(
+            Refused(transfer, checkout_id, decision, verdict.passed_over)
+        )
+    elif meant is not None:
+        outcome.credited.append((transfer, locked[meant.pk], decision.reason))
+        if verdict.passed_over:
+            beside = ToInbox(
+                InboxReason.RIVAL,
+                f"credited to {meant.public_id}; another checkout of this price had just expired",
+            )
+            outcome.notices.append(
+                Refused(transfer, meant.pk, beside, verdict.passed_over)
+            )
+
+
+def _decide_deposit(
+    transfer: QueuedTransfer,
+    checkouts: LockedCheckouts,
+    outcome: Outcome,
+    around: Surroundings,
+) -> None:
+    nonce = transfer.nonce
+    checkout = checkouts.by_nonce.get(bytes(nonce)) if nonce is not None else None
+    if checkout is None:
+        nobody = ToInbox(InboxReason.UNMATCHED, "no checkout belongs to this address")
+        outcome.inbox.append(Refused(transfer, None, nobody))
+        return
+    decision = decide_deposit(_facts(transfer), _checkout_facts(checkout))
+    if isinstance(decision, ToInbox):
+        outcome.inbox.append(Refused(transfer, checkout.pk, decision))
+        return
+    around.count(checkout.pk, int(transfer.units))
+    outcome.credited.append((transfer, checkout, decision.reason))
+
+
+def _arrival(transfer: QueuedTransfer) -> Arrival:
+    return Arrival(transfer.pk, transfer.merchant_id, transfer.mode, _facts(transfer))
+
+
+def _facts(transfer: QueuedTransfer) -> TransferFacts:
+    return TransferFacts(
+        chain=transfer.chain,
+        token=transfer.token,
+        accepted=is_accepted(transfer.chain, transfer.token),
+        units=int(transfer.units),
+        block_time=transfer.block_time,
+        recipient=transfer.recipient,
+        labels=tuple(transfer.labels),
+    )
+
+
+def _checkout_facts(checkout: Checkout) -> CheckoutFacts:
+    return CheckoutFacts(
+        status=CheckoutStatus(checkout.status),
+        offers=checkout.offers,
+        expires_at=checkout.expires_at,
+        is_cancelled=checkout.cancelled_at is not None,
+    )

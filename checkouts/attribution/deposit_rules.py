@@ -1,0 +1,139 @@
+"""Whose money is it? A transfer and the facts it is judged by go in, a decision with its reason comes out.
+
+Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone; those to a merchant's own
+wallet, where the amount tells, in `checkouts.attribution.exact_rules`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from checkouts.pricing import DUST_UNITS
+from checkouts.states import GRACE, CheckoutStatus, InboxReason
+
+
+@dataclass(frozen=True, slots=True)
+class TransferFacts:
+    """What is known of a transfer. `accepted` tells our tokens from look-alikes the watcher also reports.
+
+    `labels` are texts that the payer put beside it, and may be anything.
+    """
+
+    chain: str
+    token: str
+    accepted: bool
+    units: int
+    block_time: datetime
+    recipient: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutFacts:
+    """What attribution asks of a checkout. `offers` maps a chain to its tokens and to where they are to be sent."""
+
+    status: CheckoutStatus
+    offers: Mapping[str, Any]
+    expires_at: datetime
+    is_cancelled: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """The transfer pays the checkout."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToInbox:
+    """No rule may credit the transfer; a person decides."""
+
+    reason: InboxReason
+    explanation: str
+
+
+Decision = Credit | ToInbox
+
+
+Place = Literal["address", "wallet"]
+"""Where an offer says that money is to be sent: an address of the checkout's own, or the merchant's wallet."""
+
+
+def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision:
+    """Judge a transfer that arrived at a checkout's own address."""
+    return (
+        unfit(transfer)
+        or not_offered(transfer, checkout, place="address")
+        or not_in_time(transfer, checkout)
+        or Credit("sent to this checkout's own address")
+    )
+
+
+def unfit(transfer: TransferFacts) -> ToInbox | None:
+    """Return why a transfer can pay nothing, whatever it is meant for; None where it may."""
+    if transfer.units < DUST_UNITS:
+        return ToInbox(
+            InboxReason.DUST, "less than a cent; transfers this small are never matched"
+        )
+    if not transfer.accepted:
+        return ToInbox(
+            InboxReason.WRONG_TOKEN,
+            f"{transfer.token} on {transfer.chain} is not a token we accept",
+        )
+    return None
+
+
+def not_offered(
+    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
+) -> ToInbox | None:
+    """Return why the transfer is not what the checkout asked for; None where it is."""
+    if is_offered(transfer, checkout, place=place):
+        return None
+    offer = checkout.offers.get(transfer.chain)
+    if offer is None or transfer.token not in offer["tokens"]:
+        found = (
+            f"{transfer.token} on {transfer.chain} was not offered for this checkout"
+        )
+    elif place == "address":
+        found = f"sent on {transfer.chain} to this checkout's address for another chain"
+    else:
+        found = f"sent on {transfer.chain} to a wallet that this checkout does not name"
+    return ToInbox(InboxReason.WRONG_NETWORK, found)
+
+
+def is_offered(
+    transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
+) -> bool:
+    """Whether the checkout offered this chain and token, to be paid where the transfer went."""
+    offer = checkout.offers.get(transfer.chain)
+    return (
+        offer is not None
+        and transfer.token in offer["tokens"]
+        and transfer.recipient == offer.get(place)
+    )
+
+
+def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
+    """Return why the transfer came too late for the checkout; None where it did not."""
+    late_by = transfer.block_time - checkout.expires_at
+    if checkout.status == CheckoutStatus.COMPLETED:
+        return ToInbox(InboxReason.EXTRA, "the checkout was paid already")
+    if checkout.is_cancelled:
+        return ToInbox(InboxReason.LATE, "arrived after the checkout was cancelled")
+    if late_by > GRACE:
+        return ToInbox(
+            InboxReason.LATE,
+            f"arrived {_seconds(late_by)} s after the checkout expired",
+        )
+    if checkout.status == CheckoutStatus.EXPIRED:
+        return ToInbox(
+            InboxReason.LATE_OUTAGE,
+            "sent in time, but we could not read the chain before the checkout expired",
+        )
+    return None
+
+
+def _seconds(span: timedelta) -> int:
+    return int(span.total_seconds())

@@ -1,0 +1,125 @@
+"""The facts by which a transfer to a merchant's own wallet is judged, and the words in which it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from checkouts.attribution.deposit_rules import (
+    CheckoutFacts,
+    Decision,
+    ToInbox,
+)
+from checkouts.exact_amounts import price_of
+from checkouts.pricing import needed_units
+from checkouts.states import InboxReason
+from gateway.core.money import from_units, to_units
+
+
+# Remembered, because a hundred candidates may stand at one price, and each is asked many times.
+@lru_cache(maxsize=4_096)
+def _is_covered(amount_units: int, seen_units: int) -> bool:
+    return seen_units >= needed_units(from_units(amount_units))
+
+
+@lru_cache(maxsize=4_096)
+def _price_units(amount_units: int, seen_units: int) -> int:
+    if _is_covered(amount_units, seen_units):
+        return amount_units
+    return to_units(price_of(amount_units - seen_units))
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """An exact amount that a buyer was shown: `price_units`, whole cents, and a suffix below one cent."""
+
+    price_units: int
+    suffix: int
+    reserved_at: datetime
+
+    @property
+    def units(self) -> int:
+        """What was to be sent."""
+        return self.price_units + self.suffix
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(CheckoutFacts):
+    """A checkout that might be meant. `reserved` are the exact amounts it holds, none of them released."""
+
+    pk: int
+    public_id: str
+    amount_units: int
+    seen_units: int
+    created_at: datetime
+    customer_ref: str
+    product_ref: str
+    reserved: tuple[Reserved, ...] = ()
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the transfers seen so far reach what it needs."""
+        return _is_covered(self.amount_units, self.seen_units)
+
+    @property
+    def is_partly_paid(self) -> bool:
+        """Whether its page asks for less than it asked for at first."""
+        return self.price_units != self.amount_units
+
+    @property
+    def price_units(self) -> int:
+        """What its page asks for now, rounded up to a cent: all of it, or what is missing of it."""
+        return _price_units(self.amount_units, self.seen_units)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the database knows of a transfer's surroundings, all of the same merchant and mode.
+
+    `labelled` are the checkouts that its labels name; `candidates` those that its amount or its digits could mean, live
+    or lately expired, the holder of its exact amount among them. `former` once held the exact amount and holds it no more.
+    `is_crowded` says that there are more candidates than these, `is_near_crowd` that they are among those of a near price.
+    """
+
+    labelled: Sequence[Candidate] = ()
+    candidates: Sequence[Candidate] = ()
+    former: Candidate | None = None
+    is_crowded: bool = False
+    is_near_crowd: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A checkout that might have been meant and was not credited, and why."""
+
+    checkout: Candidate
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of the transfer. `checkout` is the one credited, or the one it belongs to though it came to the inbox."""
+
+    decision: Decision
+    checkout: Candidate | None = None
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+def undecided(
+    what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
+) -> Verdict:
+    """Return that several could be meant, or only one that is over, with what spoke against each."""
+    passed = [PassedOver(c, f"not the only one of {what}") for c in live]
+    passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
+    if not live:
+        found = (
+            f"no live checkout of {what}; one that expired shortly before may be meant"
+        )
+        return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
+    late = f" and {len(rivals)} that expired shortly before" if rivals else ""
+    return ambiguous(f"{len(live)} live checkouts{late} of {what}", passed)
+
+
+def ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
+    """Return that a person has to say who is meant."""
+    return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))

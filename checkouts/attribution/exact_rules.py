@@ -1,0 +1,390 @@
+"""Whose money is it, where every buyer pays the merchant's one wallet and only amount and labels tell them apart?
+
+Pure: no database, no clock. The rules stand in the order in which they are asked, with the contract's numbers; the first one
+that has candidates decides, for credit or for the inbox. Why some are narrower than they could be is in docs/adr/0005 and 0007.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
+
+from checkouts.attribution.deposit_rules import (
+    Credit,
+    ToInbox,
+    TransferFacts,
+    is_offered,
+    not_in_time,
+    not_offered,
+    unfit,
+)
+from checkouts.attribution.evidence import (
+    Candidate,
+    Known,
+    PassedOver,
+    Reserved,
+    Verdict,
+    ambiguous,
+    undecided,
+)
+from checkouts.exact_amounts import (
+    CENT_UNITS,
+    is_cut_of,
+    is_rounded_of,
+)
+from checkouts.pricing import tolerance
+from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
+from gateway.core.money import from_units, to_units
+
+MOST_CANDIDATES: Final = 100
+"""Of more than these that a rule might mean it credits nobody: a merchant's rush must not hold up everybody's queue."""
+
+MOST_NEAR: Final = 20
+"""As many of a near price are looked at: beside so many nobody is the only one, and a person reads no more."""
+
+_SECOND: Final = timedelta(seconds=1)
+
+# Nobody's price has digits there, so an amount rounded to five decimals is explained like the others.
+_EXPLAINED: Final = (1_000, 100, 10)
+
+
+def decide_exact(
+    transfer: TransferFacts,
+    known: Known,
+    *,
+    rival_span: timedelta,
+    doubts_round_prices: bool = False,
+) -> Verdict:
+    """Judge a transfer that arrived in a merchant's own wallet.
+
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. Exactly
+    a round price is doubtful beside one where `doubts_round_prices` says so; elsewhere `passed_over` names it.
+    """
+    if refusal := unfit(transfer):
+        return Verdict(refusal)
+    field = _Field(transfer, known, rival_span)
+    # No suffix: exactly a price, for prices are whole cents.
+    field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
+    return (
+        _named(field)
+        or _crowded(field)
+        or _by_round_price(field)
+        or _crowded_near(field)
+        or _by_tolerance(field)
+        or _by_suffix(field)
+        or _by_nothing(field)
+    )
+
+
+class _Field:
+    """The checkouts around a transfer, sorted into those that may be credited and those that only cast doubt."""
+
+    def __init__(
+        self, transfer: TransferFacts, known: Known, rival_span: timedelta
+    ) -> None:
+        self.transfer = transfer
+        self.known = known
+        here = [c for c in known.candidates if is_offered(transfer, c, place="wallet")]
+        self.live = [c for c in here if is_live(transfer, c)]
+        self.rivals = [c for c in here if _is_rival(transfer, c, rival_span)]
+        self.asks_rivals = True
+        counted = {c.pk for c in (*self.live, *self.rivals)}
+        self.others = [c for c in known.candidates if c.pk not in counted]
+
+    def holder(self) -> Candidate | None:
+        """The one checkout whose exact amount was sent; a constraint sees to it that there is no other."""
+        units = self.transfer.units
+        if units % CENT_UNITS == 0:
+            return None
+        for candidate in self.known.candidates:
+            if any(r.units == units for r in self.held(candidate)):
+                return candidate
+        return None
+
+    def held(self, candidate: Candidate) -> list[Reserved]:
+        """The exact amounts a checkout held when the transfer was mined, give or take what clocks differ."""
+        latest = self.transfer.block_time + GRACE
+        return [r for r in candidate.reserved if r.reserved_at <= latest]
+
+    def asked(self, candidate: Candidate) -> list[int]:
+        """The exact amounts of the price that counts, where they could have become this one."""
+        price = candidate.price_units
+        if not 0 < self.transfer.units - price < CENT_UNITS:
+            return []
+        return [r.units for r in self.held(candidate) if r.price_units == price]
+
+
+def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
+    """Whether the checkout can be credited by its price: not final, and the block lies within its time.
+
+    Blocks count whole seconds, so one may seem older than a checkout of the same second.
+    """
+    return (
+        checkout.status in LIVE
+        and checkout.created_at - transfer.block_time < _SECOND
+        and transfer.block_time <= checkout.expires_at + GRACE
+    )
+
+
+def _is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
+    """Whether its buyer may be paying late. Past its time it may still wait for a chain to be read before it expires."""
+    is_over = (
+        checkout.status == CheckoutStatus.EXPIRED
+        or checkout.expires_at + GRACE < transfer.block_time
+    )
+    return (
+        is_over
+        and bool(span)
+        and transfer.block_time - checkout.expires_at < span
+        and checkout.created_at - transfer.block_time < _SECOND
+        and checkout.status != CheckoutStatus.COMPLETED
+        and not checkout.is_covered
+    )
+
+
+def _named(field: _Field) -> Verdict | None:
+    """Rule 1: a label names a checkout, or the amount is its exact one. Labels and amount must not disagree."""
+    labelled = {candidate.pk: candidate for candidate in field.known.labelled}
+    holder = field.holder()
+    if holder is not None and (not labelled or holder.pk in labelled):
+        how = "its reference" if labelled else "its exact amount"
+        return _belongs(field.transfer, holder, how)
+    if holder is None and not labelled:
+        return None
+    if holder is None and len(labelled) == 1:
+        [only] = labelled.values()
+        return _belongs(field.transfer, only, "its reference")
+    named = [PassedOver(c, "a reference names it") for c in labelled.values()]
+    if holder is not None:
+        named.insert(0, PassedOver(holder, "its exact amount was sent"))
+    return ambiguous(
+        "references and amount name different checkouts"
+        if holder
+        else "the references of several checkouts were sent along",
+        named,
+    )
+
+
+def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
+    """It is this checkout's and nobody else's, be it as credit or in the inbox."""
+    refusal = (
+        not_offered(transfer, checkout, place="wallet")
+        or _too_early(transfer, checkout)
+        or not_in_time(transfer, checkout)
+    )
+    return Verdict(refusal or Credit(f"named by {how}"), checkout)
+
+
+def _too_early(transfer: TransferFacts, checkout: Candidate) -> ToInbox | None:
+    """Nobody can name a checkout that is yet to be made, unless clocks differ."""
+    if transfer.block_time >= checkout.created_at - GRACE:
+        return None
+    return ToInbox(InboxReason.UNMATCHED, "mined before this checkout was made")
+
+
+def _crowded(field: _Field) -> Verdict | None:
+    return _too_many(field, MOST_CANDIDATES) if field.known.is_crowded else None
+
+
+def _crowded_near(field: _Field) -> Verdict | None:
+    """Among so many of about this price nobody is the only one."""
+    return _too_many(field, MOST_NEAR) if field.known.is_near_crowd else None
+
+
+def _too_many(field: _Field, most: int) -> Verdict:
+    return ambiguous(
+        f"more than {most} checkouts could be meant",
+        [PassedOver(c, "one of too many") for c in field.live],
+    )
+
+
+def _by_round_price(field: _Field) -> Verdict | None:
+    """Rules 2 and 3: the round price, or an exact amount cut short, of one live checkout or of interchangeable ones."""
+    cut = [c for c in field.live if _is_cut(field, c)]
+    if not cut:
+        return None
+    # Not credited for it, but they may be meant.
+    others = [c for c in field.live if c not in cut and _may_be_meant(field, c)]
+    rivals = [c for c in field.rivals if _is_cut(field, c) or _may_be_meant(field, c)]
+    if _interchangeable([*cut, *others, *rivals]):
+        return _oldest(cut)
+    if rivals and field.asks_rivals:
+        return undecided("this price", [*cut, *others], rivals)
+    verdict = _among_live(field, cut, others, rivals)
+    return _beside(rivals, verdict) if verdict.checkout else verdict
+
+
+def _among_live(
+    field: _Field,
+    cut: Sequence[Candidate],
+    others: Sequence[Candidate],
+    rivals: Sequence[Candidate],
+) -> Verdict:
+    if _interchangeable([*cut, *others]):
+        return _oldest(cut)
+    if len(cut) > 1 or others:
+        return undecided("this price", [*cut, *others], rivals)
+    is_round = field.transfer.units == cut[0].price_units
+    how = "round price" if is_round else "shortened exact amount"
+    return _unless_short(field, cut[0]) or Verdict(
+        Credit(f"the only live checkout of this {how}"), cut[0]
+    )
+
+
+def _beside(rivals: Sequence[Candidate], verdict: Verdict) -> Verdict:
+    """Name the rivals of a credit, for the notice that tells of it."""
+    passed = [
+        PassedOver(c, "it had just expired unpaid, at this price") for c in rivals
+    ]
+    return replace(verdict, passed_over=tuple(passed))
+
+
+def _is_cut(field: _Field, candidate: Candidate) -> bool:
+    units = field.transfer.units
+    if units == candidate.price_units:
+        return True
+    return any(is_cut_of(units, amount) for amount in field.asked(candidate))
+
+
+def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
+    """Whether its exact amount becomes this by rounding up, or it asked for this before a part of it was paid.
+
+    What is missing of a checkout anybody can change who sends a few cents with its digits: its price must not pass to others.
+    """
+    units = field.transfer.units
+    if any(is_rounded_of(units, amount) for amount in field.asked(candidate)):
+        return True
+    if not candidate.is_partly_paid:
+        return False
+    return units == candidate.amount_units or any(
+        is_cut_of(units, r.units) or is_rounded_of(units, r.units)
+        for r in field.held(candidate)
+    )
+
+
+def _interchangeable(candidates: Sequence[Candidate]) -> bool:
+    """Whether several name the same customer and the same product at the same price, so that any of them is right."""
+    keys = {(c.customer_ref, c.product_ref, c.price_units) for c in candidates}
+    [first, *others] = keys
+    return len(candidates) > 1 and not others and bool(first[0]) and bool(first[1])
+
+
+def _oldest(candidates: Sequence[Candidate]) -> Verdict:
+    """Rule 3. Who has the money already needs no more, as long as another one does."""
+    needy = [c for c in candidates if not c.is_covered] or candidates
+    oldest = min(needy, key=lambda c: (c.created_at, c.pk))
+    reason = "the oldest of checkouts for the same customer, product and price"
+    return Verdict(Credit(reason), oldest)
+
+
+def _by_tolerance(field: _Field) -> Verdict | None:
+    """Rule 4: near the price of one live checkout and of no other."""
+    units = field.transfer.units
+    near = [c for c in field.live if _is_near(units, c.price_units)]
+    rivals = [
+        c for c in field.rivals if _is_near(units, c.price_units) or _was_near(units, c)
+    ]
+    if not near and not rivals:
+        return None
+    # Their whole price was near before a part of it was paid.
+    others = [c for c in field.live if c not in near and _was_near(units, c)]
+    if len(near) != 1 or others or rivals:
+        return undecided("about this price", [*near, *others], rivals)
+    former = field.known.former
+    if former is not None and not _explains(units, field.asked(near[0])):
+        return ambiguous(
+            "another checkout once had this exact amount",
+            [
+                PassedOver(former, "its exact amount, which it no longer holds"),
+                PassedOver(near[0], "only its price is near"),
+            ],
+        )
+    return _unless_short(field, near[0]) or Verdict(
+        Credit("the only live checkout of about this price"), near[0]
+    )
+
+
+def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
+    """Doubt a choice by price where the digits below a cent are another's, whose payment may have come short of a round fee.
+
+    They may be those of the chosen one as well: two prices can have the same suffix.
+    """
+    suffix = field.transfer.units % CENT_UNITS
+    if not suffix:
+        return None
+    short = [
+        candidate
+        for candidate in (*field.live, *field.rivals)
+        if candidate is not chosen and _falls_short(field, candidate, suffix)
+    ]
+    if not short:
+        return None
+    passed = [PassedOver(c, "it has these digits, but a higher price") for c in short]
+    return ambiguous(
+        "near the price of one checkout, with the digits below a cent of another",
+        [
+            PassedOver(chosen, "its price is near, but others have these digits"),
+            *passed,
+        ],
+    )
+
+
+def _is_near(units: int, price_units: int) -> bool:
+    return abs(units - price_units) <= _tolerance_units(price_units)
+
+
+def _was_near(units: int, candidate: Candidate) -> bool:
+    return candidate.is_partly_paid and _is_near(units, candidate.amount_units)
+
+
+@lru_cache(maxsize=4_096)
+def _tolerance_units(price_units: int) -> int:
+    return to_units(tolerance(from_units(price_units)))
+
+
+def _explains(units: int, exact: Sequence[int]) -> bool:
+    """Whether an exact amount, shown with three to five decimals, is this one."""
+    return any(
+        units in (amount - amount % step, -(-amount // step) * step)
+        for amount in exact
+        for step in _EXPLAINED
+    )
+
+
+def _by_suffix(field: _Field) -> Verdict | None:
+    """Rule 5: somebody took a round fee out, and the digits below a cent still name one live checkout."""
+    suffix = field.transfer.units % CENT_UNITS
+    if not suffix:
+        return None
+    meant = [c for c in field.live if _falls_short(field, c, suffix)]
+    rivals = [c for c in field.rivals if _falls_short(field, c, suffix)]
+    if not meant and not rivals:
+        return None
+    if len(meant) == 1 and not rivals:
+        reason = "short of its price, with the digits below a cent of its exact amount"
+        return Verdict(Credit(reason), meant[0])
+    return undecided("these digits below a cent", meant, rivals)
+
+
+def _falls_short(field: _Field, candidate: Candidate, suffix: int) -> bool:
+    return any(
+        reserved.suffix == suffix
+        and field.transfer.units
+        < reserved.price_units - _tolerance_units(reserved.price_units)
+        for reserved in field.held(candidate)
+    )
+
+
+def _by_nothing(field: _Field) -> Verdict:
+    """Rule 6: nobody asked for such an amount."""
+    found = "no checkout that was live then asks for such an amount"
+    passed = [PassedOver(c, "its price is another") for c in field.live]
+    passed += [PassedOver(c, _why_not_live(field, c)) for c in field.others]
+    return Verdict(ToInbox(InboxReason.UNMATCHED, found), None, tuple(passed))
+
+
+def _why_not_live(field: _Field, candidate: Candidate) -> str:
+    if not is_offered(field.transfer, candidate, place="wallet"):
+        return "this token was not offered for it here"
+    return "it was not live then"

@@ -1,0 +1,286 @@
+"""Creating a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from accounts.merchants.closure import refuse_if_closed
+from accounts.states import Mode
+from checkouts.exact.exhaustion import is_exhausted
+from checkouts.inputs import NewCheckout
+from checkouts.lifecycle.counts import day_of
+from checkouts.lifecycle.escrow import holdable
+from checkouts.models import CheckoutCount
+from checkouts.rows import COLUMNS, CheckoutRow
+from checkouts.scenarios import steps_of
+from checkouts.states import CheckoutStatus
+from gateway.core.errors import ConflictError
+from gateway.core.ids import new_code, new_id
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
+from wallets.selectors import Offerable, offerable_chains
+from wallets.watchers.demand import WATCH_AFTER_EXPIRY
+
+_NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
+_NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
+# An order_ref being created by somebody else at this very moment is seen on the second look.
+_LOOKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedCheckout:
+    """The checkout, and whether this call made it (or found the one an order_ref named already)."""
+
+    row: CheckoutRow
+    is_new: bool
+
+
+def create_checkout(
+    merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: datetime
+) -> CreatedCheckout:
+    """Create a checkout, or return the one with the same order_ref, amount and currency.
+
+    Any number of identical calls at once make one checkout. Raises ConflictError: state_conflict where the merchant account is
+    closed, receiving_wallet_missing, or capacity_exhausted where only exact-amount chains could be offered and the price has
+    no amount left.
+    """
+    offerable = offerable_chains(merchant_id, mode)
+    if wanted.escrow:
+        chains = offerable = holdable(offerable)
+    else:
+        chains = _with_room(offerable, merchant_id, mode, wanted, now)
+    if not chains:
+        return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
+    parameters = _parameters(merchant_id, mode, wanted, chains, now)
+    statement = _STATEMENTS[mode == Mode.TEST, wanted.escrow]
+    if mode == Mode.TEST:
+        parameters |= _step_parameters(wanted, now)
+    for _ in range(_LOOKS):
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            created_id, *known = cursor.fetchone()
+        if known[0] is not None:
+            return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+        if created_id is not None:
+            return CreatedCheckout(row=_row(created_id, parameters), is_new=True)
+        refuse_if_closed(merchant_id)
+    raise ConflictError("The same order_ref is being created elsewhere; try again.")
+
+
+def _with_room(
+    chains: list[Offerable],
+    merchant_id: int,
+    mode: Mode,
+    wanted: NewCheckout,
+    now: datetime,
+) -> list[Offerable]:
+    """Leave exact-amount chains out while the price has no amount left."""
+    if not is_exhausted(
+        merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link
+    ):
+        return chains
+    return holdable(chains)
+
+
+def _repeated(
+    merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool
+) -> CreatedCheckout:
+    """Return the checkout an order_ref names already: a repeat is answered even where nothing could be offered."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
+        known = cursor.fetchone()
+    if known is None:
+        refuse_if_closed(merchant_id)
+    if known is None and is_full:
+        raise ConflictError(
+            f"All exact amounts for {wanted.amount} USD are in use; try again later.",
+            code="capacity_exhausted",
+        )
+    if known is None:
+        raise ConflictError(
+            _NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY,
+            code="receiving_wallet_missing",
+        )
+    return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+
+
+def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str, Any]:
+    return {
+        "merchant": merchant_id,
+        "mode": mode,
+        "creation_ref": wanted.creation_ref,
+        "amount": wanted.amount,
+        "currency": wanted.currency,
+    }
+
+
+def _parameters(
+    merchant_id: int,
+    mode: Mode,
+    wanted: NewCheckout,
+    chains: list[Offerable],
+    now: datetime,
+) -> dict[str, Any]:
+    nonce = secrets.token_bytes(32)
+    destinations = list(
+        {chain.destination for chain in chains if chain.destination is not None}
+    )
+    keys = {
+        destination: deposit_key(destination, nonce) for destination in destinations
+    }
+    expires_at = now + timedelta(seconds=wanted.expires_in)
+    return _creation_key(merchant_id, mode, wanted) | {
+        "public_id": new_id(f"chk_{mode}"),
+        "code": new_code(),
+        "description": wanted.description,
+        "metadata": wanted.metadata,
+        "customer_email": wanted.customer_email,
+        "redirect_url": wanted.redirect_url,
+        "webhook_url": wanted.webhook_url,
+        "again_url": wanted.again_url,
+        "escrow": wanted.escrow,
+        "customer_ref": wanted.customer_ref,
+        "product_ref": wanted.product_ref,
+        "order_ref": wanted.order_ref,
+        "offers": orjson.dumps(_offers(chains, keys)).decode(),
+        "nonce": nonce,
+        "test_scenario": wanted.test_scenario if mode == Mode.TEST else "",
+        "expires_at": expires_at,
+        "created_at": now,
+        "watched_until": expires_at + WATCH_AFTER_EXPIRY,
+        # Twenty bytes an address, end to end: arrays cost more to send than all the rest.
+        "keys": b"".join(keys[destination] for destination in destinations),
+        "destinations": b"".join(destinations),
+        "slot": secrets.randbelow(CheckoutCount.SLOTS),
+        "day": day_of(now),
+    }
+
+
+def _step_parameters(wanted: NewCheckout, now: datetime) -> dict[str, Any]:
+    steps = steps_of(wanted.test_scenario, now)
+    return {
+        "step_kinds": [step.kind for step in steps],
+        "step_times": [step.due_at for step in steps],
+    }
+
+
+def _offers(chains: list[Offerable], keys: dict[bytes, bytes]) -> dict[str, Any]:
+    return {chain.name: _offer(chain, keys) for chain in chains}
+
+
+def _offer(chain: Offerable, keys: dict[bytes, bytes]) -> dict[str, Any]:
+    if chain.destination is None:
+        return {"tokens": chain.tokens, "address": None, "wallet": chain.wallet}
+    return {"tokens": chain.tokens, "address": checksum(keys[chain.destination])}
+
+
+def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
+    """Return the row just written from what was written, sparing the database a second question."""
+    return CheckoutRow(
+        id=created_id,
+        status=CheckoutStatus.PENDING,
+        exception="",
+        offers_json=parameters["offers"],
+        amount_received=_NOTHING,
+        paid_at=None,
+        cancelled_at=None,
+        replaces=None,
+        replaced_by=None,
+        has_payments=False,
+        **{name: parameters[name] for name in _ECHOED},
+    )
+
+
+_NOTHING = Decimal(0)
+_ECHOED = [
+    "public_id",
+    "code",
+    "mode",
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    "expires_at",
+    "created_at",
+    "escrow",
+]
+
+_KNOWN = f"""
+    SELECT {COLUMNS} FROM checkouts_checkout c
+    WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
+      AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
+"""  # noqa: S608 - our own column list
+
+# `dated` reads from `counted`, so that its row is locked after the other, as everybody locks them.
+# The unique constraint decides who is first. Whoever inserts nothing looks for the row that was there already; a row
+# that another transaction is writing at this very moment is found when the statement is run again. `known` is
+# materialized so that it is not even begun for a new checkout: joined in, it was measured to read the merchant's rows.
+_CREATE = f"""
+WITH created AS (
+    INSERT INTO checkouts_checkout (
+        public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
+        customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
+        deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
+    SELECT
+        %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
+        %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
+        %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
+        %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
+    FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
+    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
+    RETURNING id
+), known AS MATERIALIZED (
+    {_KNOWN} AND NOT EXISTS (SELECT FROM created)
+), addresses AS (
+    INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
+    SELECT substr(%(keys)s::bytea, part * 20 + 1, 20), substr(%(destinations)s::bytea, part * 20 + 1, 20),
+           %(nonce)s::bytea, %(merchant)s, %(mode)s, %(created_at)s::timestamptz, %(watched_until)s::timestamptz
+    FROM created, generate_series(0, length(%(keys)s::bytea) / 20 - 1) AS part
+), counted AS (
+    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
+    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', %(slot)s, 1 FROM created
+    ON CONFLICT (merchant_id, mode, status, slot)
+    DO UPDATE SET value = checkouts_checkoutcount.value + 1
+    RETURNING slot
+), dated AS (
+    INSERT INTO checkouts_dailytotal (
+        merchant_id, mode, day, chain, token, slot, created, completed, expired, volume, first_id, last_id)
+    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', counted.slot, 1, 0, 0, 0, created.id, created.id FROM counted, created
+    ON CONFLICT (merchant_id, mode, day, chain, token, slot)
+    DO UPDATE SET created = checkouts_dailytotal.created + 1,
+                  first_id = LEAST(checkouts_dailytotal.first_id, EXCLUDED.first_id),
+                  last_id = GREATEST(checkouts_dailytotal.last_id, EXCLUDED.last_id)
+)
+SELECT created.id, known.*
+FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
+"""  # noqa: S608 - only our own column names and constants are put in
+
+# Test mode plays its steps, and escrow holds the money; all others are spared the question.
+_STEPS = """), steps AS (
+    INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
+    SELECT created.id, s.kind, s.due_at
+    FROM created, unnest(%(step_kinds)s::text[], %(step_times)s::timestamptz[]) AS s(kind, due_at)
+"""
+_HOLD = """), held AS (
+    INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)
+    SELECT %(merchant)s, %(mode)s, %(public_id)s, %(nonce)s::bytea, %(created_at)s::timestamptz, '' FROM created
+"""
+_BEFORE_COUNTS = "), counted AS ("
+_CREATE_WITH_STEPS = _CREATE.replace(_BEFORE_COUNTS, _STEPS + _BEFORE_COUNTS)
+# By whether it is a test, and whether in escrow.
+_STATEMENTS = {
+    (False, False): _CREATE,
+    (True, False): _CREATE_WITH_STEPS,
+    (False, True): _CREATE.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
+    (True, True): _CREATE_WITH_STEPS.replace(_BEFORE_COUNTS, _HOLD + _BEFORE_COUNTS),
+}

@@ -1,0 +1,103 @@
+"""A checkout made by hand. The form asks; what it may be is the API's to say."""
+
+from typing import Any, Final
+
+from django import forms
+
+from accounts.states import Mode
+from accounts.team.seats import Seat
+from checkouts.creation.forms import (
+    DEFAULT_EXPIRES_IN,
+    MAX_DESCRIPTION,
+    parse_create,
+)
+from checkouts.creation.references import MAX_LENGTH
+from checkouts.dashboard.words import SCENARIOS
+from checkouts.inputs import NewCheckout
+from checkouts.states import TestScenario
+from gateway.core.errors import InvalidRequestError
+from gateway.core.form_errors import add_refusal
+from gateway.core.web_urls import url_policy
+from wallets.models import ReceivingWallet
+
+_EXPIRIES: Final = (
+    (900, "15 minutes"),
+    (DEFAULT_EXPIRES_IN, "30 minutes"),
+    (3600, "1 hour"),
+    (14_400, "4 hours"),
+    (86_400, "24 hours"),
+)
+
+
+def lacks_wallet(seat: Seat) -> bool:
+    """Whether nothing live can be made here yet, for there is nowhere to be paid."""
+    wallets = ReceivingWallet.objects.filter(merchant=seat.merchant)
+    return seat.mode == Mode.LIVE and not wallets.exists()
+
+
+class NewCheckoutForm(forms.Form):
+    """The fields of `POST /checkouts`. Lengths and spellings are checked by what reads that request."""
+
+    amount = forms.CharField(
+        label="Amount in USD",
+        help_text="From 0.10 to 1,000,000.00",
+        widget=forms.TextInput(
+            attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}
+        ),
+    )
+    description = forms.CharField(
+        label="Description",
+        required=False,
+        max_length=MAX_DESCRIPTION,
+        help_text="Buyers see it.",
+    )
+    order_ref = forms.CharField(
+        label="Order reference",
+        required=False,
+        max_length=MAX_LENGTH,
+        help_text="Your own number. The same one and amount again lead to the same checkout.",
+    )
+    customer_ref = forms.CharField(
+        label="Customer reference", required=False, max_length=MAX_LENGTH
+    )
+    product_ref = forms.CharField(
+        label="Product reference", required=False, max_length=MAX_LENGTH
+    )
+    expires_in = forms.TypedChoiceField(
+        label="Time to pay", choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN
+    )
+    redirect_url = forms.CharField(
+        label="Return address",
+        required=False,
+        help_text="Where the page leads the buyer afterwards.",
+        widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
+    )
+    escrow = forms.BooleanField(
+        label="Hold the money in escrow",
+        required=False,
+        help_text="It waits in its deposit address until you release it. Base and Polygon alone are offered.",
+    )
+    test_scenario = forms.ChoiceField(
+        label="What happens",
+        choices=[(scenario.value, SCENARIOS[scenario]) for scenario in TestScenario],
+        initial=TestScenario.COMPLETED,
+        help_text="No money moves in test mode: this is played instead.",
+    )
+
+    def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.wanted: NewCheckout | None = None
+        if not is_test:
+            del self.fields["test_scenario"]
+
+    def clean(self) -> dict[str, Any]:
+        """Let the API's own reader judge; what it refuses stands at the field it names."""
+        fields = self.cleaned_data
+        if self.errors:
+            return fields
+        body = {name: value for name, value in fields.items() if value != ""}
+        try:
+            self.wanted = parse_create(body | {"currency": "USD"}, url_policy())
+        except InvalidRequestError as error:
+            add_refusal(self, error)
+        return fields

@@ -1,0 +1,218 @@
+"""The merchant's pages of checkouts: the list, one of them, and making one."""
+
+from typing import Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from checkouts.creation.service import create_checkout
+from checkouts.dashboard.checkout_list import (
+    CSV_HEADER,
+    SIZES,
+    Wanted,
+    checkouts_wanted,
+    csv_rows,
+    list_page,
+    parse_wanted,
+    status_counts,
+)
+from checkouts.dashboard.deliveries import deliveries_to
+from checkouts.dashboard.details import detail_of, find_checkout
+from checkouts.dashboard.new_checkout import (
+    NewCheckoutForm,
+    lacks_wallet,
+)
+from checkouts.dashboard.notes import note_context
+from checkouts.dashboard.words import TABS
+from checkouts.lifecycle.cancellation import cancel_checkout
+from checkouts.lifecycle.escrow_release import release_escrow
+from checkouts.models import Checkout
+from checkouts.page.qr import qr_code
+from checkouts.search import MOST_FOUND
+from gateway.core.client_address import address_or_none
+from gateway.core.csv_files import csv_response
+from gateway.core.errors import ConflictError
+from settlements.sweeps.escrow import Releaser
+from webhooks.delivery.retries import retry
+
+Tab = tuple[str, str, bool, int | None]
+
+_FIRST_CALL: Final = """\
+curl {api}/api/v1/checkouts \\
+  -H "Authorization: Bearer $TEST_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{{"amount": "25.00", "currency": "USD", "order_ref": "order-1001"}}'"""
+
+
+@seated(get=Act.SEE)
+def checkouts(request: SeatedRequest) -> HttpResponse:
+    """List checkouts, newest first."""
+    seat = request.seat
+    wanted = parse_wanted(request.GET)
+    counts = status_counts(seat)
+    page = list_page(seat, wanted, request.GET.dict())
+    context = {
+        "wanted": wanted,
+        "page": page,
+        "pager": page,
+        "tabs": _tabs(seat, wanted, counts),
+        "sizes": SIZES,
+        "is_new_here": not counts[""],
+        "is_cut": bool(wanted.text) and len(page.rows) >= MOST_FOUND,
+        "export": wanted.query(wanted.status or ""),
+        "call": _FIRST_CALL.format(api=settings.BASE_URL),
+    }
+    return render(request, "dashboard/checkouts/list.html", context)
+
+
+def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
+    address = seat.url("dashboard_checkouts")
+    return [
+        (
+            label,
+            f"{address}?{wanted.query(status)}",
+            status == (wanted.status or ""),
+            # Kept counts know nothing of filters.
+            None if wanted.is_narrowed else counts[status],
+        )
+        for status, label in TABS
+    ]
+
+
+@seated(get=Act.EXPORT)
+def export(request: SeatedRequest) -> HttpResponseBase:
+    """Send the checkouts of a list, all of them, as CSV."""
+    wanted = parse_wanted(request.GET)
+    rows = csv_rows(checkouts_wanted(request.seat, wanted))
+    return csv_response(f"checkouts-{request.seat.mode}", CSV_HEADER, rows)
+
+
+@seated(get=Act.SEE)
+def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Show one checkout."""
+    found = _found(request.seat, checkout_id)
+    detail = detail_of(found, request.seat, now=timezone.now())
+    qr = qr_code(detail.url) if detail.is_open else None
+    context = {"detail": detail, "qr": qr} | note_context(found)
+    return render(request, "dashboard/checkouts/detail.html", context)
+
+
+@seated(get=Act.SEE)
+def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Answer with what changed of a checkout's page, or with nothing where it looks as before."""
+    found = _found(request.seat, checkout_id)
+    detail = detail_of(found, request.seat, now=timezone.now())
+    if request.GET.get("seen") == detail.digest():
+        return HttpResponse(status=204)
+    context = {"detail": detail, "is_update": True}
+    return render(request, "dashboard/checkouts/_live.html", context)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def resend(
+    request: SeatedRequest, *, checkout_id: str, delivery_id: str
+) -> HttpResponse:
+    """Send a webhook of a checkout again."""
+    found = _found(request.seat, checkout_id)
+    delivery = deliveries_to(found).filter(public_id=delivery_id).first()
+    if delivery is None:
+        raise Http404
+    try:
+        retry(
+            delivery,
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{delivery.event.type} is being sent again.")
+    return _to_checkout(request.seat, checkout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """Let a checkout's money go that is held in escrow."""
+    found = _found(request.seat, checkout_id)
+    by = Releaser(user=request.user, address=address_or_none(request))
+    try:
+        is_first = release_escrow(found, by=by, now=timezone.now())
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        words = "The money is released." if is_first else "It was released already."
+        messages.success(request, f"{words} The next sweep takes it to your wallet.")
+    return _to_checkout(request.seat, checkout_id)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
+    """End a checkout that nobody has paid."""
+    found = _found(request.seat, checkout_id)
+    try:
+        cancel_checkout(
+            found.pk,
+            actor=request.user,
+            address=address_or_none(request),
+            now=timezone.now(),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Checkout cancelled. It can no longer be paid.")
+    return _to_checkout(request.seat, checkout_id)
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def new_checkout(request: SeatedRequest) -> HttpResponse:
+    """Ask for a checkout's amount, and make it by the rules of the API."""
+    is_test = request.seat.mode == "test"
+    if request.method != "POST":
+        return _form(request, NewCheckoutForm(is_test=is_test))
+    form = NewCheckoutForm(request.POST, is_test=is_test)
+    if not form.is_valid() or form.wanted is None:
+        return _form(request, form, status=422)
+    seat = request.seat
+    try:
+        created = create_checkout(
+            seat.merchant.pk, seat.mode, form.wanted, now=timezone.now()
+        )
+    except ConflictError as error:
+        form.add_error(None, error.message)
+        return _form(request, form, status=409)
+    if created.is_new:
+        messages.success(request, "Checkout created. Share the link.")
+    else:
+        messages.warning(
+            request, "This order reference already has a checkout. Here it is."
+        )
+    return _to_checkout(seat, created.row.public_id)
+
+
+def _form(
+    request: SeatedRequest, form: NewCheckoutForm, status: int = 200
+) -> HttpResponse:
+    context = {"form": form, "lacks_wallet": lacks_wallet(request.seat)}
+    return render(request, "dashboard/checkouts/new.html", context, status=status)
+
+
+def _found(seat: Seat, checkout_id: str) -> Checkout:
+    found = find_checkout(seat, checkout_id)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _to_checkout(seat: Seat, checkout_id: str) -> HttpResponse:
+    return HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))

@@ -1,0 +1,227 @@
+"""Reserving exact amounts: the digits below a cent that tell a checkout's payment from everybody else's.
+
+The checkout's row is locked throughout, as by everybody who moves it. So a choice sees it live or final and never in
+between, a top-up changes the price before or after it, and two choices at once give the same answer. Whose an amount is, the
+unique constraint alone decides: no lock covers a price, and buyers of different checkouts wait only for whoever is inserting
+the very amount they drew.
+
+Strangers open payment links' pages, so checkouts of links draw from one half of a price's amounts. No flood of them takes
+the other half from checkouts that a key made, and no count is needed to say so.
+"""
+
+import secrets
+import struct
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from accounts.brand.facts import with_brand
+from accounts.states import Mode
+from checkouts.exact.exhaustion import note_exhausted
+from checkouts.exact_amounts import (
+    CAPACITY,
+    KEPT_FROM_LINKS,
+    REFERENCE_BYTES,
+    best_free,
+    memo_of,
+    price_of,
+)
+from checkouts.lifecycle.bells import ring_pages
+from checkouts.models import AmountReservation, Checkout
+from checkouts.options import refuse_payment, takes_money
+from checkouts.payloads import remaining_units
+from gateway.core.errors import ConflictError
+from wallets.receiving.service import expect_payments
+
+# Each lost try means that somebody else got an amount, so that even a crowd at the last ones is through long before.
+_TRIES = 100
+# At once, so that not every choice at a price that runs short searches for the next one.
+_EARLY_BATCH = 100
+BATCH = 1_000
+# A payment sent at the last moment is in a block soon after it.
+_EXPECTED_AFTER_EXPIRY = timedelta(minutes=5)
+
+
+def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation:
+    """Reserve the exact amount of what a checkout has due now, the same for all its exact-amount chains and tokens.
+
+    Repeatable: as long as the same is due, the answer is the same. Raises ConflictError (state_conflict) where the
+    checkout takes no money, and (capacity_exhausted) where every amount of the price is in use.
+    """
+    with transaction.atomic():
+        checkout = with_brand(Checkout.objects.locked()).get(pk=checkout_id)
+        reservation = _reserve(checkout, now)
+    # Not in the transaction: a merchant's wallet is one row, and every choice would queue for it.
+    _expect_payments(checkout)
+    return reservation
+
+
+def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
+    due = remaining_units(checkout)
+    if not due or not takes_money(checkout, now=now):
+        refuse_payment(checkout)
+    price = price_of(due)
+    held = AmountReservation.objects.filter(
+        checkout=checkout, price=price, released_at=None
+    ).first()
+    if held is None:
+        held = AmountReservation(
+            checkout=checkout,
+            merchant=checkout.merchant,
+            mode=checkout.mode,
+            price=price,
+            reserved_at=now,
+        )
+        _take_free_amount(held)
+        ring_pages([checkout.pk])
+    held.merchant = checkout.merchant
+    return held
+
+
+def _take_free_amount(wanted: AmountReservation) -> None:
+    """Fill in suffix, reference and memo, and write the row. Raises ConflictError (capacity_exhausted)."""
+    kept = KEPT_FROM_LINKS if wanted.checkout.is_from_link else ()
+    for _ in range(_TRIES):
+        taken = _taken(wanted)
+        free = best_free([*taken, *kept])
+        if not free and not _release_early(wanted, kept):
+            break
+        if free and _insert(wanted, secrets.choice(free)):
+            if len(taken) + 1 == CAPACITY:
+                _note_exhausted(wanted)
+            return
+    _note_exhausted(wanted, for_links=wanted.checkout.is_from_link)
+    raise ConflictError(
+        f"All exact amounts for {wanted.price} USD are in use; choose another chain, or try again later.",
+        code="capacity_exhausted",
+    )
+
+
+def _note_exhausted(wanted: AmountReservation, *, for_links: bool = False) -> None:
+    note_exhausted(
+        wanted.merchant_id,
+        wanted.mode,
+        wanted.price,
+        now=wanted.reserved_at,
+        for_links=for_links,
+    )
+
+
+# Two bytes each, read at once: thousands of integers would be read one by one.
+_TAKEN = """
+    SELECT COALESCE(string_agg(int2send(suffix), ''::bytea), ''::bytea) FROM checkouts_amountreservation
+    WHERE merchant_id = %s AND mode = %s AND price = %s::numeric AND released_at IS NULL
+"""
+
+
+def _taken(wanted: AmountReservation) -> tuple[int, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKEN, [wanted.merchant_id, wanted.mode, wanted.price])
+        data = bytes(cursor.fetchone()[0])
+    return struct.unpack(f">{len(data) // 2}h", data)
+
+
+_INSERT = """
+    INSERT INTO checkouts_amountreservation
+        (checkout_id, merchant_id, mode, price, suffix, reference, memo, reserved_at)
+    VALUES (%s, %s, %s, %s::numeric, %s, %s, %s, %s::timestamptz)
+    ON CONFLICT (merchant_id, mode, price, suffix) WHERE released_at IS NULL DO NOTHING
+    RETURNING id
+"""
+
+
+def _insert(wanted: AmountReservation, suffix: int) -> bool:
+    """Write the reservation with this suffix; False where somebody else was quicker."""
+    reference = secrets.token_bytes(REFERENCE_BYTES)
+    values: list[Any] = [
+        wanted.checkout_id,
+        wanted.merchant_id,
+        wanted.mode,
+        wanted.price,
+        suffix,
+        reference,
+        memo_of(reference),
+        wanted.reserved_at,
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, values)
+        written = cursor.fetchone()
+    if written is None:
+        return False
+    wanted.pk, wanted.suffix = written[0], suffix
+    wanted.reference, wanted.memo = reference, memo_of(reference)
+    return True
+
+
+def _expect_payments(checkout: Checkout) -> None:
+    """Have every wallet read at full pace that the reserved amount may be sent to."""
+    if checkout.mode != Mode.LIVE:
+        return
+    # To the minute: buyers who choose in the same one change a wallet's row once.
+    until = (checkout.expires_at + _EXPECTED_AFTER_EXPIRY).replace(
+        second=0, microsecond=0
+    )
+    for chain, offer in sorted(checkout.offers.items()):
+        if offer["address"] is None:
+            expect_payments(chain, address=offer["wallet"], until=until)
+
+
+# Only of checkouts that ended: a live one keeps its amount whatever the clock says. Nobody waits for a row that another
+# worker releases.
+_RELEASE = """
+    UPDATE checkouts_amountreservation SET released_at = %(now)s::timestamptz
+    WHERE id IN (
+        SELECT r.id FROM checkouts_amountreservation r JOIN checkouts_checkout c ON c.id = r.checkout_id
+        WHERE r.released_at IS NULL AND r.reserved_at <= %(ended_by)s::timestamptz
+          AND c.status IN ('completed', 'expired')
+          AND COALESCE(c.paid_at, c.expires_at) <= %(ended_by)s::timestamptz
+          {narrowed}
+        ORDER BY {order}
+        LIMIT %(batch)s
+        FOR UPDATE OF r SKIP LOCKED)
+"""
+_RELEASE_DUE = _RELEASE.format(narrowed="", order="r.reserved_at")
+_RELEASE_EARLY = _RELEASE.format(
+    narrowed="AND r.merchant_id = %(merchant)s AND r.mode = %(mode)s AND r.price = %(price)s::numeric"
+    " AND r.suffix <> ALL (%(kept)s::int[])",
+    order="COALESCE(c.paid_at, c.expires_at), r.id",
+)
+
+
+def release_amounts(*, now: datetime, batch: int = BATCH) -> int:
+    """Free the amounts of checkouts that ended long enough ago; return how many."""
+    held_for = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
+    parameters = {"now": now, "ended_by": now - held_for, "batch": batch}
+    total = 0
+    while released := _release(_RELEASE_DUE, parameters):
+        total += released
+    return total
+
+
+def _release_early(wanted: AmountReservation, kept: Sequence[int]) -> int:
+    """Free the amounts of a price that runs short whose checkouts ended first, if that is a while ago.
+
+    Suffixes that are `kept` from the checkout that wants one stay as they are.
+    """
+    held_for = timedelta(hours=settings.EXACT_AMOUNT_SHORT_HOLD_HOURS)
+    return _release(
+        _RELEASE_EARLY,
+        {
+            "now": wanted.reserved_at,
+            "ended_by": wanted.reserved_at - held_for,
+            "batch": _EARLY_BATCH,
+            "merchant": wanted.merchant_id,
+            "mode": wanted.mode,
+            "price": wanted.price,
+            "kept": list(kept),
+        },
+    )
+
+
+def _release(statement: str, parameters: dict[str, Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)

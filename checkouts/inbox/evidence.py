@@ -1,0 +1,202 @@
+"""What the evidence says to do about money in the inbox, and what each act would do: the words before a decision."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from checkouts.inbox.rows import (
+    Choice,
+    choices_of,
+)
+from checkouts.inbox.successors import (
+    late_items,
+    late_units,
+)
+from checkouts.models import Checkout, InboxItem
+from checkouts.pricing import needed_units, overpaid_above_units
+from checkouts.states import InboxAct, InboxReason
+from gateway.core.money import readable_units, to_units
+from wallets.models import Transfer
+from wallets.states import TransferState
+
+
+@dataclass(frozen=True, slots=True)
+class LateMoney:
+    """What a successor of an expired checkout would receive. `missing` is empty where that is enough."""
+
+    checkout: Checkout
+    have: str
+    price: str
+    missing: str
+    others: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it would complete."""
+        return not self.missing
+
+
+def late_money(item: InboxItem) -> LateMoney | None:
+    """Return what would be accepted with an item; None where no checkout is known that it came too late for."""
+    checkout = item.checkout
+    if checkout is None:
+        return None
+    units, needed = late_units(item), needed_units(checkout.amount)
+    price = to_units(checkout.amount)
+    short = max(price - units, 0) if units < needed else 0
+    return LateMoney(
+        checkout=checkout,
+        have=readable_units(units),
+        price=readable_units(price),
+        missing=readable_units(short) if short else "",
+        others=len([late for late in late_items(item) if late.pk != item.pk]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """The one act that the evidence points to: accept `late`, or credit the `choice`; the other is None."""
+
+    late: LateMoney | None = None
+    choice: Choice | None = None
+
+
+def suggestion_of(
+    item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None
+) -> Suggestion | None:
+    """Return what a page offers first; None where several checkouts fit equally, or nothing names one.
+
+    Only a checkout that the rules named for this very transfer counts: a near price is no evidence.
+    """
+    if late is not None and late.is_enough:
+        return Suggestion(late=late)
+    named = item.checkout
+    if InboxAct.CREDIT in acts and named is not None and not named.is_final:
+        return Suggestion(choice=choices_of(item.transfer, [named], {})[0])
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What somebody is asked before a decision. `checkout` is None where none is known, and `label` says what it is.
+
+    `tone` is ok or warn. `is_possible` is False where nothing would come of it.
+    """
+
+    question: str
+    label: str
+    checkout: Checkout | None
+    effect: str
+    button: str
+    tone: str = "warn"
+    is_possible: bool = True
+
+
+def confirmation_of(
+    item: InboxItem, act: InboxAct, checkout: Checkout | None
+) -> Confirmation:
+    """Return the question about an act; a credit names its `checkout`."""
+    money = f"{readable_units(int(item.transfer.units))} {item.transfer.token}"
+    if act is InboxAct.CREDIT and checkout is not None:
+        return _credit(item.transfer, checkout, money)
+    if act is InboxAct.ACCEPT_LATE:
+        return _accept_late(item, money)
+    if act is InboxAct.REFUNDED:
+        return Confirmation(
+            f"Mark {money} as refunded?",
+            label_of(item),
+            item.checkout,
+            "No checkout changes. The item moves to Resolved, with the transaction that sent the money back.",
+            "Mark as refunded",
+        )
+    return _dismiss(item, money)
+
+
+def _credit(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
+    [choice] = choices_of(transfer, [checkout], {})
+    return Confirmation(
+        f"Credit {money} to {checkout.order_ref or checkout.public_id}?",
+        "Checkout",
+        checkout,
+        effect_of_credit(checkout, transfer),
+        f"Credit {money}",
+        tone="ok" if choice.fits else "warn",
+    )
+
+
+def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
+    """Say what a checkout will be once it has the money too."""
+    total = to_units(checkout.amount_received) + int(transfer.units)
+    price = to_units(checkout.amount)
+    if total < needed_units(checkout.amount):
+        return (
+            f"The checkout will have {readable_units(total)} of {readable_units(price)} USD. It stays open:"
+            f" {readable_units(price - total)} is missing."
+        )
+    is_final = transfer.state == TransferState.CONFIRMED
+    when = "completes" if is_final else "completes once the network confirms the money"
+    if total > overpaid_above_units(checkout.amount):
+        over = readable_units(total - price)
+        return f"The checkout {when}, overpaid by {over} USD, and checkout.completed is sent."
+    return f"The checkout {when}, and checkout.completed is sent."
+
+
+def _accept_late(item: InboxItem, money: str) -> Confirmation:
+    late = late_money(item)
+    return Confirmation(
+        f"Accept {money} that came late?",
+        "Expired checkout",
+        item.checkout,
+        _effect_of_accepting(late),
+        "Accept late payment",
+        tone="ok" if late and late.is_enough else "warn",
+        is_possible=late is not None and late.is_enough,
+    )
+
+
+def _effect_of_accepting(late: LateMoney | None) -> str:
+    if late is None:
+        return "No expired checkout is known that this money came for."
+    more = f", with {late.others} other late {_payments(late.others)}"
+    received = f"{late.have} of {late.price} USD{more if late.others else ''}"
+    if late.missing:
+        return f"It would receive {received}. {late.missing} USD is missing, so it cannot be accepted."
+    return (
+        f"A new checkout with the same price and references receives {received}. It completes at once, and"
+        " checkout.completed is sent. The expired checkout stays expired."
+    )
+
+
+def _payments(count: int) -> str:
+    return "payment" if count == 1 else "payments"
+
+
+def _dismiss(item: InboxItem, money: str) -> Confirmation:
+    question = f"Dismiss {money}?"
+    effect = "The money stays in your wallet. No checkout is credited."
+    if item.reason == InboxReason.REVERSED:
+        question = "Dismiss this alarm?"
+        effect = "The money stays gone, and the checkout stays completed."
+    elif item.reason == InboxReason.RIVAL:
+        question = "Dismiss this notice?"
+        effect = "The payment stays credited, and no checkout changes."
+    return Confirmation(
+        question,
+        label_of(item),
+        item.checkout,
+        f"{effect} The item moves to Resolved.",
+        "Dismiss",
+    )
+
+
+def label_of(item: InboxItem) -> str:
+    """Say what the checkout of an item is to it."""
+    match InboxReason(item.reason):
+        case InboxReason.REVERSED:
+            return "Had paid"
+        case InboxReason.RIVAL:
+            return "Credited to"
+        case InboxReason.EXTRA:
+            return "Sent for"
+        case InboxReason.LATE | InboxReason.LATE_OUTAGE:
+            return "Expired checkout"
+    return "Probably for"

@@ -1,0 +1,300 @@
+"""The inbox's pages: money that no rule could credit, and what a person does about it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from checkouts.inbox.evidence import (
+    confirmation_of,
+    label_of,
+    late_money,
+    suggestion_of,
+)
+from checkouts.inbox.queries import (
+    Tab,
+    alarm_count,
+    alarms,
+    checkouts_of,
+    decisions_of,
+    doing_count,
+    item_of,
+    items_in,
+    open_count,
+)
+from checkouts.inbox.rows import (
+    Choice,
+    explorer_url,
+    found_choices,
+    history,
+    item_row,
+    item_rows,
+    pending,
+    ranked_choices,
+)
+from checkouts.inbox.service import (
+    ACTS,
+    UNDO_SPAN,
+    decide_item,
+    undo_decision,
+)
+from checkouts.inbox.words import REASONS
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.selectors import open_reports
+from checkouts.states import InboxAct, InboxReason, InboxStatus
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.keyset import keyset_page
+
+_TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
+
+
+@seated(get=Act.SEE)
+def inbox(request: SeatedRequest) -> HttpResponse:
+    """Show a tab of the inbox."""
+    seat = request.seat
+    tab, reason = read_tab(request), read_reason(request)
+    listed = items_in(seat, tab, reason)
+    shows_alarms = tab is Tab.OPEN and reason is None
+    if shows_alarms:
+        listed = listed.exclude(reason=InboxReason.REVERSED)
+    page = keyset_page(listed, request.GET.dict())
+    context: dict[str, Any] = {
+        "tabs": tabs_of(seat, tab),
+        "tab": tab,
+        "reason": reason,
+        "reasons": [(kind, words.short) for kind, words in REASONS.items()],
+        "rows": item_rows(page.rows),
+        "pager": page,
+        "query": request.GET.urlencode(),
+    }
+    if shows_alarms and page.is_first:
+        context |= {"alarms": item_rows(alarms(seat)), "alarm_count": alarm_count(seat)}
+    return render(request, "dashboard/inbox/list.html", context)
+
+
+@seated(get=Act.SEE)
+def item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
+    """Show one item."""
+    return _item_page(request, _item(request, item_id))
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
+    """Ask for a confirmation that repeats what will happen, and then decide."""
+    found = _item(request, item_id)
+    given = request.POST if request.method == "POST" else request.GET
+    act = _act(given.get("act", ""))
+    checkout = _checkout(request.seat, act, given.get("checkout", ""))
+    is_asked = request.method != "POST"
+    if act == InboxAct.CREDIT and (
+        checkout is None or (is_asked and checkout.is_final)
+    ):
+        messages.error(request, "Select the open checkout that this money is for.")
+        return _to(request, found)
+    if is_asked:
+        return _decide_page(request, found, act, checkout)
+    try:
+        decide_item(
+            found,
+            act=act,
+            checkout=checkout,
+            refund_tx=given.get("refund_tx", ""),
+            seen=_seen(given.get("seen", "")),
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except InvalidRequestError as error:
+        return _decide_page(request, found, act, checkout, error=error.message)
+    except ConflictError as error:
+        return _too_late(request, found.pk, error)
+    return _to(request, found)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpResponse:
+    """Take a decision back."""
+    found = _item(request, item_id)
+    decision = (
+        InboxDecision.objects.select_related("item__merchant", "checkout")
+        .filter(pk=decision_id, item=found)
+        .first()
+    )
+    if decision is None:
+        raise Http404
+    try:
+        undo_decision(
+            decision,
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except ConflictError as error:
+        return _too_late(request, found.pk, error)
+    messages.success(request, "Undone. Nothing has changed, and the item is open.")
+    return _to(request, found)
+
+
+def tabs_of(seat: Seat, current: Tab | None) -> list[tuple[str, str, bool, int | None]]:
+    """Return the tabs of the inbox; without a current one, that of the buyers' reports is it."""
+    here = seat.url("dashboard_inbox")
+    counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
+    tabs = [
+        (
+            name,
+            here if tab is Tab.OPEN else f"{here}?tab={tab}",
+            tab is current,
+            counts.get(tab) or None,
+        )
+        for tab, name in _TAB_NAMES.items()
+    ]
+    reports = open_reports(seat.merchant.pk, seat.mode).count() or None
+    url = seat.url("dashboard_buyer_reports")
+    return [*tabs, ("Buyers' reports", url, current is None, reports)]
+
+
+def read_tab(request: SeatedRequest) -> Tab:
+    """Return the tab that a query string names; the first one for anything else."""
+    name = request.GET.get("tab", "")
+    return Tab(name) if name in set(Tab) else Tab.OPEN
+
+
+def read_reason(request: SeatedRequest) -> InboxReason | None:
+    """Return the reason that a query string asks for; None for all."""
+    name = request.GET.get("reason", "")
+    return InboxReason(name) if name in InboxReason.values else None
+
+
+def _item(request: SeatedRequest, item_id: int) -> InboxItem:
+    found = item_of(request.seat, item_id)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _act(name: str) -> InboxAct:
+    if name not in InboxAct.values:
+        raise Http404
+    return InboxAct(name)
+
+
+def _checkout(seat: Seat, act: InboxAct, public_id: str) -> Checkout | None:
+    if act != InboxAct.CREDIT or not public_id or "\x00" in public_id:
+        return None
+    return checkouts_of(seat).filter(public_id=public_id).first()
+
+
+def _seen(text: str) -> int:
+    # What no page of ours says matches no decision, and is refused as seen too early.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+
+
+def _to(request: SeatedRequest, found: InboxItem) -> HttpResponse:
+    url = request.seat.url("dashboard_inbox_item", item_id=found.pk)
+    return HttpResponseRedirect(url)
+
+
+def _too_late(
+    request: SeatedRequest, item_id: int, error: ConflictError
+) -> HttpResponse:
+    """Show the item as it is now, and who was faster."""
+    return _item_page(
+        request, _item(request, item_id), conflict=error.message, status=409
+    )
+
+
+def _item_page(
+    request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200
+) -> HttpResponse:
+    seat, decisions = request.seat, decisions_of(found)
+    waits = pending(decisions, now=timezone.now())
+    is_open = found.status == InboxStatus.OPEN and waits is None
+    acts = ACTS[found.reason] if is_open else frozenset()
+    text = request.GET.get("q", "")
+    found_by_name = found_choices(seat, found, text) if text and is_open else []
+    choices = ranked_choices(seat, found) if InboxAct.CREDIT in acts else []
+    late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
+    suggestion = suggestion_of(found, acts, late)
+    if suggestion and suggestion.choice:
+        # It stands above the others, with a button of its own.
+        choices = _without(choices, [suggestion.choice])
+    choices = _without(choices, found_by_name)
+    context = _facts(found) | {
+        "conflict": conflict,
+        "pending": waits,
+        "history": history(decisions),
+        "failed": decisions[0] if decisions and decisions[0].failed_at else None,
+        "is_open": is_open,
+        "acts": acts,
+        "seen": _newest(decisions),
+        "searched": text,
+        "found": found_by_name,
+        "choices": choices,
+        "can_credit": any(each.is_open for each in (*choices, *found_by_name)),
+        "late": late,
+        "suggestion": suggestion,
+        # Those that a rule found, and could not choose between.
+        "tied": sum(each.is_likely and each.is_open for each in choices),
+    }
+    return render(request, "dashboard/inbox/item.html", context, status=status)
+
+
+def _without(choices: list[Choice], shown: list[Choice]) -> list[Choice]:
+    keys = {choice.checkout.pk for choice in shown}
+    return [choice for choice in choices if choice.checkout.pk not in keys]
+
+
+def _facts(found: InboxItem) -> dict[str, Any]:
+    return {
+        "item": found,
+        "checkout_label": label_of(found),
+        "row": item_row(found),
+        "transfer": found.transfer,
+        "labels": [str(label) for label in found.transfer.labels],
+        "explorer": explorer_url(found.transfer),
+    }
+
+
+def _decide_page(
+    request: SeatedRequest,
+    found: InboxItem,
+    act: InboxAct,
+    checkout: Checkout | None,
+    *,
+    error: str = "",
+) -> HttpResponse:
+    decisions = decisions_of(found)
+    if act not in ACTS[found.reason] or not _is_free(found, decisions):
+        # An address from a page of before: the item says what there is to do now.
+        return _to(request, found)
+    given = request.POST if request.method == "POST" else request.GET
+    context = _facts(found) | {
+        "act": act,
+        "checkout": checkout,
+        "confirmation": confirmation_of(found, act, checkout),
+        "refund_tx": given.get("refund_tx", ""),
+        "error": error,
+        # As of the page that the person decided on, not of this one.
+        "seen": given.get("seen") or _newest(decisions),
+        "undo_seconds": int(UNDO_SPAN.total_seconds()),
+    }
+    status = 422 if error else 200
+    return render(request, "dashboard/inbox/decide.html", context, status=status)
+
+
+def _is_free(found: InboxItem, decisions: list[InboxDecision]) -> bool:
+    waits = pending(decisions, now=timezone.now())
+    return found.status == InboxStatus.OPEN and waits is None
+
+
+def _newest(decisions: list[InboxDecision]) -> int:
+    return decisions[0].pk if decisions else 0

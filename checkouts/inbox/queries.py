@@ -1,0 +1,173 @@
+"""Reading the inbox for people: its tabs, how much waits there, and which checkouts an item may be for."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+
+from accounts.team.seats import Seat
+from checkouts.models import (
+    AmountReservation,
+    Checkout,
+    CheckoutQuerySet,
+    InboxDecision,
+    InboxItem,
+)
+from checkouts.pricing import MAX_AMOUNT
+from checkouts.search import matching_keys
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from gateway.core.money import from_units, to_units
+
+MOST_COUNTED: Final = 1_000
+"""Counting ends here: whoever has more waiting needs no exact number."""
+
+MOST_NEAR: Final = 20
+MOST_ALARMS: Final = 20
+_MOST_FOUND: Final = 10
+# How far from its amount a price is called near: a tenth, and for small ones what an exchange takes as its fee.
+_NEAR_SHARE: Final = Decimal("0.1")
+_NEAR_LEAST: Final = Decimal(5)
+
+_WAITING = Q(undone_at=None, failed_at=None, done_at=None)
+
+
+class Tab(StrEnum):
+    """Which items a list shows."""
+
+    OPEN = "open"
+    # Decided, and not in effect yet.
+    DOING = "doing"
+    RESOLVED = "resolved"
+
+
+def _waiting() -> Exists:
+    return Exists(InboxDecision.objects.filter(_WAITING, item=OuterRef("pk")))
+
+
+def items_of(seat: Seat) -> QuerySet[InboxItem]:
+    """Return a merchant's items of one mode."""
+    return InboxItem.objects.filter(merchant=seat.merchant, mode=seat.mode)
+
+
+def items_in(
+    seat: Seat, tab: Tab, reason: InboxReason | None = None
+) -> QuerySet[InboxItem]:
+    """Return the items of a tab, with what a row shows of each."""
+    items = items_of(seat).select_related("transfer__payment", "checkout")
+    if reason is not None:
+        items = items.filter(reason=reason)
+    if tab is Tab.RESOLVED:
+        items = items.exclude(status=InboxStatus.OPEN)
+    else:
+        waiting = _waiting() if tab is Tab.DOING else ~_waiting()
+        items = items.filter(waiting, status=InboxStatus.OPEN)
+    return items.prefetch_related(
+        Prefetch(
+            "decisions",
+            InboxDecision.objects.filter(undone_at=None, failed_at=None).select_related(
+                "actor", "checkout"
+            ),
+            to_attr="standing",
+        )
+    )
+
+
+def alarms(seat: Seat) -> list[InboxItem]:
+    """Return the newest reversed payments that nobody has looked at."""
+    found = items_in(seat, Tab.OPEN, InboxReason.REVERSED)
+    return list(found.order_by("-pk")[:MOST_ALARMS])
+
+
+def open_count(seat: Seat) -> int:
+    """Return how many items wait for somebody to decide, MOST_COUNTED at most."""
+    waiting = items_of(seat).filter(~_waiting(), status=InboxStatus.OPEN)
+    return waiting.order_by()[:MOST_COUNTED].count()
+
+
+def doing_count(seat: Seat) -> int:
+    """Return how many decisions wait for their half minute to pass."""
+    decisions = InboxDecision.objects.filter(
+        _WAITING, item__merchant=seat.merchant, item__mode=seat.mode
+    )
+    return decisions.count()
+
+
+def alarm_count(seat: Seat) -> int:
+    """Return how many reversed payments nobody has looked at."""
+    found = items_of(seat).filter(status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
+    return found.filter(~_waiting()).order_by()[:MOST_COUNTED].count()
+
+
+def item_of(seat: Seat, item_id: int) -> InboxItem | None:
+    """Return one item with its transfer and probable checkout; None for another merchant's or the other mode's."""
+    items = items_of(seat).select_related("transfer__payment", "checkout", "merchant")
+    return items.filter(pk=item_id).first()
+
+
+def decisions_of(item: InboxItem) -> list[InboxDecision]:
+    """Return all that was ever decided about an item, newest first."""
+    decisions = item.decisions.select_related("actor", "checkout", "undone_by")
+    return list(decisions.order_by("-pk"))
+
+
+def checkouts_of(seat: Seat) -> CheckoutQuerySet:
+    """Return a merchant's checkouts of one mode."""
+    return Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
+
+
+def named_checkouts(seat: Seat, public_ids: Iterable[str]) -> dict[str, Checkout]:
+    """Return checkouts by their ids."""
+    found = checkouts_of(seat).filter(public_id__in=list(public_ids))
+    return {checkout.public_id: checkout for checkout in found}
+
+
+def near_checkouts(
+    seat: Seat, units: int, *, but: Iterable[int] = ()
+) -> list[Checkout]:
+    """Return live checkouts that ask for about so many base units, the nearest first, without those in `but`.
+
+    What is missing of a partly paid one is its price too.
+    """
+    amount = from_units(units)
+    if amount > 2 * MAX_AMOUNT:
+        # No price is near, and on a test network anybody can make more than a column holds.
+        return []
+    span = max(amount * _NEAR_SHARE, _NEAR_LEAST)
+    live = checkouts_of(seat).live().exclude(pk__in=list(but))
+    # Each is answered by an index, however many are live.
+    above = live.filter(amount__gte=amount, amount__lte=amount + span)
+    below = live.filter(amount__lt=amount, amount__gte=amount - span)
+    partly = live.filter(
+        amount_received__gt=0,
+        status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID],
+    ).annotate(missing=F("amount") - F("amount_received"))
+    found = [
+        *above.order_by("amount", "expires_at")[:MOST_NEAR],
+        *below.order_by("-amount", "-expires_at")[:MOST_NEAR],
+        *partly.filter(missing__range=(amount - span, amount + span))[:MOST_NEAR],
+    ]
+    once = {checkout.pk: checkout for checkout in found}
+    return sorted(once.values(), key=lambda c: _distance(c, amount))[:MOST_NEAR]
+
+
+def _distance(checkout: Checkout, amount: Decimal) -> tuple[Decimal, int]:
+    missing = checkout.amount - checkout.amount_received
+    return min(abs(checkout.amount - amount), abs(missing - amount)), -checkout.pk
+
+
+def find_checkouts(seat: Seat, text: str) -> list[Checkout]:
+    """Return the checkouts that a text names, live ones first; a final one is found to say why it is no choice."""
+    found = checkouts_of(seat).filter(pk__in=matching_keys(seat, text))
+    newest = sorted(found, key=lambda checkout: (checkout.is_final, -checkout.pk))
+    return newest[:_MOST_FOUND]
+
+
+def asked_amounts(checkouts: Sequence[Checkout]) -> dict[int, list[int]]:
+    """Return the exact amounts, in base units, that each checkout's buyer was shown and that it still holds."""
+    rows = AmountReservation.objects.filter(checkout__in=checkouts, released_at=None)
+    asked: dict[int, list[int]] = {}
+    for row in rows.order_by("pk"):
+        asked.setdefault(row.checkout_id, []).append(to_units(row.price) + row.suffix)
+    return asked

@@ -1,0 +1,294 @@
+"""What the inbox's templates show of items, checkouts and decisions: texts and numbers, made here and escaped there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Final
+
+from accounts.models import User
+from accounts.states import Mode
+from accounts.team.seats import Seat
+from checkouts.inbox.queries import (
+    asked_amounts,
+    find_checkouts,
+    named_checkouts,
+    near_checkouts,
+)
+from checkouts.inbox.words import (
+    DECIDED,
+    DOING,
+    OUTCOMES,
+    REASONS,
+    Words,
+)
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.payloads import remaining_units
+from checkouts.pricing import needed_units, overpaid_above_units
+from checkouts.states import InboxAct, InboxReason, InboxStatus
+from gateway.core.money import readable_units, to_units
+from wallets.models import Transfer
+from wallets.networks import chain_spec
+
+_SECOND: Final = timedelta(seconds=1)
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One line of the list. `outcome` is what was decided, in one word."""
+
+    id: int
+    amount: str
+    token: str
+    chain: str
+    chain_title: str
+    came_at: datetime
+    words: Words
+    explanation: str
+    checkout: Checkout | None
+    outcome: str
+    decision: InboxDecision | None
+
+
+def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemRow:
+    """Return what a list shows of an item."""
+    transfer = item.transfer
+    return ItemRow(
+        id=item.pk,
+        amount=readable_units(int(transfer.units)),
+        token=transfer.token,
+        chain=transfer.chain,
+        chain_title=chain_spec(transfer.chain).title,
+        came_at=transfer.block_time,
+        words=REASONS[InboxReason(item.reason)],
+        explanation=_why(item),
+        checkout=item.checkout,
+        outcome=OUTCOMES[InboxStatus(item.status)],
+        decision=decision,
+    )
+
+
+def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
+    """Return the rows of `inbox_queries.items_in`."""
+    return [
+        item_row(item, decision=next(iter(getattr(item, "standing", ())), None))
+        for item in items
+    ]
+
+
+def _why(item: InboxItem) -> str:
+    match InboxReason(item.reason):
+        case InboxReason.EXTRA:
+            # The reason itself says all of it.
+            return ""
+        case InboxReason.LATE if item.checkout and not _came_back(item):
+            late_by = item.transfer.block_time - item.checkout.expires_at
+            return f"{span(late_by)} after it expired."
+    return sentence(item.explanation)
+
+
+def _came_back(item: InboxItem) -> bool:
+    """Whether the checkout had this money before a reorganisation took it; such money may even have come in time."""
+    payment = getattr(item.transfer, "payment", None)
+    return payment is not None and payment.checkout_id == item.checkout_id
+
+
+def span(time: timedelta) -> str:
+    """Write a span of time as people say it."""
+    minutes = int(time / _MINUTE)
+    if minutes < 120:
+        return f"{minutes} min" if minutes else f"{int(time / _SECOND)} s"
+    hours = minutes // 60
+    return f"{hours} h" if hours < 48 else f"{hours // 24} days"
+
+
+def sentence(words: str) -> str:
+    """Write words of a rule as a sentence; they begin small and end without a dot."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def explorer_url(transfer: Transfer) -> str:
+    """Return where the transaction can be looked at; empty for simulated ones and on local networks."""
+    if transfer.mode != Mode.LIVE:
+        return ""
+    return chain_spec(transfer.chain).transaction_url(transfer.tx_hash) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A checkout that an item may be credited to, and what is known for and against it.
+
+    `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout still needs. `asked` are exact amounts its buyer was shown, the
+    `is_exact` one of which came.
+    """
+
+    checkout: Checkout
+    price: str
+    received: str
+    difference: str
+    fits: bool
+    age: str
+    asked: tuple[str, ...]
+    is_exact: bool
+    why_not: str
+    is_likely: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still takes money."""
+        return not self.checkout.is_final
+
+
+def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
+    """Return the checkouts that the rules found, the likeliest first, then live ones of about this price."""
+    passed = {entry["checkout"]: entry["why_not"] for entry in item.candidates}
+    by_id = named_checkouts(seat, passed)
+    ranked = [by_id[public_id] for public_id in passed if public_id in by_id]
+    probable = item.checkout
+    if probable and not probable.is_final and probable.public_id not in passed:
+        ranked.insert(0, probable)
+    near = near_checkouts(
+        seat, int(item.transfer.units), but=[checkout.pk for checkout in ranked]
+    )
+    found = choices_of(item.transfer, [*ranked, *near], passed)
+    # What can be chosen stands before what can not; the order is kept otherwise.
+    return sorted(found, key=lambda choice: not choice.is_open)
+
+
+def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
+    """Return the checkouts that somebody searched for."""
+    return choices_of(item.transfer, find_checkouts(seat, text), {})
+
+
+def choices_of(
+    transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]
+) -> list[Choice]:
+    """Return how each checkout compares with a transfer; `passed` says why a rule did not choose it."""
+    asked = asked_amounts(checkouts)
+    return [
+        _choice(transfer, checkout, asked.get(checkout.pk, []), passed)
+        for checkout in checkouts
+    ]
+
+
+def _choice(
+    transfer: Transfer,
+    checkout: Checkout,
+    asked: Sequence[int],
+    passed: Mapping[str, str],
+) -> Choice:
+    units = int(transfer.units)
+    missing = remaining_units(checkout) or to_units(checkout.amount)
+    received = to_units(checkout.amount_received)
+    return Choice(
+        checkout=checkout,
+        price=readable_units(to_units(checkout.amount)),
+        received=readable_units(received) if received else "",
+        difference=_difference(units - missing),
+        fits=completes(checkout, units),
+        age=_age(checkout, transfer.block_time),
+        asked=tuple(readable_units(amount) for amount in asked),
+        is_exact=units in asked,
+        why_not=sentence(passed.get(checkout.public_id, "")),
+        is_likely=checkout.public_id in passed,
+    )
+
+
+def _difference(units: int) -> str:
+    if units == 0:
+        return "exactly what it needs"
+    how = "more" if units > 0 else "less"
+    return f"{readable_units(abs(units))} {how} than it needs"
+
+
+def _age(checkout: Checkout, came_at: datetime) -> str:
+    before = came_at - checkout.created_at
+    if before < timedelta(0):
+        return "made after the money came"
+    return f"made {span(before)} before the money came"
+
+
+def completes(checkout: Checkout, units: int) -> bool:
+    """Whether so many base units more are enough for a checkout, and not too much."""
+    total = to_units(checkout.amount_received) + units
+    return (
+        needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision in an item's history."""
+
+    what: str
+    who: str
+    decided_at: datetime
+    checkout: Checkout | None
+    refund_tx: str
+    came_of_it: str
+    ended_at: datetime | None
+    is_bad: bool
+
+
+def history(decisions: Sequence[InboxDecision]) -> list[Step]:
+    """Return what was decided, newest first."""
+    return [_step(decision) for decision in decisions]
+
+
+def _step(decision: InboxDecision) -> Step:
+    came, ended_at = "Takes effect soon.", None
+    if decision.done_at:
+        came, ended_at = "It took effect.", decision.done_at
+    elif decision.undone_at:
+        came, ended_at = _undone(decision), decision.undone_at
+    elif decision.failed_at:
+        came, ended_at = decision.failure, decision.failed_at
+    return Step(
+        what=DECIDED[InboxAct(decision.act)],
+        who=named(decision.actor),
+        decided_at=decision.decided_at,
+        checkout=decision.checkout,
+        refund_tx=decision.refund_tx,
+        came_of_it=came,
+        ended_at=ended_at,
+        is_bad=decision.failed_at is not None,
+    )
+
+
+def _undone(decision: InboxDecision) -> str:
+    who = decision.undone_by
+    return f"It was undone by {named(who)}." if who else "It was undone."
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A decision that waits for its half minute; no seconds are left while it takes effect."""
+
+    id: int
+    what: str
+    who: str
+    checkout: Checkout | None
+    due_at: datetime
+    seconds_left: int
+
+
+def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | None:
+    """Return the decision that can still be undone, or is about to be carried out; None without one."""
+    for decision in decisions:
+        if not (decision.done_at or decision.undone_at or decision.failed_at):
+            seconds = (decision.due_at - now) / _SECOND
+            return Pending(
+                id=decision.pk,
+                what=DOING[InboxAct(decision.act)],
+                who=named(decision.actor),
+                checkout=decision.checkout,
+                due_at=decision.due_at,
+                seconds_left=max(ceil(seconds), 0),
+            )
+    return None
+
+
+def named(person: User | None) -> str:
+    """Return how the team knows a person."""
+    return (person.name or person.email) if person else "A former team member"

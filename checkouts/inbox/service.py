@@ -1,0 +1,282 @@
+"""What people decide about money in the inbox: said now, done half a minute later, and undone at will until then.
+
+Locks are taken in the order everybody keeps: the decision, inbox items, transfers, checkouts. Whoever decides holds the item
+alone, so that nothing is decided about money that somebody is just accepting with other money.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
+from django.db.models import Q
+
+from accounts.audit.service import record
+from accounts.models import User
+from checkouts.attribution.credit import write_credits
+from checkouts.errors import DecisionFailedError
+from checkouts.inbox.successors import (
+    accept_late,
+    free_transfer,
+)
+from checkouts.lifecycle.moves import recompute
+from checkouts.lifecycle.refunds import refund_hash
+from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.states import InboxAct, InboxReason, InboxStatus
+from gateway.core.errors import ConflictError, InvalidRequestError
+
+log = structlog.get_logger(__name__)
+
+UNDO_SPAN: Final = timedelta(seconds=30)
+# One that nobody foresaw is tried again, and holds up no other.
+_SET_ASIDE: Final = timedelta(minutes=1)
+_AT_ONCE: Final = 200
+
+_MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
+_LATE = _MONEY | {InboxAct.ACCEPT_LATE}
+# What can be done about each kind of item. Money that was reversed is gone, and a notice is of money that was credited:
+# both can only be put away.
+ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
+    InboxReason.LATE: _LATE,
+    InboxReason.LATE_OUTAGE: _LATE,
+    InboxReason.EXTRA: _MONEY,
+    InboxReason.WRONG_NETWORK: _MONEY,
+    InboxReason.WRONG_TOKEN: _MONEY,
+    InboxReason.DUST: frozenset({InboxAct.DISMISS}),
+    InboxReason.UNMATCHED: _MONEY,
+    InboxReason.AMBIGUOUS: _MONEY,
+    InboxReason.REVERSED: frozenset({InboxAct.DISMISS}),
+    InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
+}
+_STANDING = Q(undone_at=None, failed_at=None)
+_WAITING = _STANDING & Q(done_at=None)
+
+
+@transaction.atomic
+def decide_item(
+    item: InboxItem,
+    *,
+    act: InboxAct,
+    now: datetime,
+    actor: User,
+    checkout: Checkout | None = None,
+    refund_tx: str = "",
+    seen: int | None = None,
+    address: str | None = None,
+) -> InboxDecision:
+    """Decide about an open item; it takes effect UNDO_SPAN later. `address` is the actor's, for the audit log.
+
+    A credit names its live `checkout`, a refund the transaction that sent the money back, in any spelling. `seen` is the id
+    of the newest decision that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the
+    item, and ConflictError where somebody was faster.
+    """
+    _refuse_misfit(item, act, checkout)
+    sent_back = ""
+    if act == InboxAct.REFUNDED:
+        sent_back = refund_hash(refund_tx, brought_by=[item.transfer])
+    _hold_undecided(item, seen)
+    if act == InboxAct.ACCEPT_LATE:
+        _refuse_twice(item)
+    try:
+        with transaction.atomic():
+            decision = InboxDecision.objects.create(
+                item=item,
+                act=act,
+                checkout=checkout if act == InboxAct.CREDIT else None,
+                refund_tx=sent_back,
+                actor=actor,
+                decided_at=now,
+                due_at=now + UNDO_SPAN,
+            )
+    except IntegrityError as error:
+        raise ConflictError(_who_was_faster(item)) from error
+    _audit(decision, "inbox.decided", now=now, actor=actor, address=address)
+    return decision
+
+
+@transaction.atomic
+def undo_decision(
+    decision: InboxDecision, *, now: datetime, actor: User, address: str | None = None
+) -> None:
+    """Take a decision back. Raises ConflictError once it has taken effect, or was taken back before."""
+    # The row's lock makes this wait for whoever is about to carry it out.
+    undone = InboxDecision.objects.filter(_WAITING, pk=decision.pk, due_at__gt=now)
+    if not undone.update(undone_at=now, undone_by=actor):
+        raise ConflictError(_why_not_undone(decision))
+    _audit(decision, "inbox.undone", now=now, actor=actor, address=address)
+
+
+def apply_decisions(*, now: datetime) -> int:
+    """Carry out what can no longer be undone; return how many were. Safe to run many times at once."""
+    due = InboxDecision.objects.filter(_WAITING, due_at__lte=now).order_by("due_at")
+    return sum(
+        _apply_safely(pk, now)
+        for pk in list(due.values_list("pk", flat=True)[:_AT_ONCE])
+    )
+
+
+def _apply_safely(pk: int, now: datetime) -> bool:
+    try:
+        return _apply(pk, now)
+    except DecisionFailedError as error:
+        _fail(pk, str(error), now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("inbox decision set aside", decision=pk)
+        InboxDecision.objects.filter(_WAITING, pk=pk).update(due_at=now + _SET_ASIDE)
+    return False
+
+
+@transaction.atomic
+def _apply(pk: int, now: datetime) -> bool:
+    decision = (
+        InboxDecision.objects.select_for_update(skip_locked=True, of=("self",))
+        .filter(_WAITING, pk=pk, due_at__lte=now)
+        .select_related("item__transfer", "item__merchant", "actor", "checkout")
+        .first()
+    )
+    if decision is None:
+        return False
+    item = _hold(decision.item_id)
+    if item.status != InboxStatus.OPEN:
+        raise DecisionFailedError(f"This was {item.status} meanwhile.")
+    status = _EFFECTS[InboxAct(decision.act)](decision, now)
+    InboxItem.objects.filter(pk=decision.item_id).update(status=status, resolved_at=now)
+    InboxDecision.objects.filter(pk=pk).update(done_at=now)
+    _audit(decision, "inbox.done", now=now, actor=decision.actor)
+    return True
+
+
+@transaction.atomic
+def _fail(pk: int, why: str, now: datetime) -> None:
+    """Open the item again, and say why the decision could not take effect."""
+    waiting = InboxDecision.objects.filter(_WAITING, pk=pk)
+    if waiting.update(failed_at=now, failure=why[:200]):
+        decision = InboxDecision.objects.select_related("item__merchant").get(pk=pk)
+        _audit(decision, "inbox.failed", now=now, actor=None)
+
+
+def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
+    transfer = free_transfer(decision.item.transfer_id)
+    chosen = decision.checkout
+    assert chosen is not None  # noqa: S101 - a constraint of the table
+    checkout = Checkout.objects.locked().get(pk=chosen.pk)
+    if checkout.is_final:
+        raise DecisionFailedError(
+            f"{checkout.public_id} is {checkout.status} by now and takes no more money."
+        )
+    write_credits([(transfer, checkout, "credited by a person")], now)
+    recompute([checkout], now=now)
+    return InboxStatus.CREDITED
+
+
+def _accept_late(decision: InboxDecision, now: datetime) -> InboxStatus:
+    accept_late(decision.item, now=now)
+    return InboxStatus.CREDITED
+
+
+_EFFECTS: Mapping[InboxAct, Callable[[InboxDecision, datetime], InboxStatus]] = {
+    InboxAct.CREDIT: _credit,
+    InboxAct.ACCEPT_LATE: _accept_late,
+    InboxAct.REFUNDED: lambda _decision, _now: InboxStatus.REFUNDED,
+    InboxAct.DISMISS: lambda _decision, _now: InboxStatus.DISMISSED,
+}
+
+
+def _hold(item_id: int) -> InboxItem:
+    # `no_key`: the foreign key of a decision about it needs the key alone.
+    items = InboxItem.objects.select_for_update(of=("self",), no_key=True)
+    return items.get(pk=item_id)
+
+
+def _hold_undecided(item: InboxItem, seen: int | None) -> None:
+    """Lock an open item. Raises ConflictError where more was decided about it than the actor knew."""
+    if _hold(item.pk).status != InboxStatus.OPEN:
+        raise ConflictError(_who_was_faster(item))
+    newest = item.decisions.order_by("-pk").values_list("pk", flat=True).first()
+    if seen is not None and seen != (newest or 0):
+        raise ConflictError(_who_was_faster(item))
+
+
+def _refuse_twice(item: InboxItem) -> None:
+    """Whoever accepts one late transfer accepts all that came late for the checkout, so there is no second time."""
+    accepting = InboxDecision.objects.filter(
+        _WAITING, act=InboxAct.ACCEPT_LATE, item__checkout=item.checkout_id
+    )
+    if accepting.exclude(item=item.pk).exists():
+        raise ConflictError(
+            "All that came late for this checkout is being accepted already."
+        )
+
+
+def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> None:
+    if act not in ACTS[item.reason]:
+        raise InvalidRequestError(
+            f"This cannot be done about an item that is {item.reason}.", param="act"
+        )
+    if act == InboxAct.CREDIT:
+        _refuse_checkout(item, checkout)
+
+
+def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
+    if checkout is None:
+        raise InvalidRequestError(
+            "Name the checkout to credit.", param="checkout", code="parameter_missing"
+        )
+    # Whoever finds the checkout looks in the merchant's own; what slips through would give one merchant's money away.
+    if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
+        raise InvalidRequestError("There is no such checkout.", param="checkout")
+    if checkout.is_final:
+        raise ConflictError(
+            f"{checkout.public_id} is {checkout.status} and takes no more money."
+        )
+
+
+def _why_not_undone(decision: InboxDecision) -> str:
+    now = InboxDecision.objects.get(pk=decision.pk)
+    if now.undone_at:
+        return "Somebody has undone this already."
+    if now.failed_at:
+        return "This could not take effect, so there is nothing to undo."
+    return "This takes effect already and cannot be undone."
+
+
+def _who_was_faster(item: InboxItem) -> str:
+    newest = item.decisions.order_by("-pk").select_related("actor").first()
+    if newest is None:
+        return "This is resolved already; nobody needs to decide."
+    who = newest.actor
+    name = (who.name or who.email) if who else "Somebody"
+    said = f"{name} decided about this before you: {newest.get_act_display().lower()}."
+    if newest.undone_at:
+        return f"{said} It was undone since."
+    return f"{said} It could not take effect." if newest.failed_at else said
+
+
+def _audit(
+    decision: InboxDecision,
+    action: str,
+    *,
+    now: datetime,
+    actor: User | None,
+    address: str | None = None,
+) -> None:
+    checkout = decision.checkout
+    after = {
+        "act": str(decision.act),
+        "transfer": decision.item.transfer_id,
+        "checkout": checkout.public_id if checkout else None,
+        "refund_tx": decision.refund_tx,
+        "failure": decision.failure,
+    }
+    record(
+        decision.item.merchant,
+        action=action,
+        actor=actor,
+        object_id=str(decision.item_id),
+        after=after,
+        address=address,
+        now=now,
+    )

@@ -1,0 +1,188 @@
+"""Late money that a person accepts: a successor takes it, for an expired checkout never changes."""
+
+import secrets
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.states import Mode
+from checkouts.attribution.credit import write_credits
+from checkouts.errors import DecisionFailedError
+from checkouts.lifecycle.counts import (
+    DayChange,
+    DayKey,
+    add_to_days,
+    count,
+    day_of,
+)
+from checkouts.lifecycle.moves import recompute
+from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
+from checkouts.pricing import needed_units
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
+from gateway.core.ids import new_id
+from wallets.models import Transfer, TransferClaim
+from wallets.states import TransferState
+
+LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
+# What the successor is asked for is what was asked before.
+_INHERITED: Final = (
+    "merchant_id",
+    "mode",
+    "amount",
+    "currency",
+    "description",
+    "metadata",
+    "customer_email",
+    "redirect_url",
+    "webhook_url",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    # The money stays where it is: the hold of the expired one is the successor's too.
+    "escrow",
+)
+
+
+def free_transfer(pk: int) -> Transfer:
+    """Lock a transfer that nobody has used. Raises DecisionFailedError where it is used, or its chain lost it."""
+    transfer = _lock([pk])[0]
+    if TransferClaim.objects.filter(transfer=pk).exists():
+        raise DecisionFailedError("This transfer has been credited meanwhile.")
+    if transfer.state == TransferState.ORPHANED:
+        raise DecisionFailedError("The network took this transfer back.")
+    return transfer
+
+
+def late_items(item: InboxItem) -> list[InboxItem]:
+    """Return the item and the other open ones of its checkout that came late and that nobody has decided about.
+
+    What the network took back, or what was credited elsewhere, is not among them.
+    """
+    decided = InboxDecision.objects.filter(
+        item=OuterRef("pk"), undone_at=None, failed_at=None
+    )
+    others = Q(checkout=item.checkout_id, reason__in=LATE_KINDS) & ~Exists(decided)
+    unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=item.checkout_id)
+    found = InboxItem.objects.filter(
+        Q(pk=item.pk) | others, unused, status=InboxStatus.OPEN, checkout__isnull=False
+    )
+    return list(found.exclude(transfer__state=TransferState.ORPHANED).order_by("pk"))
+
+
+def late_units(item: InboxItem) -> int:
+    """Return what a successor would have, in base units: the expired one's payments and all that came late."""
+    transfers = Transfer.objects.filter(pk__in=_transfer_ids(late_items(item)))
+    return sum(int(transfer.units) for transfer in transfers)
+
+
+def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
+    """Make the successor of an item's expired checkout, paid by all that came for it; return it completed.
+
+    Raises DecisionFailedError where the money is not enough, not final, or the checkout has a successor already.
+    """
+    items = _hold_late_items(item)
+    transfers = _lock(_transfer_ids(items))
+    expired = _lock_expired(item)
+    if _transfer_ids(items) != {transfer.pk for transfer in transfers}:
+        raise DecisionFailedError("Its first payment was marked as refunded meanwhile.")
+    _refuse(expired, transfers)
+    successor = _succeed(expired, now)
+    _hand_over(expired, successor, transfers, now)
+    recompute([successor], now=now)
+    if successor.status != CheckoutStatus.COMPLETED:
+        raise DecisionFailedError("The money is not enough for the price.")
+    resolved = InboxItem.objects.filter(pk__in=[other.pk for other in items])
+    resolved.update(status=InboxStatus.CREDITED, resolved_at=now)
+    return successor
+
+
+def _hold_late_items(item: InboxItem) -> list[InboxItem]:
+    """Lock what came late, then look again: whoever held one of them may have decided about it."""
+    ids = {late.pk for late in late_items(item)}
+    held = InboxItem.objects.select_for_update(of=("self",), no_key=True)
+    list(held.filter(pk__in=ids).order_by("pk"))
+    items = [late for late in late_items(item) if late.pk in ids]
+    if item.pk not in {late.pk for late in items}:
+        raise DecisionFailedError(
+            "The network took this transfer back, or it has been credited meanwhile."
+        )
+    return items
+
+
+def _standing_payments(checkouts: Collection[int | None]) -> QuerySet[Payment]:
+    """Leave out what the network took back, for it stays with the expired checkout, and what the merchant sent back."""
+    paid = Payment.objects.filter(
+        checkout__in=checkouts, checkout__refund_note__isnull=True
+    )
+    return paid.exclude(transfer__state=TransferState.ORPHANED)
+
+
+def _transfer_ids(items: Sequence[InboxItem]) -> set[int]:
+    paid = _standing_payments({item.checkout_id for item in items})
+    ids = set(paid.values_list("transfer_id", flat=True))
+    return ids | {item.transfer_id for item in items}
+
+
+def _lock(ids: Collection[int]) -> list[Transfer]:
+    rows = Transfer.objects.select_for_update(of=("self",), no_key=True)
+    return list(rows.filter(pk__in=ids).order_by("pk"))
+
+
+def _lock_expired(item: InboxItem) -> Checkout:
+    expired = Checkout.objects.locked().filter(inbox_items=item.pk).first()
+    if expired is None or expired.status != CheckoutStatus.EXPIRED:
+        raise DecisionFailedError("There is no expired checkout that this came for.")
+    if Checkout.objects.filter(replaces=expired).exists():
+        raise DecisionFailedError("Late money was accepted for this checkout before.")
+    return expired
+
+
+def _refuse(expired: Checkout, transfers: Sequence[Transfer]) -> None:
+    # Otherwise a fork could leave a successor that nobody can pay.
+    if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
+        raise DecisionFailedError(
+            "Not all of this money is final yet; wait until it is."
+        )
+    if sum(int(transfer.units) for transfer in transfers) < needed_units(
+        expired.amount
+    ):
+        raise DecisionFailedError("The money is not enough for the price.")
+
+
+def _succeed(expired: Checkout, now: datetime) -> Checkout:
+    inherited = {name: getattr(expired, name) for name in _INHERITED}
+    successor = Checkout.objects.create(
+        public_id=new_id(f"chk_{Mode(expired.mode)}"),
+        replaces=expired,
+        # It is paid as it begins: nobody is offered anything.
+        offers={},
+        amount_received=Decimal(0),
+        underpaid_reported=Decimal(0),
+        deposit_nonce=secrets.token_bytes(32),
+        expires_at=now,
+        created_at=now,
+        **inherited,
+    )
+    key = (expired.merchant_id, expired.mode, str(CheckoutStatus.PENDING))
+    count(Counter({key: 1}))
+    today = DayKey(expired.merchant_id, expired.mode, day_of(now))
+    add_to_days({today: DayChange(made=successor.pk)})
+    return successor
+
+
+def _hand_over(
+    expired: Checkout, successor: Checkout, transfers: Sequence[Transfer], now: datetime
+) -> None:
+    paid = set(_standing_payments([expired.pk]).values_list("transfer_id", flat=True))
+    if not paid <= {transfer.pk for transfer in transfers}:
+        # What is not locked may change while we look.
+        raise DecisionFailedError("More money came for it just now. Decide again.")
+    handed = Payment.objects.filter(transfer__in=paid)
+    handed.update(checkout=successor, handed_by=expired)
+    fresh = [transfer for transfer in transfers if transfer.pk not in paid]
+    reason = f"late for {expired.public_id}, accepted by a person"
+    write_credits([(transfer, successor, reason) for transfer in fresh], now)

@@ -1,0 +1,1 @@
+"""What happens to a checkout after creation: status moves, expiry, cancellation, reversals, fees, receipts."""

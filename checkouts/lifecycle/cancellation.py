@@ -1,0 +1,106 @@
+"""Cancelling checkouts that nobody has paid."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from accounts.audit.service import record
+from accounts.models import User
+from checkouts.lifecycle.moves import cancel
+from checkouts.models import Checkout, TestStep
+from checkouts.scenarios import StepKind
+from gateway.core.errors import ConflictError
+
+_PAID: Final = "Money has come for this checkout, so it can no longer be cancelled."
+_WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
+_UNDECIDED: Final = (
+    "A payment has just come in that may be for this checkout. Try again in a minute."
+)
+
+# Each row that money leaves, from the watcher's transfer to a person's credit that is not carried out yet.
+_SEEN = """
+    SELECT
+        EXISTS (SELECT FROM checkouts_payment WHERE checkout_id = %(id)s)
+        OR EXISTS (
+            SELECT FROM wallets_depositaddress d JOIN wallets_transfer t ON t.deposit_id = d.id
+            WHERE d.nonce = %(nonce)s::bytea AND t.decided_at IS NULL),
+        EXISTS (SELECT FROM checkouts_inboxitem WHERE checkout_id = %(id)s AND status = 'open')
+        OR EXISTS (
+            SELECT FROM checkouts_inboxdecision
+            WHERE checkout_id = %(id)s AND done_at IS NULL AND undone_at IS NULL AND failed_at IS NULL),
+        EXISTS (
+            SELECT FROM wallets_transfer
+            WHERE queued_at IS NOT NULL AND decided_at IS NULL AND wallet_id IS NOT NULL
+              AND merchant_id = %(merchant)s AND mode = %(mode)s AND chain = ANY(%(chains)s::text[]))
+"""
+
+
+@transaction.atomic
+def cancel_checkout(
+    pk: int,
+    *,
+    actor: User | None = None,
+    actor_label: str = "",
+    address: str | None,
+    now: datetime,
+) -> bool:
+    """End a checkout before it is paid; return whether it was this call that did.
+
+    It is `expired` and `cancelled` from then on, `checkout.expired` is sent, and the audit log says who did it. Money that is
+    seen afterwards goes to the inbox. Raises ConflictError (state_conflict) where money was seen, or where it ended by itself.
+    """
+    steps = _hold_test_steps(pk)
+    checkout = Checkout.objects.locked().select_related("merchant").get(pk=pk)
+    if checkout.cancelled_at is not None:
+        return False
+    if checkout.is_final:
+        raise ConflictError(f"The checkout is {checkout.status} already.")
+    # Under the lock: who credits it needs the same one, and what the watcher wrote before now is seen here.
+    if refusal := reason_against_cancelling(checkout):
+        raise ConflictError(refusal)
+    cancel(checkout, now=now)
+    TestStep.objects.filter(pk__in=steps).update(done_at=now)
+    record(
+        checkout.merchant,
+        action="checkout.cancelled",
+        actor=actor,
+        actor_label=actor_label,
+        object_id=checkout.public_id,
+        before={"cancelled": False},
+        after={"cancelled": True},
+        address=address,
+        now=now,
+    )
+    return True
+
+
+def reason_against_cancelling(checkout: Checkout) -> str:
+    """Return in words which money keeps a live checkout from being cancelled; empty where none was seen."""
+    parameters: dict[str, Any] = {
+        "id": checkout.pk,
+        "nonce": bytes(checkout.deposit_nonce),
+        "merchant": checkout.merchant_id,
+        "mode": checkout.mode,
+        "chains": [
+            chain for chain, offer in checkout.offers.items() if offer.get("wallet")
+        ],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SEEN, parameters)
+        is_paid, is_waiting, is_undecided = cursor.fetchone()
+    if is_paid:
+        return _PAID
+    if is_waiting:
+        return _WAITING
+    return _UNDECIDED if is_undecided else ""
+
+
+def _hold_test_steps(pk: int) -> list[int]:
+    """Lock the steps that a cancelled test checkout does not play; late money still comes.
+
+    Before the checkout, for who plays a step changes the checkout after it.
+    """
+    steps = TestStep.objects.filter(checkout=pk, done_at=None)
+    left = steps.exclude(kind=StepKind.PAY_LATE).order_by("pk")
+    return list(left.select_for_update(of=("self",)).values_list("pk", flat=True))

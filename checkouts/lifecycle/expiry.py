@@ -1,0 +1,153 @@
+"""Expiring checkouts nobody paid, once the chains they were offered on were read far enough to be sure."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from checkouts.lifecycle.moves import expire
+from checkouts.models import Checkout
+from checkouts.states import GRACE
+
+log = structlog.get_logger(__name__)
+
+BATCH = 500
+# In a sweep, from one place on: some milliseconds.
+LOOKED_AT = 2_000
+# An outage of ours is not the buyer's fault, but a merchant must know some day.
+PATIENCE = timedelta(hours=24)
+
+# A payment whose block time is within the grace still counts, so a live checkout expires only after each of its
+# chains was read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by
+# account, the account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.
+#
+# Money in a merchant's wallet that nobody has judged yet may be any checkout's that was offered there.
+_DUE = """
+    WITH unjudged AS MATERIALIZED (
+        SELECT DISTINCT merchant_id, mode, chain FROM wallets_transfer
+        WHERE queued_at IS NOT NULL AND decided_at IS NULL AND wallet_id IS NOT NULL)
+    SELECT c.id FROM (
+        SELECT * FROM checkouts_checkout
+        WHERE status IN ('pending', 'underpaid') AND expires_at <= %(now)s::timestamptz AND {narrowed}
+        ORDER BY expires_at
+        LIMIT %(looked_at)s) c
+    WHERE (c.mode = 'test'
+           OR c.expires_at <= %(impatient_since)s::timestamptz
+           OR NOT EXISTS (
+                SELECT FROM jsonb_each(c.offers) AS offered(chain, offer)
+                LEFT JOIN wallets_chaincursor k ON k.chain = offered.chain
+                LEFT JOIN wallets_accountcursor a
+                  ON a.chain = offered.chain AND a.address = offered.offer ->> 'wallet'
+                WHERE (CASE WHEN a.id IS NULL THEN k.read_through_at ELSE a.read_through_at END
+                       > c.expires_at + make_interval(secs => %(grace)s)) IS NOT TRUE))
+      AND NOT EXISTS (
+            SELECT FROM wallets_depositaddress d JOIN wallets_transfer t ON t.deposit_id = d.id
+            WHERE d.nonce = c.deposit_nonce AND t.queued_at IS NOT NULL)
+      AND (c.expires_at <= %(impatient_since)s::timestamptz
+           OR NOT EXISTS (
+                SELECT FROM unjudged u
+                WHERE u.merchant_id = c.merchant_id AND u.mode = c.mode
+                  AND c.offers -> u.chain ->> 'wallet' IS NOT NULL))
+      AND NOT EXISTS (
+            SELECT FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
+            WHERE p.checkout_id = c.id AND (t.state = 'detected' OR t.queued_at IS NOT NULL))
+      AND NOT EXISTS (
+            SELECT FROM checkouts_teststep s
+            WHERE s.checkout_id = c.id AND s.done_at IS NULL AND s.due_at <= c.expires_at)
+    LIMIT %(batch)s
+"""
+_PAST = "checkouts_checkout WHERE status IN ('pending', 'underpaid') AND expires_at <= %(now)s::timestamptz"
+_FROM_RANK = f"expires_at >= (SELECT expires_at FROM {_PAST} ORDER BY expires_at OFFSET %(rank)s LIMIT 1)"  # noqa: S608
+_AMONG = "id = ANY(%(ids)s::bigint[])"
+_COUNT = f"SELECT count(*) FROM (SELECT FROM {_PAST} LIMIT %(most)s) AS past"  # noqa: S608
+
+
+def expire_due_checkouts(*, now: datetime) -> int:
+    """Expire what is due; return how many checkouts did.
+
+    While a chain is not read, all that were offered on it wait, and to look at each of them every time would take long. So
+    the oldest are looked at, and of the others some that are picked by lot.
+    """
+    waiting = _count_past(now, most=LOOKED_AT + 1)
+    total = _expire_from(0, now=now) if waiting else 0
+    if waiting > LOOKED_AT:
+        rank = secrets.randbelow(_count_past(now) or 1)
+        total += _expire_from(rank, now=now)
+    return total
+
+
+def _expire_from(rank: int, *, now: datetime) -> int:
+    """Expire what is due of the checkouts from this one on, counted from the oldest."""
+    total = 0
+    while expired := _expire_some(rank, now=now):
+        total += expired
+    return total
+
+
+def _expire_some(rank: int, *, now: datetime) -> int:
+    """Expire a batch; where one of its checkouts cannot be, each of the others."""
+    due = _due_ids(now, rank=rank)
+    try:
+        return _expire(due, now=now)
+    except (OperationalError, InterfaceError):
+        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+    except Exception:
+        log.exception("a batch of checkouts failed to expire; taking them one by one")
+        return _expire_one_by_one(due, now=now)
+
+
+def _expire_one_by_one(due: Sequence[int], *, now: datetime) -> int:
+    expired = 0
+    for pk in due:
+        try:
+            expired += _expire([pk], now=now)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("checkout not expired", checkout=pk)
+    return expired
+
+
+@transaction.atomic
+def _expire(due: Sequence[int], *, now: datetime) -> int:
+    # Whoever credits one of these right now holds its lock; the next sweep looks at it again.
+    checkouts = list(
+        Checkout.objects.live()
+        .filter(pk__in=due)
+        .order_by("pk")
+        .select_for_update(of=("self",), skip_locked=True)
+    )
+    ids = [checkout.pk for checkout in checkouts]
+    still_due = set(_due_ids(now, ids=ids)) if ids else set()
+    expiring = [checkout for checkout in checkouts if checkout.pk in still_due]
+    expire(expiring, now=now)
+    return len(expiring)
+
+
+def _due_ids(
+    now: datetime, *, rank: int = 0, ids: Sequence[int] | None = None
+) -> list[int]:
+    """Return what is due among so many from a place on, counted from the oldest, or among these."""
+    parameters: dict[str, Any] = {
+        "now": now,
+        "impatient_since": now - PATIENCE,
+        "grace": GRACE.total_seconds(),
+        "rank": rank,
+        "ids": ids,
+        "looked_at": LOOKED_AT,
+        "batch": BATCH,
+    }
+    statement = _DUE.format(narrowed=_FROM_RANK if ids is None else _AMONG)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return [pk for (pk,) in cursor]
+
+
+def _count_past(now: datetime, *, most: int | None = None) -> int:
+    """Return how many are past their time and not expired, up to `most`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, {"now": now, "most": most})
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,316 @@
+"""Moving checkouts: the only writer of status, amounts received and counts, and of the events that tell of them.
+
+Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transaction.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import connection
+
+from accounts.states import Mode
+from checkouts.errors import IllegalMoveError
+from checkouts.lifecycle.bells import ring_pages
+from checkouts.lifecycle.counts import (
+    CountKey,
+    DayChange,
+    DayKey,
+    add_to_days,
+    count,
+    day_of,
+)
+from checkouts.lifecycle.escrow import releases_of
+from checkouts.lifecycle.fees import (
+    charge_completed,
+    follow_reversals,
+)
+from checkouts.lifecycle.receipts import promise_receipts
+from checkouts.lifecycle.reversals import (
+    Reversal,
+    tell_of_reversals,
+)
+from checkouts.models import Checkout
+from checkouts.payloads import checkout_payload
+from checkouts.pricing import needed_units, overpaid_above_units
+from checkouts.rows import TransferRow, credited_transfers
+from checkouts.states import (
+    MOVES,
+    CheckoutException,
+    CheckoutStatus,
+    Received,
+    derive_status,
+)
+from gateway.core import json
+from gateway.core.money import from_units
+from wallets.states import TransferState
+from webhooks.outbox.events import (
+    NewEvent,
+    publish,
+)
+
+EVENT_OF = {
+    CheckoutStatus.COMPLETED: "checkout.completed",
+    CheckoutStatus.EXPIRED: "checkout.expired",
+    CheckoutStatus.UNDERPAID: "checkout.underpaid",
+}
+
+Transfers = Mapping[int, Sequence[TransferRow]]
+
+
+def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
+    """Derive each checkout's status and sums from its transfers, and tell what changed."""
+    transfers = credited_transfers([checkout.pk for checkout in checkouts])
+    movement = _Movement()
+    for checkout in checkouts:
+        movement.follow(checkout, transfers.get(checkout.pk, []), now)
+    movement.write(transfers, now)
+    # Of all, moved or not: a transfer may have become final, or be gone.
+    ring_pages(checkout.pk for checkout in checkouts)
+
+
+def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
+    """Move unpaid checkouts to `expired`; the caller made sure that their chains were read far enough."""
+    movement = _Movement()
+    for checkout in checkouts:
+        movement.move(checkout, CheckoutStatus.EXPIRED)
+    movement.write(credited_transfers([checkout.pk for checkout in checkouts]), now)
+    ring_pages(checkout.pk for checkout in checkouts)
+
+
+def cancel(checkout: Checkout, *, now: datetime) -> None:
+    """Move a checkout to `expired` because its merchant ends it, and end its time; the caller made sure that no money came."""
+    checkout.cancelled_at = now
+    checkout.expires_at = min(checkout.expires_at, now)
+    expire([checkout], now=now)
+    # After the status: the table refuses a live checkout that is cancelled.
+    Checkout.objects.filter(pk=checkout.pk).update(
+        cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at
+    )
+
+
+def received(transfers: Iterable[TransferRow]) -> Received:
+    """Add up the credited transfers that a chain still holds."""
+    standing = [t for t in transfers if t.state != TransferState.ORPHANED]
+    return Received(
+        seen=sum(t.units for t in standing),
+        confirmed=sum(t.units for t in standing if t.state == TransferState.CONFIRMED),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An event to write once the rows are."""
+
+    checkout: Checkout
+    type: str
+
+
+class _Movement:
+    """What a batch of checkouts goes through, collected so that each table is written once."""
+
+    def __init__(self) -> None:
+        self.changed: dict[int, Checkout] = {}
+        self.told: list[_Told] = []
+        self.reversals: list[Reversal] = []
+        self.counts: Counter[CountKey] = Counter()
+        self.ended: list[Checkout] = []
+        self.turned: list[Checkout] = []
+
+    def follow(
+        self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
+    ) -> None:
+        """Bring one checkout in line with its transfers."""
+        sums = received(transfers)
+        amount_received = from_units(sums.seen)
+        if amount_received != checkout.amount_received:
+            checkout.amount_received = amount_received
+            self.changed[checkout.pk] = checkout
+        status = derive_status(
+            CheckoutStatus(checkout.status),
+            sums,
+            needed_units=needed_units(checkout.amount),
+        )
+        if status != checkout.status:
+            self.move(checkout, status, paid_at=now)
+        self._note_shortfall(checkout, sums)
+        self._note_exception(checkout, sums, _lost(checkout, transfers))
+
+    def move(
+        self,
+        checkout: Checkout,
+        status: CheckoutStatus,
+        *,
+        paid_at: datetime | None = None,
+    ) -> None:
+        """Move one checkout. Raises IllegalMoveError where the table of moves has no such move."""
+        before = CheckoutStatus(checkout.status)
+        if status not in MOVES[before]:
+            raise IllegalMoveError(checkout.public_id, before, status)
+        self.counts[checkout.merchant_id, checkout.mode, before] -= 1
+        self.counts[checkout.merchant_id, checkout.mode, status] += 1
+        checkout.status = status
+        self.changed[checkout.pk] = checkout
+        if status == CheckoutStatus.COMPLETED:
+            checkout.paid_at = paid_at
+        if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
+            self.ended.append(checkout)
+            self._tell(checkout)
+
+    def _note_shortfall(self, checkout: Checkout, sums: Received) -> None:
+        """Report a shortfall, and again after each top-up that still falls short."""
+        if checkout.status != CheckoutStatus.UNDERPAID:
+            reported = Decimal(0)
+        elif sums.unconfirmed:
+            return
+        else:
+            reported = from_units(sums.confirmed)
+        if reported == checkout.underpaid_reported:
+            return
+        checkout.underpaid_reported = reported
+        self.changed[checkout.pk] = checkout
+        if reported:
+            self._tell(checkout)
+
+    def _note_exception(
+        self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]
+    ) -> None:
+        # Noted each time: a second transfer may go when the first has its alert already.
+        self.reversals += [(checkout, transfer) for transfer in lost]
+        exception = _exception(checkout, sums, is_reversed=bool(lost))
+        if exception == checkout.exception:
+            return
+        if CheckoutException.REVERSED in (exception, checkout.exception):
+            self.turned.append(checkout)
+        checkout.exception = exception
+        self.changed[checkout.pk] = checkout
+
+    def _tell(self, checkout: Checkout) -> None:
+        self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
+
+    def _completed(self) -> list[Checkout]:
+        completed = EVENT_OF[CheckoutStatus.COMPLETED]
+        return [told.checkout for told in self.told if told.type == completed]
+
+    def write(self, transfers: Transfers, now: datetime) -> None:
+        """Write everything, the events last: their counter is the last lock in the order."""
+        releases = releases_of([told.checkout for told in self.told])
+        events = [
+            self._event(
+                told,
+                transfers.get(told.checkout.pk, []),
+                releases.get(told.checkout.pk),
+            )
+            for told in self.told
+        ]
+        if self.changed:
+            _update(list(self.changed.values()))
+            count(self.counts)
+            add_to_days(_days(self.ended, transfers))
+        # One can complete and be reversed at once: another transfer of it was called final and went before.
+        charge_completed(self._completed(), transfers, now=now)
+        follow_reversals(self.turned, now=now)
+        tell_of_reversals(self.reversals, now=now)
+        promise_receipts(self._completed(), now=now)
+        publish(events, now=now)
+
+    def _event(
+        self, told: _Told, transfers: Sequence[TransferRow], released_by: str | None
+    ) -> NewEvent:
+        checkout = told.checkout
+        checkout.event_count += 1
+        self.changed[checkout.pk] = checkout
+        replaces = checkout.replaces.public_id if checkout.replaces else None
+        payload = checkout_payload(
+            checkout, transfers, replaces=replaces, released_by=released_by
+        )
+        return NewEvent(
+            merchant_id=checkout.merchant_id,
+            mode=Mode(checkout.mode),
+            type=told.type,
+            subject_id=checkout.public_id,
+            occurrence=f"{checkout.public_id}:{checkout.event_count}",
+            data=json.dumps(payload),
+            url=checkout.webhook_url,
+        )
+
+
+def _days(ended: Sequence[Checkout], transfers: Transfers) -> dict[DayKey, DayChange]:
+    """What the end of each checkout adds to its day."""
+    days: dict[DayKey, DayChange] = defaultdict(DayChange)
+    for checkout in ended:
+        key, change = _day(checkout, transfers.get(checkout.pk, []))
+        days[key] = days[key].and_ended(change)
+    return days
+
+
+def _day(
+    checkout: Checkout, transfers: Sequence[TransferRow]
+) -> tuple[DayKey, DayChange]:
+    whose = checkout.merchant_id, checkout.mode
+    if checkout.paid_at is None or checkout.status == CheckoutStatus.EXPIRED:
+        return DayKey(*whose, day_of(checkout.expires_at)), DayChange(expired=1)
+    # The newest recorded one: which it was, the rows still tell when the days are checked.
+    last = transfers[-1]
+    key = DayKey(*whose, day_of(checkout.paid_at), last.chain, last.token)
+    return key, DayChange(completed=1, volume=checkout.amount)
+
+
+def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
+    """Return what a reorganisation took from a checkout after it had completed, or after we had called it final."""
+    paid_at = checkout.paid_at
+    if paid_at is None:
+        return []
+    return [
+        transfer
+        for transfer in transfers
+        if transfer.orphaned_at is not None
+        and (transfer.confirmed_at is not None or transfer.orphaned_at >= paid_at)
+    ]
+
+
+def _exception(
+    checkout: Checkout, sums: Received, *, is_reversed: bool
+) -> CheckoutException:
+    if checkout.status == CheckoutStatus.UNDERPAID:
+        return CheckoutException.UNDERPAID
+    if checkout.status == CheckoutStatus.EXPIRED:
+        is_short = 0 < sums.seen < needed_units(checkout.amount)
+        return CheckoutException.UNDERPAID if is_short else CheckoutException.NONE
+    if checkout.status != CheckoutStatus.COMPLETED:
+        return CheckoutException.NONE
+    # A transfer that came back is trusted again once it is final again.
+    if is_reversed or sums.confirmed < needed_units(checkout.amount):
+        return CheckoutException.REVERSED
+    if sums.seen > overpaid_above_units(checkout.amount):
+        return CheckoutException.OVERPAID
+    return CheckoutException.NONE
+
+
+_UPDATE = """
+    UPDATE checkouts_checkout c
+    SET status = u.status, exception = u.exception, amount_received = u.received,
+        underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at
+    FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::numeric[], %s::numeric[], %s::int[],
+                %s::timestamptz[])
+         AS u(id, status, exception, received, reported, event_count, paid_at)
+    WHERE c.id = u.id
+"""
+
+
+def _update(checkouts: Sequence[Checkout]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _UPDATE,
+            [
+                [c.pk for c in checkouts],
+                [str(c.status) for c in checkouts],
+                [str(c.exception) for c in checkouts],
+                [c.amount_received for c in checkouts],
+                [c.underpaid_reported for c in checkouts],
+                [c.event_count for c in checkouts],
+                [c.paid_at for c in checkouts],
+            ],
+        )

@@ -1,0 +1,140 @@
+"""Promising receipts by mail. What they say is found when they are sent: nobody waits for words while checkouts are locked."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from django.db import connection, transaction
+
+from accounts.audit.service import record
+from accounts.models import Membership, User
+from accounts.states import Mode
+from checkouts.errors import MailLimitError
+from checkouts.models import Checkout
+from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.email_masks import masked
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.rate_limits import (
+    Limit,
+    hit,
+)
+from mails.outbox import (
+    queue_unwritten,
+    ring_after_commit,
+)
+
+# Receipts that members send by hand: no stranger is flooded through us.
+PER_MERCHANT: Final = Limit("receipt.merchant", 60, seconds=3_600)
+PER_RECIPIENT: Final = Limit("receipt.recipient", 10, seconds=86_400)
+PER_CHECKOUT: Final = Limit("receipt.checkout", 3, seconds=86_400)
+_TOO_MANY_BY_MERCHANT: Final = (
+    "Your team can send {} receipts an hour. Try again in an hour."
+)
+_TOO_MANY_TO_ONE: Final = (
+    "This address can get {} receipts from you a day. Try again tomorrow."
+)
+_TOO_MANY_OF_ONE: Final = "This receipt can be sent {} times a day. Try again tomorrow."
+
+_UNPAID: Final = "Only a completed checkout has a receipt."
+_REVERSED: Final = "The network reversed this payment, so there is no receipt to send."
+_OUTSIDE_TEAM: Final = (
+    "In test mode, receipts go only to e-mail addresses of your team."
+)
+
+# In test mode no money moves, and whoever holds a test key could have strangers mailed: only the team's own addresses are.
+_PROMISE = """
+    INSERT INTO mails_outgoingmail (key, recipient, subject, text, html, tries, created_at, due_at)
+    SELECT 'receipt:' || paid.public_id, paid.email, '', '', '', 0, %(now)s::timestamptz, %(now)s::timestamptz
+    FROM unnest(%(ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(emails)s::text[])
+         AS paid (public_id, merchant_id, mode, email)
+    JOIN accounts_merchant m ON m.id = paid.merchant_id AND m.mails_receipts
+    WHERE paid.mode = 'live' OR EXISTS (
+        SELECT FROM accounts_membership member JOIN accounts_user u ON u.id = member.user_id
+        WHERE member.merchant_id = m.id AND lower(u.email) = lower(paid.email))
+    ON CONFLICT (key) DO NOTHING
+"""
+
+
+def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
+    """Promise a mail for each checkout with a buyer's address whose merchant mails receipts, in the caller's transaction.
+
+    Costs nothing where no buyer left an address, and one statement otherwise.
+    """
+    addressed = [checkout for checkout in completed if checkout.customer_email]
+    if not addressed:
+        return
+    parameters: dict[str, Any] = {
+        "now": now,
+        "ids": [checkout.public_id for checkout in addressed],
+        "merchants": [checkout.merchant_id for checkout in addressed],
+        "modes": [str(checkout.mode) for checkout in addressed],
+        "emails": [checkout.customer_email for checkout in addressed],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_PROMISE, parameters)
+        is_any_new = cursor.rowcount > 0
+    if is_any_new:
+        ring_after_commit()
+
+
+def reason_against_receipt(checkout: Checkout) -> str:
+    """Return in words why a checkout has no receipt to send; empty where it has one."""
+    if checkout.status != CheckoutStatus.COMPLETED:
+        return _UNPAID
+    return _REVERSED if checkout.exception == CheckoutException.REVERSED else ""
+
+
+@transaction.atomic
+def send_receipt(
+    checkout: Checkout,
+    email: str,
+    *,
+    nonce: UUID,
+    actor: User,
+    address: str | None,
+    now: datetime,
+) -> bool:
+    """Queue a receipt to an e-mail address that a member typed; return whether it was this call that did.
+
+    The same `nonce` and `email` queue one mail. `email` is valid and stays with the mail; the audit log has it masked.
+    Raises ConflictError where there is no receipt, InvalidRequestError (`email`) for an address outside of the team in test
+    mode, and MailLimitError when a limit is reached.
+    """
+    if refusal := reason_against_receipt(checkout):
+        raise ConflictError(refusal)
+    if checkout.mode == Mode.TEST and not _is_in_team(checkout.merchant_id, email):
+        raise InvalidRequestError(_OUTSIDE_TEAM, param="email")
+    key = f"receipt:{checkout.public_id}:{uuid5(nonce, email)}"
+    if not queue_unwritten([(key, email)], now=now):
+        return False
+    # After the insert, so that a double click counts once; what is raised takes the mail back.
+    _count(checkout, email, now=now)
+    record(
+        checkout.merchant,
+        action="checkout.receipt_sent",
+        actor=actor,
+        object_id=checkout.public_id,
+        after={"email": masked(email)},
+        address=address,
+        now=now,
+    )
+    return True
+
+
+def _is_in_team(merchant_id: int, email: str) -> bool:
+    team = Membership.objects.filter(merchant=merchant_id)
+    return team.filter(user__email__iexact=email).exists()
+
+
+def _count(checkout: Checkout, email: str, *, now: datetime) -> None:
+    merchant = str(checkout.merchant_id)
+    # The narrowest one last: what the others refuse uses nothing of it up.
+    limits = (
+        (PER_MERCHANT, merchant, _TOO_MANY_BY_MERCHANT),
+        (PER_RECIPIENT, f"{merchant}:{email.casefold()}", _TOO_MANY_TO_ONE),
+        (PER_CHECKOUT, checkout.public_id, _TOO_MANY_OF_ONE),
+    )
+    for limit, identity, words in limits:
+        if hit(limit, identity, now=now.timestamp()).exceeded:
+            raise MailLimitError(words.format(limit.most))

@@ -1,0 +1,1 @@
+"""The hosted checkout page: what it shows, its views, and browser-wallet transactions."""

@@ -1,0 +1,341 @@
+"""Works out what the hosted page shows, from rows already read: no database, no clock, no HTTP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from math import ceil
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from accounts.brand.facts import brand_of
+from accounts.states import Mode
+from checkouts.models import AmountReservation, Checkout
+from checkouts.options import again_url, may_begin_again, payment_request
+from checkouts.page.state import (
+    CheckoutPage,
+    Choice,
+    Confirmations,
+    NetworkCard,
+    Payment,
+    ShownTransfer,
+    Stage,
+    Target,
+    WalletRequest,
+)
+from checkouts.payloads import checkout_url, confirmations_of, remaining_units
+from checkouts.payment_links import (
+    PaymentRequest,
+    qr_text,
+    wallet_links,
+)
+from checkouts.rescue.answers import Answer
+from checkouts.rows import TransferRow
+from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
+from wallets.addresses import shown_address
+from wallets.browser_wallets import prepares_payments
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family, Network
+from wallets.networks import chains
+from wallets.states import ChainStatus, TransferState
+
+_PRICE_DECIMALS = 2
+# Whoever opens the page of a paid checkout later wants to read it.
+_JUST_PAID = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What besides the checkout decides how it can be paid now.
+
+    `reserved` is the exact amount held for what is due, `is_full` says that there is none to be had, and `statuses` how the
+    chains are; one that is not named is well. With `has_late_money` nobody begins again.
+    """
+
+    reserved: AmountReservation | None = None
+    is_full: bool = False
+    statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
+    has_late_money: bool = False
+
+
+def build_page(
+    checkout: Checkout,
+    *,
+    transfers: Sequence[TransferRow],
+    choice: Choice,
+    conditions: Conditions,
+    now: datetime,
+    answer: Answer | None = None,
+) -> CheckoutPage:
+    """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
+    standing = [row for row in transfers if row.state != TransferState.ORPHANED]
+    stage = _stage(checkout, now)
+    networks = _networks(checkout, conditions, choice, standing)
+    asked = (checkout, conditions, networks, choice, standing)
+    target = _target(*asked) if stage == Stage.PAY else None
+    unit = _unit(standing)
+    received = checkout.amount_received
+    return CheckoutPage(
+        stage=stage,
+        status=checkout.status,
+        code=checkout.code,
+        public_id=checkout.public_id,
+        is_test=checkout.mode == Mode.TEST,
+        scenario=checkout.test_scenario or TestScenario.COMPLETED,
+        brand=brand_of(checkout.merchant),
+        price=f"{EXACT.quantize(checkout.amount, CENT):,f}",
+        currency=checkout.currency,
+        description=checkout.description,
+        accepted_tokens=_accepted_tokens(checkout),
+        networks=networks,
+        target=target,
+        is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
+        total=readable(checkout.amount),
+        received=f"{readable(received)} {unit}",
+        received_number=typed_amount(received),
+        remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
+        excess=_excess(checkout, unit),
+        is_reversed=checkout.exception == CheckoutException.REVERSED,
+        is_cancelled=checkout.cancelled_at is not None,
+        may_begin_again=may_begin_again(checkout) and not conditions.has_late_money,
+        again_url="" if conditions.has_late_money else again_url(checkout),
+        confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
+        transfers=tuple(_shown(row) for row in standing),
+        return_url=return_url(checkout),
+        created_at=checkout.created_at,
+        expires_at=checkout.expires_at,
+        paid_at=checkout.paid_at,
+        is_just_paid=_is_just_paid(checkout, now),
+        answer=answer,
+    )
+
+
+def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
+    return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
+
+
+def typed_amount(amount: Decimal) -> str:
+    """Write a token amount as wallets take it: as `readable` does, without thousands marks."""
+    return readable(amount).replace(",", "")
+
+
+def return_url(checkout: Checkout) -> str:
+    """Return the merchant's redirect_url with `checkout_id` and `status` appended; empty where there is none."""
+    parts = urlsplit(checkout.redirect_url)
+    # Checked at creation; a link on a page that handles money is worth a second look.
+    if parts.scheme not in {"http", "https"}:
+        return ""
+    ours = urlencode({"checkout_id": checkout.public_id, "status": checkout.status})
+    # The merchant's own part stays as it is spelled: it may be signed, or no list of pairs at all.
+    query = f"{parts.query}&{ours}" if parts.query else ours
+    return urlunsplit(parts._replace(query=query))
+
+
+def _stage(checkout: Checkout, now: datetime) -> Stage:
+    match checkout.status:
+        case CheckoutStatus.COMPLETED:
+            return Stage.COMPLETED
+        case CheckoutStatus.EXPIRED:
+            return Stage.EXPIRED
+        case CheckoutStatus.PROCESSING:
+            return Stage.SEEN
+    return Stage.PAY if now < checkout.expires_at else Stage.CLOSED
+
+
+def _offered(checkout: Checkout) -> list[ChainSpec]:
+    return [spec for name, spec in chains().items() if name in checkout.offers]
+
+
+def _networks(
+    checkout: Checkout,
+    conditions: Conditions,
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> tuple[NetworkCard, ...]:
+    cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
+    chosen = _chosen(cards, conditions, choice, standing)
+    return tuple(
+        replace(card, is_chosen=card.chain == chosen, language=choice.language)
+        for card in cards
+    )
+
+
+def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
+    status = conditions.statuses.get(spec.name, ChainStatus.OK)
+    offer = checkout.offers[spec.name]
+    return NetworkCard(
+        chain=spec.name,
+        name=spec.title,
+        tokens=tuple(offer["tokens"]),
+        confirm_seconds=spec.estimated_confirm_seconds,
+        gas_tier=spec.gas_tier,
+        badge=spec.badge,
+        is_exact=offer["address"] is None,
+        is_chosen=False,
+        is_down=status == ChainStatus.DOWN,
+        is_slow=status == ChainStatus.DELAYED,
+        is_full=offer["address"] is None and conditions.is_full,
+    )
+
+
+def _chosen(
+    cards: Sequence[NetworkCard],
+    conditions: Conditions,
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> str | None:
+    """The chain asked for, else the one already paid on, else the first that can be paid on at once."""
+    usable = [card for card in cards if not card.is_closed]
+    used = [row.chain for row in reversed(standing)]
+    ready = [card for card in usable if not card.is_exact or conditions.reserved]
+    wanted = [
+        *(card.chain for card in cards if card.chain == choice.chain),
+        *(chain for chain in used if chain in {card.chain for card in usable}),
+        *(card.chain for card in (*ready, *usable, *cards)),
+    ]
+    return next(iter(wanted), None)
+
+
+def _target(
+    checkout: Checkout,
+    conditions: Conditions,
+    networks: Sequence[NetworkCard],
+    choice: Choice,
+    standing: Sequence[TransferRow],
+) -> Target | None:
+    network = next((card for card in networks if card.is_chosen), None)
+    if network is None:
+        return None
+    used = [row.token for row in reversed(standing) if row.chain == network.chain]
+    token = next(
+        token
+        for token in (choice.token, *used, network.tokens[0])
+        if token in network.tokens
+    )
+    request = (
+        None
+        if network.is_closed
+        else payment_request(
+            checkout, chains()[network.chain], token, reserved=conditions.reserved
+        )
+    )
+    return Target(
+        network=network,
+        tokens=network.tokens,
+        token=token,
+        payment=_payment(checkout, network, request) if request else None,
+    )
+
+
+def _payment(
+    checkout: Checkout, network: NetworkCard, request: PaymentRequest
+) -> Payment:
+    due = from_units(request.units)
+    amount = typed_amount(due)
+    page_url = checkout_url(checkout.code) + network.link
+    is_real = checkout.mode == Mode.LIVE
+    return Payment(
+        amount=amount,
+        shown_amount=readable(due),
+        marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
+        address=shown_address(request.address),
+        qr_text=qr_text(request),
+        memo=request.memo if request.spec.family is Family.TON else "",
+        has_reference=request.spec.family is Family.SOLANA,
+        links=wallet_links(request, page_url=page_url) if is_real else (),
+        wallet=_wallet_request(request) if is_real else None,
+    )
+
+
+def _decimals(amount: str) -> int:
+    return len(amount.partition(".")[2])
+
+
+def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
+    spec = request.spec
+    chain_id = _wallets_chain_id(spec)
+    if chain_id is None or request.token not in spec.tokens:
+        return None
+    is_own_chain = spec.family is Family.EVM and spec.is_local and spec.rpc_urls
+    return WalletRequest(
+        family=spec.family,
+        chain=spec.name,
+        chain_id=chain_id,
+        chain_name=spec.title,
+        token_contract=spec.tokens[request.token].address,
+        to=request.address,
+        units=request.units,
+        rpc_url=spec.rpc_urls[0] if is_own_chain else "",
+    )
+
+
+# https://github.com/anza-xyz/wallet-standard, packages/core/chains; tokens for tests are on devnet.
+_SOLANA_NETWORKS = {
+    Network.MAINNET: "solana:mainnet",
+    Network.TESTNET: "solana:devnet",
+    Network.LOCAL: "solana:localnet",
+}
+
+
+def _wallets_chain_id(spec: ChainSpec) -> str | None:
+    """What wallets call a chain; None where a page cannot ask them to pay."""
+    if spec.family is Family.SOLANA:
+        return _SOLANA_NETWORKS[spec.network] if prepares_payments(spec) else None
+    if spec.chain_id is None or not (
+        spec.family is Family.EVM or prepares_payments(spec)
+    ):
+        return None
+    return hex(spec.chain_id)
+
+
+def _accepted_tokens(checkout: Checkout) -> tuple[str, ...]:
+    offers = checkout.offers.values()
+    return tuple(sorted({token for offer in offers for token in offer["tokens"]}))
+
+
+def _unit(standing: Sequence[TransferRow]) -> str:
+    """The token that was paid with; dollars where there were several, or none yet."""
+    tokens = {row.token for row in standing}
+    return tokens.pop() if len(tokens) == 1 else "USD"
+
+
+def _excess(checkout: Checkout, unit: str) -> str:
+    if checkout.exception != CheckoutException.OVERPAID:
+        return ""
+    return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
+
+
+def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
+    return min(
+        map(_progress, standing),
+        key=lambda progress: -progress.seconds_left,
+        default=None,
+    )
+
+
+def _progress(row: TransferRow) -> Confirmations:
+    spec = chains()[row.chain]
+    count = min(confirmations_of(row), spec.confirmations)
+    if row.state == TransferState.CONFIRMED:
+        return Confirmations(spec.confirmations, spec.confirmations, 0)
+    missing = spec.confirmations - count
+    return Confirmations(
+        count=count,
+        required=spec.confirmations,
+        seconds_left=ceil(
+            spec.estimated_confirm_seconds * missing / spec.confirmations
+        ),
+    )
+
+
+def _shown(row: TransferRow) -> ShownTransfer:
+    spec = chains()[row.chain]
+    # A simulated transfer has no transaction that an explorer could show.
+    url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
+    return ShownTransfer(
+        chain_name=spec.title,
+        amount=f"{readable_units(row.units)} {row.token}",
+        sender=shown_address(row.sender),
+        tx_hash=row.tx_hash,
+        url=url,
+    )

@@ -1,0 +1,108 @@
+"""The words of a receipt by mail, found when it is sent.
+
+Not when it is promised: that happens while checkouts are locked and must not fail for the sake of a template, and what a
+reorganisation took back meanwhile is no longer a payment to confirm.
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.template.loader import render_to_string
+from django.utils.formats import date_format
+from django.utils.translation import gettext
+
+from accounts.brand.facts import with_brand
+from checkouts.models import Checkout
+from checkouts.page.build import (
+    Conditions,
+    build_page,
+)
+from checkouts.page.state import (
+    CheckoutPage,
+    Choice,
+)
+from checkouts.payloads import checkout_url
+from checkouts.rows import credited_transfers
+from checkouts.states import CheckoutException, CheckoutStatus
+from mails.words import MailWords
+
+
+class Line(NamedTuple):
+    """One fact of a receipt, such as `Network: Base`; `url` is where to see it."""
+
+    label: str
+    value: str
+    url: str = ""
+
+
+def receipt_words(subject: str) -> MailWords | None:
+    """Return the receipt of a completed checkout, in the language in force.
+
+    `subject` is the checkout's id, followed by a colon and a mail's own id where a member had it sent by hand.
+    None where there is nothing to confirm: no such checkout, one that is not completed, or whose money was taken back.
+    """
+    public_id, _, _ = subject.partition(":")
+    completed = Checkout.objects.filter(
+        public_id=public_id, status=CheckoutStatus.COMPLETED
+    ).exclude(exception=CheckoutException.REVERSED)
+    checkout = with_brand(completed).first()
+    if checkout is None:
+        return None
+    page = _page(checkout)
+    names = {"merchant": page.merchant_name}
+    title = gettext("Receipt from %(merchant)s") % names
+    context = {
+        "title": title,
+        "is_test": page.is_test,
+        "received": page.received,
+        "lines": _lines(page),
+        "receipt_url": f"{checkout_url(page.code)}/receipt",
+        "support_url": page.brand.support_url,
+        **names,
+    }
+    # "Test" comes first: mail programs cut off the end.
+    test_title = gettext("Test receipt from %(merchant)s") % names
+    return MailWords(
+        subject=test_title if page.is_test else title,
+        text=_render("emails/receipt.txt", context),
+        html=_render("emails/receipt.html", context),
+    )
+
+
+def _page(checkout: Checkout) -> CheckoutPage:
+    return build_page(
+        checkout,
+        transfers=credited_transfers([checkout.pk]).get(checkout.pk, []),
+        choice=Choice(),
+        conditions=Conditions(),
+        # Of a completed checkout nothing depends on the time.
+        now=checkout.paid_at or checkout.created_at,
+    )
+
+
+def _lines(page: CheckoutPage) -> list[Line]:
+    lines = [
+        Line(gettext("Paid"), page.received),
+        Line(gettext("For"), " ".join(page.description.split())),
+        Line(gettext("Price"), f"${page.price} {page.currency}"),
+        Line(gettext("More than the price"), page.excess),
+        Line(gettext("Date"), _moment(page.paid_at)),
+        Line(gettext("Receipt number"), page.public_id),
+    ]
+    is_one = len(page.transfers) == 1
+    for transfer in page.transfers:
+        lines += [
+            # One transfer is what was paid, said above.
+            Line(gettext("Amount"), "" if is_one else transfer.amount),
+            Line(gettext("Network"), transfer.chain_name),
+            Line(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),
+        ]
+    return [line for line in lines if line.value]
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{date_format(moment, 'j M Y, H:i')} UTC" if moment else ""
+
+
+def _render(template: str, context: dict[str, Any]) -> str:
+    return render_to_string(template, context).strip() + "\n"

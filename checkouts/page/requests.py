@@ -1,0 +1,106 @@
+"""What the views of the hosted page share: finding the checkout, drawing its page, answering in JSON."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+
+from accounts.brand.facts import with_brand
+from accounts.states import Mode
+from checkouts.exact.exhaustion import is_exhausted
+from checkouts.exact_amounts import price_of
+from checkouts.models import Checkout
+from checkouts.options import takes_money
+from checkouts.page.build import (
+    Conditions,
+    build_page,
+)
+from checkouts.page.state import (
+    CheckoutPage,
+    Choice,
+)
+from checkouts.payloads import remaining_units
+from checkouts.rescue.answers import (
+    UNREADABLE,
+    answer_for,
+)
+from checkouts.rows import credited_transfers
+from checkouts.selectors import has_late_money, reserved_amount
+from gateway.core import errors, json
+from gateway.core.languages import asked_language
+from gateway.core.pages import uncached
+from wallets.selectors import chain_statuses
+
+
+def find_checkout(code: str) -> Checkout:
+    """Return the checkout of a page code, its merchant and brand loaded. Raises Http404."""
+    try:
+        return with_brand(Checkout.objects.all()).get(code=code)
+    except Checkout.DoesNotExist:
+        raise Http404 from None
+
+
+def asked_page(
+    request: HttpRequest,
+    checkout: Checkout,
+    now: datetime,
+    *,
+    asked: Mapping[str, str] | None = None,
+) -> CheckoutPage:
+    """Work out the page as it stands at `now`, with the choice and the answer that `asked` names: the query string."""
+    asked = request.GET if asked is None else asked
+    found = asked.get("found", "")
+    transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
+    answer = answer_for(found, checkout, transfers)
+    # Who asked about a payment sees the network it is on.
+    paid_on = answer.chain if answer else ""
+    page = build_page(
+        checkout,
+        transfers=transfers,
+        choice=Choice(
+            chain=asked.get("chain", paid_on),
+            token=asked.get("token", ""),
+            language=asked_language(request),
+        ),
+        conditions=_conditions(checkout, now),
+        now=now,
+        answer=answer,
+    )
+    return replace(page, is_hash_unreadable=found == UNREADABLE)
+
+
+def _conditions(checkout: Checkout, now: datetime) -> Conditions:
+    if not takes_money(checkout, now=now):
+        return Conditions(has_late_money=has_late_money(checkout))
+    # Simulated money moves whatever the chains do.
+    statuses = chain_statuses(now=now) if checkout.mode == Mode.LIVE else {}
+    reserved = reserved_amount(checkout, now=now)
+    price = price_of(remaining_units(checkout))
+    is_full = reserved is None and is_exhausted(
+        checkout.merchant_id,
+        Mode(checkout.mode),
+        price,
+        now=now,
+        for_links=checkout.is_from_link,
+    )
+    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses)
+
+
+def is_from_our_page(request: HttpRequest) -> bool:
+    """Whether the browser says so; old ones say nothing. `Origin` is null, for our pages send no referrer."""
+    return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
+
+
+def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
+    """Return a JSON response that nobody may keep."""
+    answer = HttpResponse(
+        json.dumps(body), status=status, content_type="application/json"
+    )
+    return uncached(answer)
+
+
+def error_answer(error: errors.GatewayError) -> HttpResponse:
+    """Return an error as the API words it."""
+    return uncached(json_answer(error.body(), error.status), error.headers())

@@ -1,0 +1,340 @@
+"""What the hosted page shows, as plain data that templates only arrange. Equal pages look the same.
+
+The customer's references and the metadata are no part of it, so no template can show them by mistake.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+from math import ceil
+from urllib.parse import urlencode
+
+from django.utils.translation import gettext_noop
+
+from accounts.brand.facts import Brand
+from checkouts.payment_links import WalletLink
+from checkouts.rescue.answers import Answer
+
+# What `wallets.chains` says of chains, for it knows no languages.
+BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
+# From here on the countdown asks for attention.
+SHORT_SECONDS = 300
+
+
+class Stage(StrEnum):
+    """Which of the page's five faces is shown."""
+
+    PAY = "pay"
+    # Past `expires_at` and not decided yet: nothing may be sent any more, what was sent may still turn up.
+    CLOSED = "closed"
+    SEEN = "seen"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chain and token a buyer asked for in the query string; anything may be in there.
+
+    `language` is one of ours, and empty where the browser said which.
+    """
+
+    chain: str = ""
+    token: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkCard:
+    """One network a buyer may choose."""
+
+    chain: str
+    name: str
+    tokens: tuple[str, ...]
+    confirm_seconds: int
+    gas_tier: str
+    badge: str | None
+    is_exact: bool
+    is_chosen: bool
+    is_down: bool = False
+    is_slow: bool = False
+    # No exact amount of this price is left, and none is this checkout's.
+    is_full: bool = False
+    language: str = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it cannot be chosen now."""
+        return self.is_down or self.is_full
+
+    @property
+    def link(self) -> str:
+        """The query string that chooses it, in the language that was asked for."""
+        query = {"chain": self.chain, "token": self.tokens[0]}
+        return "?" + urlencode(
+            query | ({"lang": self.language} if self.language else {})
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WalletRequest:
+    """What a browser wallet is asked to do: to pay `units` base units of a token to an address.
+
+    `family` says in which language. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the network.
+    """
+
+    family: str
+    chain: str
+    chain_id: str
+    chain_name: str
+    token_contract: str
+    to: str
+    units: int
+    # For adding a developer's own chain. Ours for public chains may carry a provider's key and stay secret.
+    rpc_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What to send where, ready to read, to copy and to scan.
+
+    `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
+    that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only.
+    """
+
+    amount: str
+    shown_amount: str
+    marked: int
+    address: str
+    qr_text: str
+    memo: str
+    has_reference: bool
+    links: tuple[WalletLink, ...]
+    wallet: WalletRequest | None
+
+    @property
+    def price_digits(self) -> list[str]:
+        """The part of the amount that is the price, parted where thousands marks stand."""
+        digits = self.shown_amount[: len(self.shown_amount) - self.marked]
+        return digits.split(",")
+
+    @property
+    def own_digits(self) -> str:
+        """The part that identifies the checkout; empty where the address does."""
+        return self.amount[len(self.amount) - self.marked :]
+
+    @property
+    def fills_amount(self) -> bool:
+        """Whether scanning the code fills in the amount too."""
+        return self.qr_text != self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The network and token chosen. There is no payment while none can be shown: see the network's card, or the exact
+    amount was not asked for yet.
+    """
+
+    network: NetworkCard
+    tokens: tuple[str, ...]
+    token: str
+    payment: Payment | None
+
+    @property
+    def chain(self) -> str:
+        """The chain's name on the wire."""
+        return self.network.chain
+
+    @property
+    def chain_name(self) -> str:
+        """The chain's name for people."""
+        return self.network.name
+
+
+def _ends(text: str) -> str:
+    return f"{text[:6]}…{text[-4:]}" if text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTransfer:
+    """A credited transfer as a receipt shows it."""
+
+    chain_name: str
+    amount: str
+    sender: str
+    tx_hash: str
+    url: str | None
+
+    @property
+    def short_sender(self) -> str:
+        """Both ends of the address, which is what people compare."""
+        return _ends(self.sender)
+
+    @property
+    def short_hash(self) -> str:
+        """Both ends of the hash."""
+        return _ends(self.tx_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmations:
+    """How far the least confirmed transfer is, counted up to what its chain requires."""
+
+    count: int
+    required: int
+    seconds_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutPage:
+    """Everything the page shows. Amounts with a unit are ready to read, such as `29.00 USDC`."""
+
+    stage: Stage
+    status: str
+    code: str
+    public_id: str
+    is_test: bool
+    scenario: str
+    brand: Brand
+    price: str
+    currency: str
+    description: str
+    accepted_tokens: tuple[str, ...]
+    networks: tuple[NetworkCard, ...]
+    target: Target | None
+    is_part_paid: bool
+    total: str
+    received: str
+    received_number: str
+    remaining: str
+    excess: str
+    is_reversed: bool
+    # Its merchant ended it before anything came.
+    is_cancelled: bool
+    may_begin_again: bool
+    # Where to begin again instead; empty where there is no such page.
+    again_url: str
+    confirmations: Confirmations | None
+    transfers: tuple[ShownTransfer, ...]
+    return_url: str
+    created_at: datetime
+    expires_at: datetime
+    paid_at: datetime | None
+    # Paid a moment ago, so that whoever looks has not been back in the shop yet.
+    is_just_paid: bool
+    # What the buyer asked for and was told.
+    answer: Answer | None = None
+    # The text they asked for was no transaction's hash.
+    is_hash_unreadable: bool = False
+
+    @property
+    def merchant_name(self) -> str:
+        """What the buyer knows the merchant as."""
+        return self.brand.name
+
+    @property
+    def total_number(self) -> str:
+        """The total as a number of HTML."""
+        return self.total.replace(",", "")
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether the buyer is offered a fresh try; not beside an answer that says not to pay again."""
+        is_paid = self.answer is not None and self.answer.forbids_paying
+        return (self.may_begin_again or bool(self.again_url)) and not is_paid
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether a buyer may send money now."""
+        return self.stage == Stage.PAY
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the time is over and the outcome still open."""
+        return self.stage == Stage.CLOSED
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether all the money is seen and waits for confirmations."""
+        return self.stage == Stage.SEEN
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the checkout is paid."""
+        return self.stage == Stage.COMPLETED
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the checkout ended unpaid."""
+        return self.stage == Stage.EXPIRED
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the page will never change again."""
+        return self.is_completed or self.is_expired
+
+    @property
+    def returns_by_itself(self) -> bool:
+        """Whether the buyer is sent back to the shop without asking: once, and not past news they should read."""
+        has_news = (
+            self.is_reversed or self.answer is not None or self.is_hash_unreadable
+        )
+        is_due = self.is_completed and self.is_just_paid
+        return is_due and bool(self.return_url) and not has_news
+
+    @property
+    def network_names(self) -> str:
+        """The networks that were offered."""
+        return ", ".join(card.name for card in self.networks)
+
+    @property
+    def token_names(self) -> str:
+        """The tokens that were offered."""
+        return " / ".join(self.accepted_tokens)
+
+    @property
+    def round_price_network(self) -> NetworkCard | None:
+        """The first network that takes the round price, for buyers whose wallet rounds."""
+        usable = (card for card in self.networks if not card.is_closed)
+        return next((card for card in usable if not card.is_exact), None)
+
+    def digest(self) -> str:
+        """Return 32 hexadecimal digits that differ whenever the page would look different."""
+        return blake2b(repr(self).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The countdown. It is no part of the page: it ticks in the browser, and a tick is no change."""
+
+    seconds_left: int
+    seconds_total: int
+
+    @property
+    def text(self) -> str:
+        """The time left as `24:31`, or `1:24:31` from an hour on."""
+        minutes, seconds = divmod(self.seconds_left, 60)
+        hours, minutes = divmod(minutes, 60)
+        return (
+            f"{hours}:{minutes:02}:{seconds:02}"
+            if hours
+            else f"{minutes:02}:{seconds:02}"
+        )
+
+    @property
+    def ring_offset(self) -> int:
+        """How much of the ring is gone, in percent."""
+        return 100 - 100 * self.seconds_left // max(self.seconds_total, 1)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the time left asks for attention."""
+        return self.seconds_left < SHORT_SECONDS
+
+
+def clock_of(page: CheckoutPage, *, now: datetime) -> Clock:
+    """Return the countdown as it stands at `now`."""
+    left = ceil((page.expires_at - now).total_seconds())
+    total = ceil((page.expires_at - page.created_at).total_seconds())
+    return Clock(seconds_left=min(max(left, 0), total), seconds_total=total)

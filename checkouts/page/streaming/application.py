@@ -1,0 +1,164 @@
+"""The stream server: `GET /c/<code>/stream` as server-sent events, and nothing else."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, InterfaceError
+
+from checkouts.page.limits import STATUS
+from checkouts.page.streaming.admission import Admission
+from checkouts.page.streaming.facts import (
+    PageFacts,
+    find_page,
+    read_facts,
+)
+from checkouts.page.streaming.hub import (
+    Hub,
+    Stream,
+)
+from checkouts.page.streaming.listener import listen
+from checkouts.page.streaming.requests import (
+    Receive,
+    Send,
+    StreamRequest,
+    body_message,
+    parse_request,
+    refuse,
+    start_message,
+)
+from checkouts.page.streaming.threads import Desk
+from gateway.core import errors, json
+from gateway.core.pages import count_client
+
+log = structlog.get_logger(__name__)
+
+# Proxies give up on what is silent for longer, often after 30 or 60 s; the page gives up after forty.
+BEAT_SECONDS = 15.0
+# Who takes nothing for so long is gone, whatever the network says.
+SEND_SECONDS = 30.0
+_BEAT = b"event: beat\ndata: 1\n\n"
+_RETRY_MS = (1_000, 5_000)
+_STREAM_HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    # Proxies that buffer answers would keep everything to themselves.
+    "X-Accel-Buffering": "no",
+}
+
+
+class StreamApplication:
+    """An ASGI application with a hub, a listener and two threads that ask; `most` streams may be open at once."""
+
+    def __init__(self, *, most: int) -> None:
+        self._looking = Desk("looking")
+        self._opening = Desk("opening")
+        self._admission = Admission(most)
+        self._hub = Hub(lambda ids: self._looking.ask(read_facts, ids))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __call__(
+        self, scope: Mapping[str, Any], receive: Receive, send: Send
+    ) -> None:
+        """Answer one request, or live through the server's lifespan."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                work = (self._hub.run(), listen(self._hub))
+                self._tasks = [asyncio.create_task(one) for one in work]
+                await send({"type": "lifespan.startup.complete"})
+        for task in self._tasks:
+            task.cancel()
+        self._hub.end()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(
+        self, scope: Mapping[str, Any], receive: Receive, send: Send
+    ) -> None:
+        try:
+            request = parse_request(scope)
+            await self._serve(request, receive, send)
+        except errors.GatewayError as error:
+            await refuse(send, scope, error)
+        except (DatabaseError, InterfaceError):
+            log.warning("cannot open a stream: the database does not answer")
+            unavailable = errors.UnavailableError("Please try again.", code="internal")
+            await refuse(send, scope, unavailable)
+
+    async def _serve(
+        self, request: StreamRequest, receive: Receive, send: Send
+    ) -> None:
+        """Open the stream that is asked for. Raises GatewayError and DatabaseError before anything was sent."""
+        checkout_id, is_final = await self._opening.ask(_admit, request)
+        headers = start_message(200, _STREAM_HEADERS, origin=request.origin)
+        if is_final:
+            # For an EventSource this means: do not come back.
+            await send(start_message(204, {}, origin=request.origin))
+            await send(body_message(b""))
+        elif request.is_head:
+            await send(headers)
+            await send(body_message(b""))
+        else:
+            with self._admission.admit(checkout_id, request.address):
+                await send(headers)
+                await self._stream(checkout_id, receive, send)
+
+    async def _stream(self, checkout_id: int, receive: Receive, send: Send) -> None:
+        stream = self._hub.open(checkout_id)
+        leaving = asyncio.create_task(_end_when_gone(stream, receive))
+        try:
+            # All pages lose their stream at once when this process ends; they shall not all return at once.
+            await _write(send, f"retry: {random.randint(*_RETRY_MS)}\n\n".encode())  # noqa: S311
+            await _follow(stream, send)
+            await send(body_message(b""))
+        except (TimeoutError, OSError):
+            log.info("a stream's reader is gone")
+        finally:
+            leaving.cancel()
+            self._hub.close(stream)
+
+
+def _admit(request: StreamRequest) -> tuple[int, bool]:
+    """Return the checkout's id and whether it is final. Raises NotFoundError, RateLimitError and DatabaseError."""
+    page = find_page(request.code)
+    if page is None:
+        raise errors.NotFoundError("There is no such checkout.")
+    count_client(request.address, STATUS, request.code)
+    return page
+
+
+async def _end_when_gone(stream: Stream, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    stream.end()
+
+
+async def _follow(stream: Stream, send: Send) -> None:
+    """Pass on each piece of news until the page is final or the reader gone. Raises TimeoutError for who reads nothing."""
+    while True:
+        facts = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BEAT_SECONDS):
+                facts = await stream.news()
+        if stream.is_over:
+            return
+        await _write(send, _event(facts) if facts else _BEAT)
+        if facts and facts.is_final:
+            return
+
+
+def _event(facts: PageFacts) -> bytes:
+    data = json.dumps({"status": facts.status, "final": facts.is_final})
+    return b"event: status\ndata: " + data + b"\n\n"
+
+
+async def _write(send: Send, body: bytes) -> None:
+    async with asyncio.timeout(SEND_SECONDS):
+        await send(body_message(body, more=True))

@@ -1,0 +1,195 @@
+"""What a buyer's own wallet is asked to sign: always the whole amount due, to the merchant's recorded wallet.
+
+Of the request nothing goes in but the payer's address.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.core import signing
+
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.options import payment_request, refuse_payment, takes_money
+from checkouts.payment_links import PaymentRequest
+from checkouts.selectors import reserved_amount
+from gateway.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    RateLimitError,
+    UnavailableError,
+)
+from gateway.core.fields import storable
+from wallets.addresses import AddressError, canonical_address
+from wallets.browser_wallets import (
+    prepare_on_solana,
+    prepare_on_tron,
+    prepares_payments,
+    send_on_tron,
+)
+from wallets.chains.base import ChainError
+from wallets.chains.paying import (
+    NotEnoughError,
+    PaymentOrder,
+    TransactionRefusedError,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.solana_build import is_wallet
+from wallets.chains.specs import Family
+from wallets.lookup import draw_look_up
+from wallets.networks import chains
+from wallets.selectors import chain_statuses
+from wallets.states import ChainStatus
+
+# Longer than a transaction is good for; then the network would refuse it anyway.
+_TICKET_SECONDS: Final = 600
+_SIGNATURE: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{130})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedTransaction:
+    """What a wallet gave back: the ticket that came with the transaction, and 65 bytes of signature."""
+
+    ticket: str
+    signature: bytes
+
+
+def parse_signed(body: Mapping[str, Any]) -> SignedTransaction:
+    """Read `{ticket, signature}`. Raises InvalidRequestError."""
+    signature = _SIGNATURE.fullmatch(_text(body, "signature"))
+    if signature is None:
+        raise InvalidRequestError(
+            "signature must be 65 bytes in hexadecimal.", param="signature"
+        )
+    return SignedTransaction(_text(body, "ticket"), bytes.fromhex(signature[1]))
+
+
+def prepare_transaction(
+    checkout: Checkout, body: Mapping[str, Any], *, now: datetime
+) -> dict[str, Any]:
+    """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
+
+    The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
+    funds_insufficient), RateLimitError where all buyers together asked the chain's nodes often enough, and UnavailableError
+    where no node of ours helps.
+    """
+    spec = _spec(checkout, _text(body, "chain"))
+    request = _due(checkout, spec, now)
+    order = PaymentOrder(
+        payer=_account(body, spec),
+        recipient=request.address,
+        token=spec.tokens[request.token],
+        units=request.units,
+        reference=request.reference,
+    )
+    drawn = draw_look_up(spec)
+    if drawn.exceeded:
+        raise RateLimitError(max(1, drawn.reset - int(now.timestamp())))
+    try:
+        return _prepared(checkout, spec, order, now)
+    except NotEnoughError:
+        raise ConflictError(
+            "The account does not hold the amount.", code="funds_insufficient"
+        ) from None
+    except ChainError as error:
+        raise _unavailable(spec) from error
+
+
+def send_signed(
+    checkout: Checkout, signed: SignedTransaction, *, now: datetime
+) -> None:
+    """Send a transaction of ours that the buyer's wallet signed; to repeat it does no harm.
+
+    Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict,
+    transaction_refused) where nothing was sent, and UnavailableError where that is not known.
+    """
+    spec, raw, units = _opened(checkout, signed.ticket)
+    if _due(checkout, spec, now).units != units:
+        raise ConflictError("Another amount is due by now.")
+    try:
+        send_on_tron(spec, raw, signed.signature)
+    except TransactionRefusedError as error:
+        raise ConflictError(
+            f"{spec.title} refuses the transaction: {error}", code="transaction_refused"
+        ) from None
+    except ChainError as error:
+        raise _unavailable(spec) from error
+
+
+def _prepared(
+    checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime
+) -> dict[str, Any]:
+    if spec.family is Family.SOLANA:
+        transaction = prepare_on_solana(spec, order)
+        return {"transaction": base64.b64encode(transaction).decode()}
+    call = prepare_on_tron(spec, order, now=now, until=checkout.expires_at)
+    content = {"chain": spec.name, "raw": call.raw().hex(), "units": order.units}
+    ticket = signing.dumps(content, salt=_salt(checkout))
+    return {"transaction": call.document(), "ticket": ticket}
+
+
+def _opened(checkout: Checkout, ticket: str) -> tuple[ChainSpec, bytes, int]:
+    try:
+        content = signing.loads(ticket, salt=_salt(checkout), max_age=_TICKET_SECONDS)
+    except signing.BadSignature:
+        raise InvalidRequestError(
+            "ticket is none of this checkout, or too old.", param="ticket"
+        ) from None
+    spec = _spec(checkout, content["chain"])
+    return spec, bytes.fromhex(content["raw"]), content["units"]
+
+
+def _salt(checkout: Checkout) -> str:
+    return f"checkouts.transactions.{checkout.public_id}"
+
+
+def _spec(checkout: Checkout, chain: str) -> ChainSpec:
+    spec = chains().get(chain) if chain in checkout.offers else None
+    if spec is None or not prepares_payments(spec):
+        raise InvalidRequestError(
+            "No transaction is prepared for this chain.",
+            param="chain",
+            code="chain_unsupported",
+        )
+    return spec
+
+
+def _due(checkout: Checkout, spec: ChainSpec, now: datetime) -> PaymentRequest:
+    """What the page shows at this moment. Raises ConflictError, UnavailableError."""
+    if checkout.mode != Mode.LIVE or not takes_money(checkout, now=now):
+        refuse_payment(checkout)
+    if chain_statuses(now=now)[spec.name] == ChainStatus.DOWN:
+        raise _unavailable(spec)
+    reserved = reserved_amount(checkout, now=now)
+    token = checkout.offers[spec.name]["tokens"][0]
+    request = payment_request(checkout, spec, token, reserved=reserved)
+    if request is None or token not in spec.tokens:
+        raise ConflictError("No exact amount is reserved.", code="amount_not_reserved")
+    return request
+
+
+def _account(body: Mapping[str, Any], spec: ChainSpec) -> str:
+    text = _text(body, "account")
+    try:
+        account = canonical_address(text, family=spec.family)
+    except AddressError as error:
+        raise InvalidRequestError(f"account {error}", param="account") from None
+    if spec.family is Family.SOLANA and not is_wallet(account):
+        raise InvalidRequestError("account holds no key.", param="account")
+    return account
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    # What UTF-8 cannot say would break further on: signatures are of bytes.
+    if not isinstance(value, str) or not storable(value):
+        raise InvalidRequestError(f"{name} must be a string.", param=name)
+    return value
+
+
+def _unavailable(spec: ChainSpec) -> UnavailableError:
+    return UnavailableError(f"{spec.title} does not answer; try again in a moment.")

@@ -1,0 +1,32 @@
+"""Routes of the hosted page, at the root of the checkout host."""
+
+from django.urls import re_path
+
+from checkouts.page import (
+    views,
+    wallet_views,
+)
+
+# Codes are Crockford base 32. Anything else is no code of ours and need not trouble the database.
+_CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
+
+urlpatterns = [
+    re_path(rf"^c/{_CODE}$", views.checkout_page, name="checkout"),
+    re_path(rf"^c/{_CODE}/choose$", views.choose_network, name="checkout-choose"),
+    re_path(rf"^c/{_CODE}/again$", views.try_again, name="checkout-again"),
+    re_path(rf"^c/{_CODE}/find$", views.find_payment, name="checkout-find"),
+    re_path(rf"^c/{_CODE}/receipt$", views.checkout_receipt, name="checkout-receipt"),
+    re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
+    re_path(
+        rf"^c/{_CODE}/wallets$", wallet_views.wallet_buttons, name="checkout-wallets"
+    ),
+    re_path(
+        rf"^c/{_CODE}/transaction$",
+        wallet_views.transaction,
+        name="checkout-transaction",
+    ),
+    re_path(
+        rf"^c/{_CODE}/signed$", wallet_views.signed_transaction, name="checkout-signed"
+    ),
+    re_path(rf"^c/{_CODE}/stream$", views.no_stream, name="checkout-stream"),
+]

@@ -1,0 +1,251 @@
+"""The hosted checkout page and its status. Views read the clock and translate; `checkouts.page.build` decides."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import get_conditional_response
+from django.utils.translation import get_language
+from django.views.decorators.http import require_http_methods, require_safe
+
+from checkouts.creation.renewal import begin_again
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.models import Checkout
+from checkouts.options import may_begin_again
+from checkouts.page.limits import (
+    STATUS,
+    count_exact_choice,
+    count_search,
+)
+from checkouts.page.qr import qr_code
+from checkouts.page.requests import (
+    asked_page,
+    error_answer,
+    find_checkout,
+    is_from_our_page,
+    json_answer,
+)
+from checkouts.page.state import (
+    CheckoutPage,
+    clock_of,
+)
+from checkouts.rescue.answers import UNREADABLE
+from checkouts.rescue.service import look_into
+from checkouts.selectors import has_late_money, reserved_amount
+from gateway.core import errors
+from gateway.core.compact import compact_page
+from gateway.core.languages import keep_language
+from gateway.core.pages import count_visit, too_many, uncached
+from gateway.core.rate_limits import Limit
+from wallets.lookup import UnreadableHashError
+
+PAGE = Limit("checkout.page", 60)
+CHOOSE = Limit("checkout.choose", 60)
+AGAIN = Limit("checkout.again", 10)
+# What the buyer had chosen, and how much is kept of what was typed.
+_CHOICE = ("chain", "token")
+_LONGEST_TYPED = 300
+# Somebody who reloads what a form led to asks for it by GET, and is led back to the page.
+_FORM = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@compact_page
+@require_safe
+def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
+    """Show a checkout to its buyer. Raises Http404 for a code that names none."""
+    checkout = find_checkout(code)
+    try:
+        count_visit(request, PAGE, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    now = timezone.now()
+    page = asked_page(request, checkout, now)
+    return uncached(render(request, "checkouts/page.html", _context(page, now)))
+
+
+@_FORM
+def choose_network(request: HttpRequest, code: str) -> HttpResponse:
+    """Take the buyer's choice of a network, reserve its exact amount if it needs one, and lead back to the page.
+
+    Only here does a buyer reserve anything: links are followed by robots and previews. Raises Http404.
+    """
+    checkout = find_checkout(code)
+    if request.method != "POST":
+        return _see_page(request, code)
+    chain = request.POST.get("chain", "")
+    offer = checkout.offers.get(chain)
+    try:
+        count_visit(request, CHOOSE, code)
+        if offer and offer["address"] is None and is_from_our_page(request):
+            _reserve(request, checkout)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    if offer is None:
+        return _see_page(request, code)
+    asked = request.POST.get("token", "")
+    token = asked if asked in offer["tokens"] else offer["tokens"][0]
+    return _see_page(request, code, {"chain": chain, "token": token})
+
+
+def _reserve(request: HttpRequest, checkout: Checkout) -> None:
+    """Reserve the exact amount unless that is done. Raises RateLimitError."""
+    now = timezone.now()
+    if reserved_amount(checkout, now=now) is not None:
+        return
+    count_exact_choice(request, checkout.merchant_id)
+    try:
+        choose_exact_amount(checkout.pk, now=now)
+    except errors.ConflictError:
+        # The page says why: it is paid or over by now, or the price has no amount left.
+        return
+
+
+@_FORM
+def try_again(request: HttpRequest, code: str) -> HttpResponse:
+    """Make an expired checkout afresh where its merchant lets buyers do that, and lead there. Raises Http404."""
+    checkout = find_checkout(code)
+    if request.method != "POST":
+        return _see_page(request, code)
+    try:
+        count_visit(request, AGAIN, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    may_begin = may_begin_again(checkout) and not has_late_money(checkout)
+    if not may_begin or not is_from_our_page(request):
+        return _see_page(request, code)
+    try:
+        fresh = begin_again(checkout, now=timezone.now())
+    except errors.ConflictError as error:
+        return _cannot_begin(request, checkout, error)
+    return _see_page(request, fresh.code)
+
+
+def _cannot_begin(
+    request: HttpRequest, checkout: Checkout, error: errors.ConflictError
+) -> HttpResponse:
+    words = {"merchant": checkout.merchant.shown_name, "code": error.code}
+    return uncached(render(request, "409.html", words, status=409))
+
+
+@compact_page
+@require_safe
+def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
+    """Show the receipt of a paid checkout, to print or to keep; any other leads to its page. Raises Http404."""
+    checkout = find_checkout(code)
+    try:
+        count_visit(request, PAGE, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    page = asked_page(request, checkout, timezone.now())
+    if not page.is_completed:
+        return _see_page(request, code)
+    return uncached(render(request, "checkouts/receipt.html", {"page": page}))
+
+
+@_FORM
+def find_payment(request: HttpRequest, code: str) -> HttpResponse:
+    """Look up the transaction that a buyer says paid, file it, and lead to the page that says what it is. Raises Http404."""
+    checkout = find_checkout(code)
+    if request.method != "POST" or not is_from_our_page(request):
+        return _see_page(request, code)
+    try:
+        count_search(request, code)
+        report = look_into(checkout, request.POST.get("tx", ""), now=timezone.now())
+    except UnreadableHashError:
+        return _correct_hash(request, checkout)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    return _see_page(request, report.checkout.code, {"found": report.tx_hash})
+
+
+def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
+    """Show the page with the text as it was typed and what is wrong with it. No address repeats it: it may be a secret."""
+    kept = {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
+    asked = {"found": UNREADABLE} | kept
+    now = timezone.now()
+    page = asked_page(request, checkout, now, asked=asked)
+    context = _context(page, now) | {
+        "typed_hash": request.POST.get("tx", "")[:_LONGEST_TYPED],
+        "page_address": _page_address(request, checkout.code, asked),
+    }
+    return uncached(render(request, "checkouts/page.html", context, status=400))
+
+
+def _see_page(
+    request: HttpRequest, code: str, query: dict[str, str] | None = None
+) -> HttpResponse:
+    location = _page_address(request, code, query)
+    return uncached(HttpResponse(status=303), {"Location": location})
+
+
+def _page_address(
+    request: HttpRequest, code: str, query: dict[str, str] | None = None
+) -> str:
+    address = reverse("checkout", args=[code])
+    if query:
+        address += f"?{urlencode(query)}"
+    return keep_language(address, request)
+
+
+@compact_page
+@require_safe
+def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
+    """Answer `{status, final, panel}` for polling, or 304 as long as the page would look the same."""
+    try:
+        checkout = find_checkout(code)
+        count_visit(request, STATUS, code)
+    except Http404:
+        return error_answer(errors.NotFoundError("There is no such checkout."))
+    except errors.RateLimitError as error:
+        return error_answer(error)
+    now = timezone.now()
+    page = asked_page(request, checkout, now)
+    # Only a page that was open before the payment asks, however long it took to hear of it.
+    page = replace(page, is_just_paid=page.is_completed)
+    etag = f'"{_version(page)}"'
+    if get_conditional_response(request, etag=etag) is not None:
+        return uncached(HttpResponseNotModified(), {"ETag": etag})
+    return uncached(json_answer(_status_body(request, page, now)), {"ETag": etag})
+
+
+@require_safe
+def no_stream(request: HttpRequest, code: str) -> HttpResponse:
+    """Answer where no proxy leads this path to the stream server. 204 tells a browser not to come back; the page polls."""
+    del request, code
+    return uncached(HttpResponse(status=204))
+
+
+def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
+    payment = page.target.payment if page.target else None
+    return {
+        "page": page,
+        "version": _version(page),
+        "clock": clock_of(page, now=now),
+        "stream_url": settings.STREAM_URL
+        + reverse("checkout-stream", args=[page.code]),
+        "qr": qr_code(payment.qr_text) if payment else None,
+    }
+
+
+def _version(page: CheckoutPage) -> str:
+    """Name what the page looks like: in each language another, and a new release may draw it differently."""
+    return f"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"
+
+
+def _status_body(
+    request: HttpRequest, page: CheckoutPage, now: datetime
+) -> dict[str, Any]:
+    return {
+        "status": page.status,
+        "final": page.is_final,
+        "panel": render_to_string(
+            "checkouts/_panel.html", _context(page, now), request
+        ),
+    }

@@ -1,0 +1,1 @@
+"""Answering a buyer who paid and sees nothing: a look at the books and the chain for one transaction hash."""

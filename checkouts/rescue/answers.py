@@ -1,0 +1,153 @@
+"""What a buyer is told about a transaction they asked for: the report as it was filed, with what became of it since."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from accounts.states import Mode
+from checkouts.models import BuyerReport, Checkout
+from checkouts.payloads import remaining_units
+from checkouts.rescue.rules import (
+    UNDECIDED,
+    Case,
+    Standing,
+    credited_case,
+)
+from checkouts.rows import TransferRow
+from checkouts.states import CheckoutStatus, RescueVerdict
+from wallets.addresses import shown_address
+from wallets.networks import chains
+from wallets.states import TransferState
+
+UNREADABLE = "unreadable"
+"""Stands in the page's address for a text that was no transaction's hash; none is spelled like that."""
+
+# What the page shows of money that was credited is true only as long as it is.
+_CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
+
+
+class Tone(StrEnum):
+    """How the answer looks."""
+
+    GOOD = "ok"
+    CALM = "calm"
+    WARNING = "warn"
+
+
+_GOOD = {Case.CREDITED}
+# The merchant decides, and finds the report by the checkout's number.
+_MERCHANTS = {
+    Case.FOUND_LATE,
+    Case.LATE,
+    Case.EXTRA,
+    Case.UNNAMED,
+    Case.WRONG_PLACE,
+    Case.WRONG_NETWORK,
+    Case.WRONG_TOKEN,
+    Case.COIN,
+}
+# Money of the buyer's is with us, or on its way.
+_PAID = _MERCHANTS | _CREDITED | {Case.READING, Case.IN_LINE}
+_CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT_FOUND}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, ready to read. `case` is a `rescue.Case`; what the case does not know is empty.
+
+    `amount` has its token's symbol. `came_at` is the time of the block of what came too late. `silent` are the networks
+    that could not be asked.
+    """
+
+    case: str
+    tx_hash: str = ""
+    chain: str = ""
+    chain_name: str = ""
+    amount: str = ""
+    recipient: str = ""
+    came_at: datetime | None = None
+    silent: tuple[str, ...] = ()
+    seconds: int = 0
+    url: str = ""
+    may_ask_again: bool = False
+
+    @property
+    def needs_merchant(self) -> bool:
+        """Whether only the merchant can do something about it."""
+        return self.case in _MERCHANTS
+
+    @property
+    def forbids_paying(self) -> bool:
+        """Whether it tells the buyer not to pay again; then nothing else on the page may invite to that."""
+        return self.case in _PAID
+
+    @property
+    def tone(self) -> Tone:
+        """How it looks."""
+        if self.case in _GOOD:
+            return Tone.GOOD
+        return Tone.CALM if self.case in _CALM else Tone.WARNING
+
+
+def answer_for(
+    found: str, checkout: Checkout, transfers: Sequence[TransferRow]
+) -> Answer | None:
+    """Return the answer that an address of the page names; None where it names none of this checkout's.
+
+    `transfers` are those credited to it.
+    """
+    if not found or "\x00" in found:
+        return None
+    report = BuyerReport.objects.filter(checkout=checkout, tx_hash=found).first()
+    return _answer(report, checkout, transfers) if report is not None else None
+
+
+def _answer(
+    report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow]
+) -> Answer | None:
+    names = {report.tx_hash, report.details.get("tx_hash")}
+    standing = [row for row in transfers if row.state != TransferState.ORPHANED]
+    paid = next((row for row in standing if row.tx_hash in names), None)
+    case = Case(report.details["case"])
+    if paid is not None:
+        is_final = paid.state == TransferState.CONFIRMED
+        case = credited_case(standing_of(checkout), is_final=is_final)
+    elif case in _CREDITED:
+        # The network took it back; the page itself tells.
+        return None
+    return _shown(report, checkout, case, paid)
+
+
+def standing_of(checkout: Checkout) -> Standing:
+    """Return how a checkout stands, as the rules of a rescue ask it."""
+    return Standing(
+        status=CheckoutStatus(checkout.status),
+        missing_units=remaining_units(checkout),
+        created_at=checkout.created_at,
+        expires_at=checkout.expires_at,
+    )
+
+
+def _shown(
+    report: BuyerReport, checkout: Checkout, case: Case, paid: TransferRow | None
+) -> Answer:
+    details = report.details
+    late_by = details.get("late_seconds")
+    chain = paid.chain if paid else report.chain
+    spec = chains().get(chain)
+    is_real = report.mode == Mode.LIVE
+    url = spec.transaction_url(report.tx_hash) if spec and is_real else None
+    return Answer(
+        case=case,
+        tx_hash=report.tx_hash,
+        chain=chain,
+        chain_name=spec.title if spec else "",
+        amount=details.get("amount", ""),
+        recipient=shown_address(details.get("recipient", "")),
+        came_at=checkout.expires_at + timedelta(seconds=late_by) if late_by else None,
+        silent=tuple(chains()[name].title for name in details.get("silent", [])),
+        seconds=spec.estimated_confirm_seconds if spec else 0,
+        url=url or "",
+        may_ask_again=RescueVerdict(report.verdict) in UNDECIDED,
+    )

@@ -1,0 +1,192 @@
+"""Turning what books and nodes tell of a transaction into the facts that a rescue is judged by."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from checkouts.models import Checkout
+from checkouts.rescue.rules import (
+    Movement,
+    Record,
+    Transaction,
+    Whose,
+)
+from wallets.addresses import address_key
+from wallets.chains.base import FoundMovement, FoundTransaction
+from wallets.chains.specs import Family
+from wallets.models import Transfer
+from wallets.networks import chain_spec, is_accepted
+from wallets.states import TransferState
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The merchant's recorded transfers of a transaction, and the ids of those credited to, or meant for, one checkout."""
+
+    transfers: Sequence[Transfer]
+    credited: frozenset[int]
+    meant: frozenset[int]
+
+    @property
+    def is_about_us(self) -> bool:
+        """Whether they alone can tell this checkout's buyer what became of it."""
+        return bool(self.credited or self.meant)
+
+    def record(self, transfer: Transfer) -> Record:
+        """Return what they say of one transfer."""
+        return Record(
+            is_credited=transfer.pk in self.credited,
+            is_meant=transfer.pk in self.meant,
+            is_decided=transfer.decided_at is not None,
+            is_final=transfer.state == TransferState.CONFIRMED,
+        )
+
+
+def from_books(checkout: Checkout, books: Books) -> list[Transaction]:
+    """Return the recorded transactions, without asking any chain."""
+    rows = sorted(books.transfers, key=attrgetter("chain", "tx_hash", "position"))
+    return [
+        _recorded(checkout, list(group), books)
+        for _, group in groupby(rows, key=attrgetter("chain", "tx_hash"))
+    ]
+
+
+def _recorded(
+    checkout: Checkout, rows: Sequence[Transfer], books: Books
+) -> Transaction:
+    first = rows[0]
+    family = chain_spec(first.chain).family
+    offers = _Offers(checkout)
+    return Transaction(
+        chain=first.chain,
+        tx_hash=first.tx_hash,
+        succeeded=True,
+        block_time=first.block_time,
+        movements=[
+            offers.movement(
+                first.chain,
+                token=row.token,
+                units=int(row.units),
+                recipient=row.recipient,
+                key=address_key(row.recipient, family=family),
+                tx_hash=row.tx_hash,
+                record=books.record(row),
+            )
+            for row in rows
+        ],
+    )
+
+
+def from_chain(
+    checkout: Checkout, found: FoundTransaction, books: Books
+) -> Transaction:
+    """Return what a node told, joined with what is recorded of it."""
+    offers = _Offers(checkout)
+    matched = _Matched(found, books)
+    return Transaction(
+        chain=found.chain,
+        tx_hash=found.tx_hash,
+        succeeded=found.succeeded,
+        block_time=found.block_time,
+        movements=[
+            offers.movement(
+                found.chain,
+                token=movement.token or "",
+                units=movement.units,
+                recipient=movement.recipient,
+                key=movement.recipient_key,
+                is_coin=not movement.token_address,
+                tx_hash=matched.tx_hash(movement),
+                record=matched.record(movement),
+            )
+            for movement in found.movements
+        ],
+    )
+
+
+class _Matched:
+    """Finds the row of a movement. A wallet's transaction on TON has parts with hashes of their own, so the money tells."""
+
+    def __init__(self, found: FoundTransaction, books: Books) -> None:
+        self._found = found
+        self._books = books
+        self._rows: dict[tuple[str, str | None, int], Transfer] = {
+            (row.recipient, row.token, int(row.units)): row for row in books.transfers
+        }
+
+    def record(self, movement: FoundMovement) -> Record | None:
+        row = self._rows.get(_money(movement))
+        return self._books.record(row) if row is not None else None
+
+    def tx_hash(self, movement: FoundMovement) -> str:
+        """The hash under which a watcher records it, or would."""
+        parts: Iterator[str] = (
+            part.tx_hash
+            for part in self._found.transfers
+            if (part.recipient, part.token, part.units) == _money(movement)
+        )
+        return next(parts, self._found.tx_hash)
+
+
+def _money(movement: FoundMovement) -> tuple[str, str | None, int]:
+    return movement.recipient, movement.token, movement.units
+
+
+class _Offers:
+    """What a checkout asked for, by the addresses at which it did."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._offers = checkout.offers
+        self._places = {
+            chain: _key(chain, offer) for chain, offer in checkout.offers.items()
+        }
+        self._owned = _owned(checkout.offers)
+
+    def movement(
+        self,
+        chain: str,
+        *,
+        token: str,
+        units: int,
+        recipient: str,
+        key: bytes,
+        tx_hash: str,
+        record: Record | None,
+        is_coin: bool = False,
+    ) -> Movement:
+        """Return a movement as this checkout sees it."""
+        offer = self._offers.get(chain)
+        return Movement(
+            token=token,
+            units=units,
+            recipient=recipient,
+            whose=self._owned.get((chain_spec(chain).family, key), Whose.OTHER),
+            is_coin=is_coin,
+            is_accepted=bool(token) and is_accepted(chain, token),
+            takes_chain=offer is not None,
+            takes_token=offer is not None and token in offer["tokens"],
+            is_in_place=self._places.get(chain) == key,
+            tx_hash=tx_hash,
+            record=record,
+        )
+
+
+def _owned(
+    offers: Mapping[str, Mapping[str, Any]],
+) -> dict[tuple[Family, bytes], Whose]:
+    """The checkout's addresses. One of an EVM chain is the same on each of them, offered there or not."""
+    found: dict[tuple[Family, bytes], Whose] = {}
+    for chain, offer in offers.items():
+        place = chain_spec(chain).family, _key(chain, offer)
+        if offer["address"] is not None:
+            found[place] = Whose.CHECKOUT
+        else:
+            found.setdefault(place, Whose.MERCHANT)
+    return found
+
+
+def _key(chain: str, offer: Mapping[str, Any]) -> bytes:
+    address = offer["address"] or offer["wallet"]
+    return address_key(address, family=chain_spec(chain).family)

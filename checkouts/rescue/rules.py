@@ -1,0 +1,288 @@
+"""What became of a transaction that a buyer says paid a checkout: facts go in, one case comes out.
+
+Pure: no database, no clock, no node. What is not the chain's to tell about other people's checkouts is no fact here, so no
+case can give it away.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+
+from checkouts.pricing import DUST_UNITS
+from checkouts.states import GRACE, CheckoutStatus, RescueVerdict
+
+
+class Whose(StrEnum):
+    """Whose an address is, as far as one checkout is concerned."""
+
+    # Derived for this checkout: whatever is there was meant for it.
+    CHECKOUT = "checkout"
+    # The merchant's wallet that the checkout names; buyers of other checkouts pay there too.
+    MERCHANT = "merchant"
+    OTHER = "other"
+
+
+class Case(StrEnum):
+    """What the buyer is told. Of several movements in one transaction the one whose case stands first here is meant."""
+
+    CREDITED = "credited"
+    SHORT = "short"
+    # Seen and credited; the network is still confirming it.
+    CONFIRMING = "confirming"
+    # On the chain, and not read or not decided yet.
+    READING = "reading"
+    # A node knows it, no block has it.
+    IN_LINE = "in_line"
+    # In time, and found too late to be counted: our fault.
+    FOUND_LATE = "found_late"
+    LATE = "late"
+    EXTRA = "extra"
+    DUST = "dust"
+    # In the merchant's wallet, with nothing that names this checkout.
+    UNNAMED = "unnamed"
+    # The right token on an offered chain, at the address for another one.
+    WRONG_PLACE = "wrong_place"
+    WRONG_NETWORK = "wrong_network"
+    WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
+    # A chain's own coin.
+    COIN = "coin"
+    FAKE_TOKEN = "fake_token"  # noqa: S105 - a kind of fraud
+    # It reached the merchant's wallet before this checkout was made.
+    EARLIER = "earlier"
+    OTHER_ADDRESS = "other_address"
+    NOTHING_MOVED = "nothing_moved"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+    NOT_FOUND = "not_found"
+
+
+VERDICTS = MappingProxyType(
+    {
+        Case.CREDITED: RescueVerdict.CREDITED,
+        Case.SHORT: RescueVerdict.SHORT,
+        Case.CONFIRMING: RescueVerdict.NOT_FINAL,
+        Case.READING: RescueVerdict.NOT_FINAL,
+        Case.IN_LINE: RescueVerdict.NOT_FINAL,
+        Case.FOUND_LATE: RescueVerdict.WAITING,
+        Case.LATE: RescueVerdict.LATE,
+        Case.EXTRA: RescueVerdict.EXTRA,
+        Case.DUST: RescueVerdict.WAITING,
+        Case.UNNAMED: RescueVerdict.WAITING,
+        Case.WRONG_PLACE: RescueVerdict.WRONG_NETWORK,
+        Case.WRONG_NETWORK: RescueVerdict.WRONG_NETWORK,
+        Case.WRONG_TOKEN: RescueVerdict.WRONG_TOKEN,
+        Case.COIN: RescueVerdict.WRONG_TOKEN,
+        Case.FAKE_TOKEN: RescueVerdict.FAKE_TOKEN,
+        Case.EARLIER: RescueVerdict.OTHER_ADDRESS,
+        Case.OTHER_ADDRESS: RescueVerdict.OTHER_ADDRESS,
+        Case.NOTHING_MOVED: RescueVerdict.OTHER_ADDRESS,
+        Case.FAILED: RescueVerdict.FAILED,
+        Case.UNREACHABLE: RescueVerdict.UNREACHABLE,
+        Case.NOT_FOUND: RescueVerdict.NOT_FOUND,
+    }
+)
+UNDECIDED = frozenset(
+    {RescueVerdict.NOT_FINAL, RescueVerdict.UNREACHABLE, RescueVerdict.NOT_FOUND}
+)
+"""What another look may find different; every other verdict stands."""
+
+_RANKS = {case: rank for rank, case in enumerate(Case)}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What our books say of a movement as far as this checkout goes: credited to it, or in the inbox as meant for it.
+
+    `is_decided` without either is all that is known of what belongs to somebody else, or to nobody.
+    """
+
+    is_credited: bool = False
+    is_meant: bool = False
+    is_decided: bool = False
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """A token movement of the transaction. `token` is empty for what no list of ours names; `is_coin` for a chain's own.
+
+    `takes_chain` and `takes_token` say what the checkout offered there, `is_in_place` that it asked for it at this address.
+    """
+
+    token: str
+    units: int
+    recipient: str
+    whose: Whose
+    # Under which it is recorded, or would be.
+    tx_hash: str = ""
+    is_coin: bool = False
+    is_accepted: bool = False
+    takes_chain: bool = False
+    takes_token: bool = False
+    is_in_place: bool = False
+    record: Record | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it went to the checkout's address, or was given to the checkout from elsewhere."""
+        record = self.record or Record()
+        is_linked = record.is_credited or record.is_meant
+        return is_linked or self.whose is not Whose.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction that a chain or our books know; `block_time` is None while it waits for a block."""
+
+    chain: str
+    tx_hash: str
+    succeeded: bool
+    block_time: datetime | None
+    movements: Sequence[Movement]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the checkout has to do with it."""
+        return any(movement.is_ours for movement in self.movements)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the checkout stands. `missing_units` are still to be paid, as its page says it."""
+
+    status: CheckoutStatus
+    missing_units: int
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer. `transaction` and `movement` are those it is about; `late_by` how long after the time to pay it came."""
+
+    case: Case
+    transaction: Transaction | None = None
+    movement: Movement | None = None
+    late_by: timedelta | None = None
+
+    @property
+    def verdict(self) -> RescueVerdict:
+        """The case as it is filed."""
+        return VERDICTS[self.case]
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether a chain has money for the checkout that our books do not."""
+        is_new = self.movement is not None and self.movement.record is None
+        return is_new and self.case in {
+            Case.READING,
+            Case.LATE,
+            Case.FOUND_LATE,
+            Case.EXTRA,
+        }
+
+
+def find(
+    transactions: Iterable[Transaction],
+    standing: Standing,
+    *,
+    is_all: bool,
+) -> Finding:
+    """Return the best that can be said of what the chains know by one hash; `is_all` says that all of them answered."""
+    unknown = Finding(Case.NOT_FOUND if is_all else Case.UNREACHABLE)
+    found = [finding for each in transactions for finding in _judge(each, standing)]
+    return min(found, key=_preference, default=unknown)
+
+
+def _preference(finding: Finding) -> tuple[int, int]:
+    units = finding.movement.units if finding.movement else 0
+    return _RANKS[finding.case], -units
+
+
+def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
+    if not transaction.succeeded:
+        return [Finding(Case.FAILED, transaction)]
+    if not transaction.movements and transaction.block_time is None:
+        return [Finding(Case.IN_LINE, transaction)]
+    if not transaction.movements:
+        return [Finding(Case.NOTHING_MOVED, transaction)]
+    return [
+        Finding(
+            _case(movement, transaction, standing),
+            transaction,
+            movement,
+            _late_by(transaction, standing),
+        )
+        for movement in transaction.movements
+    ]
+
+
+def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
+    if transaction.block_time is None:
+        return None
+    late = transaction.block_time - standing.expires_at
+    return late if late > GRACE else None
+
+
+def _case(movement: Movement, transaction: Transaction, standing: Standing) -> Case:
+    record = movement.record or Record()
+    # Also what a person credited, wherever it went.
+    if record.is_credited:
+        return credited_case(standing, is_final=record.is_final)
+    if not movement.is_ours:
+        return Case.OTHER_ADDRESS
+    is_named = record.is_meant or movement.whose is Whose.CHECKOUT
+    if not is_named and _is_earlier(transaction, standing):
+        return Case.EARLIER
+    unfit = _unfit(movement)
+    if unfit is not None:
+        return unfit
+    if transaction.block_time is None:
+        return Case.IN_LINE
+    if not is_named:
+        return Case.UNNAMED if record.is_decided else Case.READING
+    return _in_time(record, transaction, standing)
+
+
+def credited_case(standing: Standing, *, is_final: bool) -> Case:
+    """Return what to say of a transfer that pays the checkout."""
+    if standing.missing_units:
+        return Case.SHORT
+    if standing.status == CheckoutStatus.EXPIRED:
+        # A reorganisation took it away and brought it back when the time was over.
+        return Case.FOUND_LATE
+    return Case.CREDITED if is_final else Case.CONFIRMING
+
+
+def _is_earlier(transaction: Transaction, standing: Standing) -> bool:
+    """Whether it cannot be for this checkout. The rules that credit allow for clocks that differ, and so must this."""
+    mined_at = transaction.block_time
+    return mined_at is not None and mined_at < standing.created_at - GRACE
+
+
+def _unfit(movement: Movement) -> Case | None:
+    """Why this movement can pay nothing, whenever it came; None where it may."""
+    if not movement.token:
+        return Case.COIN if movement.is_coin else Case.FAKE_TOKEN
+    if not movement.is_accepted:
+        return Case.WRONG_TOKEN
+    if not movement.takes_chain:
+        return Case.WRONG_NETWORK
+    if not movement.takes_token:
+        return Case.WRONG_TOKEN
+    if not movement.is_in_place:
+        return Case.WRONG_PLACE
+    return Case.DUST if movement.units < DUST_UNITS else None
+
+
+def _in_time(record: Record, transaction: Transaction, standing: Standing) -> Case:
+    """What becomes of money that was meant for the checkout and is not credited."""
+    if standing.status == CheckoutStatus.COMPLETED:
+        return Case.EXTRA
+    if _late_by(transaction, standing) is not None:
+        return Case.LATE
+    if standing.status == CheckoutStatus.EXPIRED or record.is_decided:
+        return Case.FOUND_LATE
+    return Case.READING

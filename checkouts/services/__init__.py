@@ -1,1 +1,0 @@
-"""Every change to checkouts, a module per noun."""

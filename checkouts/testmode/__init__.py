@@ -1,0 +1,1 @@
+"""Test mode: simulated payments of test checkouts."""

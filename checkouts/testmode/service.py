@@ -1,0 +1,132 @@
+"""Playing test checkouts: simulated transfers that take the same way as real ones from the moment they are rows."""
+
+import secrets
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Exists, OuterRef
+
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.lifecycle.expiry import expire_due_checkouts
+from checkouts.models import Checkout, TestStep
+from checkouts.scenarios import SHARES, StepKind
+from gateway.core.money import round_up_to_cent, to_units
+from wallets.addresses import evm_key
+from wallets.models import DepositAddress, Transfer
+from wallets.networks import chain_spec
+from wallets.transfers.service import (
+    NewTransfer,
+    confirm_transfers,
+    orphan_transfers,
+    record_transfers,
+    revive_transfers,
+)
+
+log = structlog.get_logger(__name__)
+
+BATCH = 100
+_JUST_LATE = timedelta(seconds=120)
+
+
+def play_due_steps(*, now: datetime) -> int:
+    """Play every due step; return how many there were. A step is done once, whoever plays it."""
+    total = 0
+    while played := _play_batch(now=now):
+        total += played
+    return total
+
+
+def _play_batch(*, now: datetime) -> int:
+    with transaction.atomic():
+        # A checkout's steps go one by one: what an earlier one wrote must be there, committed and attributed.
+        earlier = TestStep.objects.filter(
+            checkout=OuterRef("checkout"), done_at=None, pk__lt=OuterRef("pk")
+        )
+        steps = list(
+            TestStep.objects.filter(~Exists(earlier), done_at=None, due_at__lte=now)
+            .order_by("due_at", "pk")
+            .select_for_update(skip_locked=True, of=("self",))
+            .select_related("checkout")[:BATCH]
+        )
+        played = [step.pk for step in steps if _plays(step, now)]
+        TestStep.objects.filter(pk__in=played).update(done_at=now)
+    if played:
+        attribute_transfers(now=now)
+        expire_due_checkouts(now=now)
+    return len(played)
+
+
+def _plays(step: TestStep, now: datetime) -> bool:
+    """Play one step; one that nobody foresaw stays due and holds up no other checkout."""
+    try:
+        with transaction.atomic():
+            _play(step, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("test step not played", step=step.pk)
+        return False
+    return True
+
+
+def _play(step: TestStep, now: datetime) -> None:
+    checkout = step.checkout
+    match StepKind(step.kind):
+        case (
+            StepKind.PAY
+            | StepKind.PAY_SHORT
+            | StepKind.PAY_OVER
+            | StepKind.PAY_LATE as kind
+        ):
+            confirm_transfers([_send(step, kind, now)], now=now)
+        case StepKind.DETECT:
+            _send(step, StepKind.DETECT, now)
+        case StepKind.ORPHAN:
+            orphan_transfers(_sent(checkout), now=now)
+        case StepKind.RETURN:
+            revive_transfers(_sent(checkout), now=now)
+            confirm_transfers(_sent(checkout), now=now)
+        case StepKind.EXPIRE:
+            Checkout.objects.filter(pk=checkout.pk, expires_at__gt=step.due_at).update(
+                expires_at=step.due_at
+            )
+
+
+def _sent(checkout: Checkout) -> list[int]:
+    sent = Transfer.objects.filter(
+        deposit__nonce=checkout.deposit_nonce, mode=checkout.mode
+    )
+    return list(sent.order_by("pk").values_list("pk", flat=True))
+
+
+def _send(step: TestStep, kind: StepKind, now: datetime) -> int:
+    """Write the simulated transfer of a paying step; return its id."""
+    checkout = step.checkout
+    payable = [name for name, offer in checkout.offers.items() if offer["address"]]
+    chain = min(payable, key=lambda name: chain_spec(name).priority)
+    token = checkout.offers[chain]["tokens"][0]
+    address = checkout.offers[chain]["address"]
+    deposit = DepositAddress.objects.get(key=evm_key(address))
+    amount = round_up_to_cent(checkout.amount * SHARES[kind])
+    # Mined when it was due: a step played after an outage of ours is not late for that.
+    is_late = kind == StepKind.PAY_LATE
+    mined_at = checkout.expires_at + _JUST_LATE if is_late else step.due_at
+    transfer = NewTransfer(
+        chain=chain,
+        tx_hash=f"0x{secrets.token_hex(32)}",
+        position=0,
+        token=token,
+        token_address=chain_spec(chain).tokens[token].address,
+        units=to_units(amount),
+        sender=f"0x{secrets.token_hex(20)}",
+        recipient=address,
+        deposit_id=deposit.pk,
+        merchant_id=checkout.merchant_id,
+        mode=checkout.mode,
+        block_height=0,
+        block_hash="simulated",
+        block_time=mined_at,
+    )
+    [pk] = record_transfers([transfer], now=now)
+    return pk

@@ -1,0 +1,66 @@
+"""`python -m demo.nodes.miner RPC_URL...`: blocks on the local chains while somebody waits.
+
+The nodes make a block for each transaction and none otherwise, so that an idle chain
+stays small. Real chains go on, and so do these until the newest transaction is deep
+enough for everybody.
+"""
+
+import http.client
+import json
+import sys
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+BLOCK_SECONDS = 1.0
+# More blocks than any chain's confirmations need.
+DEPTH = 20
+
+
+class Chain:
+    """One node, and the height of the newest block seen that has a transaction."""
+
+    def __init__(self, url: str) -> None:
+        self.address = urlsplit(url).netloc
+        self.seen = -1
+        self.newest_used = -DEPTH
+
+    def tick(self) -> None:
+        """Look at the blocks made since the last tick; add one if it is wanted."""
+        head = int(self._ask("eth_blockNumber"), 16)
+        # A node that was reset starts again below.
+        first = self.seen + 1 if self.seen <= head else 0
+        for height in range(max(first, head - DEPTH), head + 1):
+            block = self._ask("eth_getBlockByNumber", hex(height), False)
+            if block["transactions"]:
+                self.newest_used = height
+        self.seen = head
+        if head < self.newest_used + DEPTH and self.newest_used <= head:
+            self._ask("evm_mine")
+
+    def _ask(self, method: str, *params: Any) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        connection = http.client.HTTPConnection(self.address, timeout=10)
+        try:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/", json.dumps(body), headers)
+            return json.loads(connection.getresponse().read())["result"]
+        finally:
+            connection.close()
+
+
+def main() -> None:
+    """Tick every chain once a second until a signal ends the process."""
+    chains = [Chain(url) for url in sys.argv[1:]]
+    while True:
+        for chain in chains:
+            try:
+                chain.tick()
+            except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
+                # Its node is being started again.
+                sys.stderr.write(f"{chain.address}: {error!r}\n")
+        time.sleep(BLOCK_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A shop that uses Florin as a merchant does."""

@@ -1,0 +1,1 @@
+"""What the dashboard has from all apps: navigation, routes, and closing the account."""

@@ -1,0 +1,153 @@
+"""The page on which an owner closes the merchant account. It is here because what is open belongs to every app."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.db.models import QuerySet, Sum
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.merchants.closure import (
+    REOPEN_WITHIN,
+    close_account,
+)
+from accounts.states import Mode
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from checkouts.inbox.queries import open_count
+from checkouts.models import CheckoutCount
+from checkouts.states import FINAL, CheckoutStatus
+from checkouts.templatetags.humane import money
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError
+from links.models import PaymentLink
+from links.states import LinkStatus
+from settlements.dashboard.sums import sums_of
+from webhooks.models import Delivery
+from webhooks.states import DeliveryStatus
+
+_MOST_COUNTED: Final = 1_000
+_OPEN_CHECKOUTS: Final = [one for one in CheckoutStatus if one not in FINAL]
+_UNFINISHED: Final = [DeliveryStatus.PENDING, DeliveryStatus.HELD]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenThing:
+    """A line of what is still open: how much, and the page that shows it."""
+
+    label: str
+    amount: str
+    url: str
+    fate: str
+
+
+class ClosingForm(forms.Form):
+    """The merchant's name, typed by whoever closes the account."""
+
+    name = forms.CharField(
+        max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, data: Any = None, *, merchant_name: str) -> None:
+        super().__init__(data)
+        self._merchant_name = merchant_name
+        self.fields["name"].label = f"Type {merchant_name} to confirm"
+
+    def clean_name(self) -> str:
+        """Refuse every other name."""
+        name = str(self.cleaned_data["name"])
+        if name != self._merchant_name.strip():
+            raise forms.ValidationError("This is not the name of the account.")
+        return name
+
+
+@seated(get=Act.CLOSE)
+def page(request: SeatedRequest) -> HttpResponse:
+    """List what is open, offer the export, and ask for the name."""
+    return _page(request, ClosingForm(merchant_name=request.seat.merchant.name))
+
+
+@seated(post=Act.CLOSE, fresh=True)
+def close(request: SeatedRequest) -> HttpResponse:
+    """Close the account and log everybody out, whoever closes it too."""
+    merchant = request.seat.merchant
+    form = ClosingForm(request.POST, merchant_name=merchant.name)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    address = address_or_none(request)
+    try:
+        is_new = close_account(
+            merchant, by=request.user, now=timezone.now(), address=address
+        )
+    except ConflictError as error:
+        form.add_error(None, error.message)
+        return _page(request, form, status=409)
+    if not is_new:
+        return HttpResponseRedirect(request.seat.url("dashboard_closing"))
+    logout(request)
+    messages.success(request, f"{merchant.name} is closed. You are logged out.")
+    return HttpResponseRedirect(reverse("account_login"))
+
+
+def _page(request: SeatedRequest, form: ClosingForm, status: int = 200) -> HttpResponse:
+    context = {
+        "form": form,
+        "things": list(_open_things(request.seat)),
+        "days": REOPEN_WITHIN.days,
+    }
+    return render(request, "dashboard/closing.html", context, status=status)
+
+
+def _open_things(seat: Seat) -> Iterator[OpenThing]:
+    """Return what is open in live mode; in test mode nothing is worth a look."""
+    live = replace(seat, mode=Mode.LIVE)
+    mine = {"merchant": seat.merchant, "mode": Mode.LIVE}
+    counts = CheckoutCount.objects.filter(**mine, status__in=_OPEN_CHECKOUTS)
+    links = PaymentLink.objects.filter(**mine, status=LinkStatus.ACTIVE)
+    deliveries = Delivery.objects.filter(**mine, status__in=_UNFINISHED)
+    sums = sums_of(live)
+    yield OpenThing(
+        "Open checkouts",
+        f"{counts.aggregate(total=Sum('value'))['total'] or 0:,}",
+        live.url("dashboard_checkouts"),
+        "Buyers can pay them until they expire.",
+    )
+    yield OpenThing(
+        "Active payment links",
+        _counted(links),
+        live.url("dashboard_links"),
+        "Their pages say that you take no payments.",
+    )
+    yield OpenThing(
+        "Money in forwarders, USD",
+        money(sums.waiting),
+        live.url("dashboard_settlements"),
+        "It can still be settled, to your wallets alone.",
+    )
+    yield OpenThing(
+        "Webhooks not delivered yet",
+        _counted(deliveries),
+        live.url("dashboard_webhooks"),
+        "They are still sent.",
+    )
+    yield OpenThing(
+        "Inbox items",
+        f"{open_count(live):,}",
+        live.url("dashboard_inbox"),
+        "They wait for your decision.",
+    )
+
+
+def _counted(rows: QuerySet[Any]) -> str:
+    found = rows.order_by()[:_MOST_COUNTED].count()
+    return f"{found:,}{' or more' if found == _MOST_COUNTED else ''}"

@@ -1,0 +1,69 @@
+"""What stands in the dashboard's sidebar, put together from all apps. A page is listed here once it exists.
+
+Templates know this module as the library `navigation`.
+"""
+
+from typing import Any, Final
+
+from django import template
+
+from accounts.dashboard.sidebar import (
+    Entry,
+    Group,
+    Section,
+    section_of,
+)
+from checkouts.inbox.queries import open_count
+from webhooks.dashboard.queries import failing_count
+
+register = template.Library()
+
+# Only pages that exist: a route nobody knows breaks every page of the dashboard.
+GROUPS: Final = (
+    Group("", (Entry("dashboard_overview", "Overview", "home"),)),
+    Group(
+        "Sales",
+        (
+            Entry("dashboard_checkouts", "Checkouts", "card"),
+            Entry("dashboard_links", "Payment links", "link"),
+            Entry("dashboard_payments", "Payments", "arrows"),
+            Entry("dashboard_inbox", "Inbox", "inbox", count=open_count),
+        ),
+        # What people do all day is one click away on every page.
+        stays_open=True,
+    ),
+    Group(
+        "Money",
+        (
+            Entry("dashboard_settlements", "Settlements", "incoming"),
+            Entry("dashboard_receiving_wallets", "Receiving wallets", "wallet"),
+            Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
+            Entry("dashboard_reports", "Reports", "chart"),
+            Entry("dashboard_fees", "Fees", "chart"),
+        ),
+    ),
+    Group(
+        "Developers",
+        (
+            Entry("dashboard_webhooks", "Webhooks", "hook", count=failing_count),
+            Entry("dashboard_keys", "API keys", "key"),
+            Entry("dashboard_x402", "x402", "code"),
+        ),
+    ),
+    Group(
+        "Business",
+        (
+            Entry("dashboard_team", "Team", "people"),
+            Entry("dashboard_branding", "Branding", "palette"),
+            Entry("dashboard_audit_log", "Audit log", "log"),
+            Entry("dashboard_data_export", "Data export", "download"),
+        ),
+    ),
+)
+
+
+@register.simple_tag(takes_context=True)
+def sidebar(context: dict[str, Any]) -> list[Section]:
+    """Return the groups of the sidebar as this person sees them now."""
+    request = context["request"]
+    return [section_of(group, request) for group in GROUPS]

@@ -1,0 +1,1 @@
+"""Routes of the installation itself: home, health, metrics, the OpenAPI document."""

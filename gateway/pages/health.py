@@ -1,0 +1,52 @@
+"""Whether this process lives, and whether it can serve."""
+
+import hmac
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from gateway.core import valkey
+from gateway.pages.metrics import measure
+
+
+def alive(_request: HttpRequest) -> HttpResponse:
+    """The process answers; nothing else is asked."""
+    return HttpResponse("ok", content_type="text/plain")
+
+
+def ready(_request: HttpRequest) -> HttpResponse:
+    """The database answers. Valkey is reported and not required: payments go on without it."""
+    database = _database_answers()
+    body = {
+        "database": database,
+        "valkey": valkey_answers(),
+    }
+    return JsonResponse(body, status=200 if database else 503)
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What a monitor should watch, in Prometheus' text format; only for who knows METRICS_TOKEN."""
+    wanted = f"Bearer {settings.METRICS_TOKEN}"
+    given = request.headers.get("Authorization", "")
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(
+        given.encode(), wanted.encode()
+    ):
+        raise Http404
+    return HttpResponse(measure(now=timezone.now()), content_type=CONTENT_TYPE_LATEST)
+
+
+def valkey_answers() -> bool:
+    """Whether the store of counters and bells is there."""
+    return valkey.attempt(lambda client: client.ping()) is True
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""The figures an operator watches, asked of the database when they are scraped, beside this process's own counters."""
+
+from datetime import datetime
+
+from django.db import connection
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+
+from settlements.selectors import book_checks, gas_health, troubled_forwarders
+from wallets.states import DifferenceKind
+from wallets.watchers.account_turns import account_ages
+
+_AGES = """
+    SELECT 'florin_transfer_queue_seconds', min(queued_at) FROM wallets_transfer WHERE queued_at IS NOT NULL
+    UNION ALL
+    SELECT 'florin_delivery_queue_seconds', min(next_attempt_at) FROM webhooks_delivery
+    WHERE status = 'pending' AND next_attempt_at <= %(now)s::timestamptz
+    UNION ALL
+    SELECT 'florin_mail_queue_seconds', min(due_at) FROM mails_outgoingmail WHERE due_at <= %(now)s::timestamptz
+"""
+_MAILS_GIVEN_UP = (
+    "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
+)
+_CHAINS = "SELECT chain, head, height, head_at FROM wallets_chaincursor"
+_EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
+_DIFFERENCES = """
+    SELECT c.chain, k.kind, count(d.id)
+    FROM wallets_chaincursor c CROSS JOIN unnest(%(kinds)s::text[]) AS k(kind)
+    LEFT JOIN wallets_sourcedifference d ON d.chain = c.chain AND d.kind = k.kind AND d.closed_at IS NULL
+    GROUP BY c.chain, k.kind
+"""
+_RECONCILED = "SELECT chain, reconciled_at, disagreeing_since IS NOT NULL FROM wallets_chaincursor"
+
+
+def measure(*, now: datetime) -> bytes:
+    """Return the metrics as text: ages in seconds, lags in blocks and seconds."""
+    registry = CollectorRegistry()
+    for name, oldest in oldest_waiting(now=now).items():
+        age = Gauge(name, "Age of the oldest row that waits.", registry=registry)
+        age.set((now - oldest).total_seconds() if oldest else 0)
+    _measure_mail(registry, mails_given_up())
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAINS)
+        _measure_chains(registry, cursor.fetchall(), now)
+        cursor.execute(_EFFORT)
+        _measure_effort(registry, cursor.fetchall())
+        _measure_accounts(registry, now)
+        cursor.execute(_DIFFERENCES, {"kinds": DifferenceKind.values})
+        _measure_differences(registry, cursor.fetchall())
+        cursor.execute(_RECONCILED)
+        _measure_agreement(registry, cursor.fetchall(), now)
+    _measure_gas(registry, now)
+    _measure_books(registry)
+    return generate_latest(registry) + generate_latest(REGISTRY)
+
+
+def oldest_waiting(*, now: datetime) -> dict[str, datetime | None]:
+    """Return since when the oldest row of each queue is due, by the name of its metric."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES, {"now": now})
+        return dict(cursor.fetchall())
+
+
+def mails_given_up() -> int:
+    """Return how many mails of the last 30 days no server took."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MAILS_GIVEN_UP)
+        return int(cursor.fetchone()[0])
+
+
+def _measure_mail(registry: CollectorRegistry, given_up: int) -> None:
+    Gauge(
+        "florin_mails_given_up",
+        "Mails of the last 30 days that no server took.",
+        registry=registry,
+    ).set(given_up)
+
+
+def _measure_effort(
+    registry: CollectorRegistry, rows: list[tuple[str, int, int, int]]
+) -> None:
+    requests, minute, reads = (
+        Gauge(name, help_text, ["chain"], registry=registry)
+        for name, help_text in (
+            ("florin_chain_requests_total", "Asked of nodes by watchers."),
+            ("florin_chain_requests_minute", "The same in the last minute."),
+            ("florin_chain_reads_total", "Windows of blocks, or accounts, read."),
+        )
+    )
+    for chain, asked, asked_lately, read in rows:
+        requests.labels(chain).set(asked)
+        minute.labels(chain).set(asked_lately)
+        reads.labels(chain).set(read)
+
+
+def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
+    """Tell how the accounts of those chains are read that are read account by account."""
+    accounts = Gauge(
+        "florin_accounts", "Wallets read.", ["chain", "state"], registry=registry
+    )
+    age = Gauge(
+        "florin_account_age_seconds",
+        "How old the knowledge is of the least known account that somebody may be paying to.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, ages in account_ages(now=now).items():
+        accounts.labels(chain, "all").set(ages.accounts)
+        accounts.labels(chain, "expected").set(ages.expected)
+        accounts.labels(chain, "broken").set(ages.broken)
+        if ages.oldest is not None:
+            age.labels(chain).set((now - ages.oldest).total_seconds())
+
+
+def _measure_chains(
+    registry: CollectorRegistry,
+    rows: list[tuple[str, int | None, int | None, datetime | None]],
+    now: datetime,
+) -> None:
+    behind = Gauge(
+        "florin_chain_blocks_behind", "Blocks not read.", ["chain"], registry=registry
+    )
+    silent = Gauge(
+        "florin_chain_silent_seconds",
+        "Since a node answered.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, head, height, head_at in rows:
+        if head is not None and height is not None:
+            behind.labels(chain).set(head - height)
+        if head_at is not None:
+            silent.labels(chain).set((now - head_at).total_seconds())
+
+
+def _measure_differences(
+    registry: CollectorRegistry, rows: list[tuple[str, str, int]]
+) -> None:
+    differences = Gauge(
+        "florin_source_differences",
+        "Transfers that two sources of a chain tell differently, and nobody has closed.",
+        ["chain", "kind"],
+        registry=registry,
+    )
+    for chain, kind, count in rows:
+        differences.labels(chain, kind).set(count)
+
+
+def _measure_agreement(
+    registry: CollectorRegistry,
+    rows: list[tuple[str, datetime | None, bool]],
+    now: datetime,
+) -> None:
+    age = Gauge(
+        "florin_reconciled_seconds",
+        "Since two sources of a chain were compared whole.",
+        ["chain"],
+        registry=registry,
+    )
+    disagree = Gauge(
+        "florin_sources_disagree",
+        "Whether two sources have different blocks where they are final.",
+        ["chain"],
+        registry=registry,
+    )
+    for chain, reconciled_at, is_disagreeing in rows:
+        if reconciled_at is not None:
+            age.labels(chain).set((now - reconciled_at).total_seconds())
+        disagree.labels(chain).set(int(is_disagreeing))
+
+
+def _measure_gas(registry: CollectorRegistry, now: datetime) -> None:
+    names = ["chain", "address"]
+    coins = Gauge(
+        "florin_gas_coins", "What a gas account holds.", names, registry=registry
+    )
+    age = Gauge(
+        "florin_gas_transaction_seconds",
+        "Age of a gas account's oldest open transaction.",
+        names,
+        registry=registry,
+    )
+    doubted = Gauge(
+        "florin_gas_number_doubted",
+        "Whether nodes say of a gas account's number what is not believed.",
+        names,
+        registry=registry,
+    )
+    for account in gas_health():
+        since = account.waiting_since
+        waited = 0.0 if since is None else (now - since).total_seconds()
+        age.labels(account.chain, account.address).set(waited)
+        doubted.labels(account.chain, account.address).set(int(account.is_doubtful))
+        if account.coins is not None:
+            coins.labels(account.chain, account.address).set(float(account.coins))
+
+
+def _measure_books(registry: CollectorRegistry) -> None:
+    differences = Gauge(
+        "florin_book_differences",
+        "What the last comparison of forwarders' books with rows and chain found.",
+        ["chain"],
+        registry=registry,
+    )
+    troubled = Gauge(
+        "florin_troubled_forwarders",
+        "Forwarders that could not be emptied and wait for a person.",
+        ["chain"],
+        registry=registry,
+    )
+    for check in book_checks():
+        differences.labels(check.chain).set(len(check.differences))
+    for chain, count in troubled_forwarders().items():
+        troubled.labels(chain).set(count)

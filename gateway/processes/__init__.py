@@ -1,0 +1,1 @@
+"""The processes of one installation: web, streams, worker and its loops, and their timetable."""

@@ -1,0 +1,338 @@
+"""Everything Florin needs on one machine, as child processes of one command."""
+
+import base64
+import http.client
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+from gateway.core.embedded import Engines
+from gateway.core.embedded.layout import write_private
+from gateway.core.embedded.processes import Command, Keeper
+from gateway.core.open_files import allow_most_files
+
+HOST = "127.0.0.1"
+ROOT = Path(__file__).resolve().parents[2]
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WEB_SECONDS = 60.0
+CHAIN_SECONDS = 30.0
+MOST_CONNECTIONS = 10_000
+# Counted from the port of the web service; a shop of the demo's takes the one between.
+STREAM_PORT = 2
+STEP_SECONDS = 0.05
+# The API counts who asks, and people want to ask it as well.
+ASK_API_SECONDS = 0.5
+LOG_TAIL = 2_000
+
+MANAGE = (sys.executable, str(ROOT / "manage.py"))
+CELERY = (sys.executable, "-m", "celery", "--app", "gateway.celery")
+
+
+class StackError(Exception):
+    """Something did not start; the message is for the person at the terminal."""
+
+
+class Stack:
+    """Engines, database schema, then the services, in that order.
+
+    `var` is the folder of everything kept, `environment` what the children get
+    beyond our own environment. Leaving the context stops what was started, newest
+    first. `say` prints a line of progress.
+    """
+
+    def __init__(
+        self,
+        *,
+        var: Path,
+        port: int,
+        say: Callable[[str], None],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.var = var.resolve()
+        self.port = port
+        self.say = say
+        self.base_url = f"http://{HOST}:{port}"
+        self.stream_port = port + STREAM_PORT
+        self.environment = dict(os.environ) | {
+            "FLORIN_VAR": str(self.var),
+            "PYTHONUNBUFFERED": "1",
+        }
+        if "BASE_URL" not in self.environment:
+            self.environment["BASE_URL"] = self.base_url
+            self._serve_streams_beside_pages()
+        self.environment.update(environment or {})
+        self._exits = ExitStack()
+
+    def _serve_streams_beside_pages(self) -> None:
+        """Without a proxy the streams are at a port of their own, which pages must be told."""
+        self.stream_port = free_port(self.stream_port)
+        self.environment.setdefault("STREAM_URL", f"http://{HOST}:{self.stream_port}")
+
+    def __enter__(self) -> Self:
+        require_free_port(self.port)
+        for name in ("log", "run", "static"):
+            (self.var / name).mkdir(parents=True, exist_ok=True)
+        for name, value in kept_secrets(self.var / "secrets.json").items():
+            self.environment.setdefault(name, value)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exits.close()
+
+    def start_engines(self) -> bool:
+        """Start PostgreSQL and Valkey, unless the environment names servers of both; return whether it did.
+
+        Raises `EnginesBusyError` or `EnginesError`.
+        """
+        if {"DATABASE_URL", "REDIS_URL"} <= self.environment.keys():
+            self.say("Using the PostgreSQL and Redis of DATABASE_URL and REDIS_URL.")
+            return False
+        self.say("Starting PostgreSQL and Valkey.")
+        urls = self._exits.enter_context(Engines(self.var / "engines"))
+        self.environment.setdefault("DATABASE_URL", urls.database_url)
+        self.environment.setdefault("REDIS_URL", urls.redis_url)
+        return True
+
+    def run(self, name: str, argv: Sequence[str], *, stdin: str = "") -> str:
+        """Run a program that ends; returns what it printed.
+
+        Raises `StackError` with the end of its complaints.
+        """
+        done = subprocess.run(  # noqa: S603 - no shell, our own arguments
+            argv,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=self.environment,
+            check=False,
+        )
+        if done.returncode:
+            message = f"{name} failed:\n{done.stderr[-LOG_TAIL:]}"
+            raise StackError(message)
+        return done.stdout
+
+    def keep(self, commands: Sequence[Command]) -> Keeper:
+        """Start programs that run until the stack ends, again whenever they end."""
+        keeper = Keeper(commands, told=self.say)
+        keeper.start()
+        self._exits.callback(keeper.stop)
+        return keeper
+
+    def command(self, name: str, *argv: str | Path) -> Command:
+        """A program of this stack, with its output in the log of its name."""
+        return Command(
+            name=name,
+            argv=argv,
+            log=self.log(name),
+            cwd=ROOT,
+            env=self.environment,
+        )
+
+    def log(self, name: str) -> Path:
+        """Where the named program's output goes."""
+        return self.var / "log" / f"{name}.log"
+
+    def start_services(self, *more: Command) -> None:
+        """Start web, streams, the worker (with chain watchers and webhook sender), beat, and more.
+
+        Returns once pages and their streams answer. Worker and beat start behind what
+        people wait for: all at once they would fight for the processors. Raises
+        `StackError` when nothing answers after a minute.
+        """
+        self.say(f"Starting the services; their logs are in {self.var / 'log'}.")
+        self.keep([self._web(), self._streams(), *more])
+        self._await_web()
+        self.keep(self._celery())
+
+    def _celery(self) -> list[Command]:
+        # At INFO each tick of each schedule writes lines.
+        level = ("--loglevel", "WARNING")
+        alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
+        schedule = ("--schedule", str(self.var / "run" / "beat"), "--pidfile=")
+        return [
+            self.command("worker", *CELERY, "worker", *alone, *level),
+            self.command("beat", *CELERY, "beat", *schedule, *level),
+        ]
+
+    def _web(self) -> Command:
+        return self.command("web", sys.executable, *web_arguments(self.port))
+
+    def _streams(self) -> Command:
+        arguments = stream_arguments(self.stream_port)
+        return self.command("streams", sys.executable, *arguments)
+
+    def _await_web(self) -> None:
+        if not comes_true(self._pages_are_served, WEB_SECONDS):
+            log = self.log("web")
+            tail = log.read_text(errors="replace")[-LOG_TAIL:]
+            message = f"The web service does not answer; the end of {log}:\n{tail}"
+            raise StackError(message)
+
+    def _pages_are_served(self) -> bool:
+        return not port_is_free(self.stream_port) and self.is_ready()
+
+    def is_ready(self) -> bool:
+        """Whether the web service answers and reaches its database.
+
+        Asked where no redirect to https stands in the way: we speak to it directly.
+        """
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def await_chains(self, names: Collection[str]) -> bool:
+        """Wait until payments on these chains can be seen; says whether they can."""
+
+        def all_are_read() -> bool:
+            statuses = self.chain_statuses() or {}
+            return all(statuses.get(name) == "ok" for name in names)
+
+        return comes_true(all_are_read, CHAIN_SECONDS, pause=ASK_API_SECONDS)
+
+    def chain_statuses(self) -> dict[str, str] | None:
+        """What the API says of its chains, by name; None while it does not answer."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
+        try:
+            connection.request("GET", "/api/v1/chains")
+            answer = json.loads(connection.getresponse().read())
+            return {chain["chain"]: chain["status"] for chain in answer["data"]}
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return None
+        finally:
+            connection.close()
+
+
+def web_arguments(
+    port: int, *, workers: int = 2, application: str = "gateway.rsgi:application"
+) -> list[str]:
+    """What to give Python to serve the API and pages at a loopback port."""
+    # While the server waits to learn which version of HTTP a connection speaks, it knows no deadline.
+    granian = ("-m", "granian", "--interface", "rsgi", "--http", "1", "--no-ws")
+    where = ("--host", HOST, "--port", str(port))
+    # Idle connections count. The server's own limit lets a few hundred of them keep everybody out.
+    size = ("--workers", str(workers), "--backpressure", str(_most_connections()))
+    late = ("--http1-header-read-timeout", "10000", "--loop", "uvloop")
+    # A worker that is told to stop while it starts does not hear it.
+    end = ("--workers-kill-timeout", "10")
+    return [*granian, *where, *size, *late, *end, application]
+
+
+def _most_connections() -> int:
+    """Return how many connections a process may hold; each is an open file."""
+    most = allow_most_files()
+    return MOST_CONNECTIONS if most is None else min(MOST_CONNECTIONS, most - 200)
+
+
+def stream_arguments(port: int) -> list[str]:
+    """What to give Python to serve streams at a loopback port."""
+    granian = ("-m", "granian", "--interface", "asgi", "--no-ws")
+    where = ("--host", HOST, "--port", str(port))
+    # One loop holds thousands. The server's own limit would let further pages wait for ever: ours refuses them.
+    size = ("--workers", "1", "--backpressure", "100000")
+    # Streams do not end by themselves, and who loses one comes back.
+    end = ("--workers-kill-timeout", "1")
+    return [*granian, *where, *size, *end, "gateway.asgi:application"]
+
+
+def comes_true(
+    condition: Callable[[], bool], seconds: float, *, pause: float = STEP_SECONDS
+) -> bool:
+    """Whether the condition became true within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def kept_secrets(path: Path) -> dict[str, str]:
+    """The installation's own secrets, made once and kept in a private file.
+
+    Losing the file means that stored webhook secrets cannot be read any more.
+    """
+    if not path.exists():
+        fernet_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+        made = {"SECRET_KEY": secrets.token_urlsafe(50), "ENCRYPTION_KEYS": fernet_key}
+        write_private(path, json.dumps(made))
+    kept: dict[str, str] = json.loads(path.read_text())
+    return kept
+
+
+def require_free_port(port: int) -> None:
+    """Raise `StackError` when somebody listens on the port already."""
+    if not port_is_free(port):
+        message = f"Port {port} is taken; choose another one with --port."
+        raise StackError(message)
+
+
+def free_port(wanted: int) -> int:
+    """The wanted port, or another free one where that is taken."""
+    if port_is_free(wanted):
+        return wanted
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a server could listen on this loopback port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def until_signalled() -> Iterator[None]:
+    """Let the first Ctrl-C, SIGTERM or SIGHUP leave the block, and no second one.
+
+    The block is left by KeyboardInterrupt, which ends here; later signals are passed
+    over, because stopping must not be interrupted.
+    """
+    previous = {signum: signal.signal(signum, _leave) for signum in ENDING_SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    del signum, frame
+    for ending in ENDING_SIGNALS:
+        # Not SIG_IGN, which a child that is just being started would inherit: it
+        # would never hear that it shall stop.
+        signal.signal(ending, _pass_over)
+    raise KeyboardInterrupt
+
+
+def _pass_over(signum: int, frame: FrameType | None) -> None:
+    """Hear the signal and go on."""

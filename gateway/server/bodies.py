@@ -1,0 +1,191 @@
+"""Reading request bodies before a thread is taken: under a deadline, up to a length, and counted if they are slow."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from django.conf import settings
+from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation names them there
+    ProtocolClosed,
+    ProtocolError,
+)
+
+from gateway.core import rate_limits
+from gateway.core.client_address import (
+    client_of,
+    limited_as,
+)
+from gateway.core.errors import (
+    BodyLateError,
+    BodyTooLargeError,
+    GatewayError,
+    InvalidRequestError,
+    RateLimitError,
+    UnavailableError,
+)
+from gateway.core.rate_limits import Limit
+from gateway.core.uploads import MOST_BYTES
+from gateway.server.environ import Environ
+
+BODY_SECONDS: Final = 10.0
+"""A request whose body is not there by then is refused."""
+
+SLOW_SECONDS: Final = 1.0
+SLOW: Final = Limit("slow_body", 30)
+"""How many bodies one client, or one IPv6 /64, may take longer than `SLOW_SECONDS` for. Further ones are not waited for."""
+
+_SWEEP_SECONDS: Final = 0.25
+_MOST_HELD: Final = 256 * 1024 * 1024
+# A form is longer than its file.
+_MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
+_BODILESS: Final = frozenset({"GET", "HEAD"})
+
+
+class Incoming(Protocol):
+    """A body that is on its way."""
+
+    def __call__(self) -> Awaitable[bytes]:
+        """Return it whole."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield it piece by piece."""
+        ...
+
+
+class RefusedBodyError(Exception):
+    """A request is refused for its body; `error` is the answer."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A body that is being read, since a moment of the monotonic clock; `refusal` says why it is given up."""
+
+    environ: Environ
+    since: float
+    is_counted: bool = False
+    refusal: GatewayError | None = None
+
+
+class Bodies:
+    """The bodies that a process reads just now. `in_thread` runs a function that may block."""
+
+    def __init__(
+        self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
+    ) -> None:
+        self._in_thread = in_thread
+        self._reading: dict[asyncio.Task[Any], _Reading] = {}
+        self._held = 0
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def read(self, environ: Environ, incoming: Incoming) -> bytes:
+        """Return a request's body. Raises RefusedBodyError."""
+        is_chunked = "HTTP_TRANSFER_ENCODING" in environ
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if not is_chunked and not length:
+            return b""
+        if environ["REQUEST_METHOD"] in _BODILESS:
+            error = InvalidRequestError("GET and HEAD requests must not have a body.")
+            raise RefusedBodyError(error)
+        most = _most_bytes(environ)
+        if length > most:
+            raise RefusedBodyError(_too_large(most))
+        if is_chunked:
+            return await self._hold(environ, lambda: _collect(incoming, most), most)
+        return await self._hold(environ, incoming, length)
+
+    async def _hold(
+        self, environ: Environ, read: Callable[[], Awaitable[bytes]], length: int
+    ) -> bytes:
+        """Wait for a body, until the sweeper gives it up."""
+        if self._held + length > _MOST_HELD:
+            error = UnavailableError("Too many requests at once.", code="overloaded")
+            raise RefusedBodyError(error)
+        task, reading = _current_task(), _Reading(environ, time.monotonic())
+        self._reading[task] = reading
+        self._held += length
+        if self._sweeping is None:
+            self._sweeping = asyncio.create_task(self._sweep())
+        try:
+            return await read()
+        except (ProtocolClosed, ProtocolError) as error:
+            ended = InvalidRequestError("The request ended before its body did.")
+            raise RefusedBodyError(ended) from error
+        except asyncio.CancelledError:
+            if reading.refusal is None:
+                raise
+            task.uncancel()
+            raise RefusedBodyError(reading.refusal) from None
+        finally:
+            self._held -= length
+            del self._reading[task]
+
+    async def _sweep(self) -> None:
+        """Count the slow ones and give up the late ones, for as long as any body is being read."""
+        while self._reading:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            now = time.monotonic()
+            for task, reading in list(self._reading.items()):
+                age = now - reading.since
+                if age > BODY_SECONDS:
+                    _give_up(task, reading, BodyLateError())
+                elif age > SLOW_SECONDS and not reading.is_counted:
+                    reading.is_counted = True
+                    self._count(task, reading)
+        self._sweeping = None
+
+    def _count(self, task: asyncio.Task[Any], reading: _Reading) -> None:
+        address = client_of(
+            reading.environ["REMOTE_ADDR"],
+            reading.environ.get("HTTP_X_FORWARDED_FOR", ""),
+        )
+
+        def decide(counted: "asyncio.Future[rate_limits.RateState]") -> None:
+            state = counted.result()
+            if state.exceeded and self._reading.get(task) is reading:
+                retry_after = max(1, state.reset - int(time.time()))
+                _give_up(task, reading, RateLimitError(retry_after))
+
+        counting = self._in_thread(
+            lambda: rate_limits.hit(SLOW, limited_as(address), now=time.time())
+        )
+        counting.add_done_callback(decide)
+
+
+def _give_up(task: asyncio.Task[Any], reading: _Reading, error: GatewayError) -> None:
+    if reading.refusal is None:
+        reading.refusal = error
+        task.cancel()
+
+
+async def _collect(incoming: Incoming, most: int) -> bytes:
+    """Return a body whose length was not announced. Raises RefusedBodyError."""
+    body = bytearray()
+    async for piece in incoming:
+        body += piece
+        if len(body) > most:
+            raise RefusedBodyError(_too_large(most))
+    return bytes(body)
+
+
+def _most_bytes(environ: Environ) -> int:
+    if environ.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
+        return _MOST_UPLOAD
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+def _too_large(most: int) -> BodyTooLargeError:
+    return BodyTooLargeError(f"The request body is larger than {most // 1024} KB.")
+
+
+def _current_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("bodies are read in tasks")
+    return task

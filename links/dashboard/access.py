@@ -1,0 +1,34 @@
+"""What the pages of links have in common: whose link it is, and who changes it."""
+
+from django.http import Http404
+
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import NotFoundError
+from links.editing.inputs import Person
+from links.models import LinkTemplate, PaymentLink
+from links.selectors import link_template, payment_link
+
+
+def found_link(seat: Seat, link_id: str) -> PaymentLink:
+    """Return a link of the merchant and mode. Raises Http404, also for anybody else's."""
+    try:
+        return payment_link(seat.merchant.pk, seat.mode, link_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+def found_template(seat: Seat, template_id: str) -> LinkTemplate:
+    """Return a template of the merchant and mode. Raises Http404, also for anybody else's."""
+    try:
+        return link_template(seat.merchant.pk, seat.mode, template_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+def person_of(request: SeatedRequest) -> Person:
+    """Return who asks, for the audit log."""
+    return Person(request.user, address_or_none(request))

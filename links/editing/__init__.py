@@ -1,0 +1,1 @@
+"""Creating and changing payment links and templates."""

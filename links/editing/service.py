@@ -1,0 +1,216 @@
+"""Making and changing links and templates."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.brand.facts import with_brand
+from accounts.merchants.closure import refuse_if_closed
+from accounts.states import Mode
+from gateway.core.errors import ConflictError
+from gateway.core.ids import new_id
+from gateway.core.money import format_usd
+from links.editing.inputs import (
+    LinkFields,
+    Person,
+    TemplateFields,
+)
+from links.models import LinkTemplate, PaymentLink
+from links.selectors import has_completed_checkout, has_open_checkout
+from links.states import LinkStatus, LinkType
+
+
+@transaction.atomic
+def create_link(
+    merchant_id: int,
+    mode: Mode,
+    wanted: LinkFields,
+    *,
+    template: LinkTemplate | None,
+    now: datetime,
+    by: Person | None = None,
+) -> PaymentLink:
+    """Make a link that takes payments at once. Raises ConflictError where the merchant account is closed.
+
+    A template that is deleted meanwhile is left out, as if the link had been made a moment before.
+    """
+    refuse_if_closed(merchant_id)
+    columns = _columns(wanted)
+    link = PaymentLink.objects.create(
+        public_id=new_id(f"lnk_{mode}"),
+        merchant_id=merchant_id,
+        mode=mode,
+        template=_still_there(template),
+        created_at=now,
+        updated_at=now,
+        **columns,
+    )
+    said = {name: value for name, value in columns.items() if value}
+    _note(link, "payment_link.created", by, now, after=said)
+    return link
+
+
+@transaction.atomic
+def change_link(
+    link: PaymentLink,
+    wanted: LinkFields,
+    *,
+    now: datetime,
+    by: Person | None = None,
+    seen: datetime | None = None,
+) -> PaymentLink:
+    """Change what a link says; checkouts that were made from it stay as they are.
+
+    Raises ConflictError (state_conflict) where an invoice is paid, or about to be, and its price would change; and where
+    the link was changed after `seen`, the time of the change that the wish goes by.
+    """
+    held = _held(link)
+    if seen not in (None, held.updated_at):
+        raise ConflictError(
+            "Somebody changed this link in the meantime; open it again."
+        )
+    if held.type == LinkType.INVOICE and held.amount != wanted.amount:
+        _refuse_new_price(held)
+    columns = _columns(wanted)
+    after = {key: new for key, new in columns.items() if getattr(held, key) != new}
+    before = {name: getattr(held, name) for name in after}
+    for name, value in after.items():
+        setattr(held, name, value)
+    if after:
+        _note(held, "payment_link.changed", by, now, before, after)
+    return _saved(held, now)
+
+
+@transaction.atomic
+def set_status(
+    link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None
+) -> PaymentLink:
+    """Let a link take payments, or not. From then on no payment begins that the status forbids."""
+    held = _held(link)
+    before, held.status = held.status, status
+    if before != status:
+        changed = {"status": before}, {"status": str(status)}
+        _note(held, "payment_link.status_set", by, now, *changed)
+    return _saved(held, now)
+
+
+@transaction.atomic
+def create_template(
+    merchant_id: int,
+    mode: Mode,
+    wanted: TemplateFields,
+    *,
+    now: datetime,
+    by: Person | None = None,
+) -> LinkTemplate:
+    """Save defaults that links can be made from."""
+    template = LinkTemplate.objects.create(
+        merchant_id=merchant_id,
+        mode=mode,
+        title=wanted.title,
+        type=wanted.type,
+        amount=wanted.amount,
+        description=wanted.description,
+        metadata=wanted.metadata,
+        created_at=now,
+    )
+    _note(template, "link_template.created", by, now, after={"title": wanted.title})
+    return template
+
+
+@transaction.atomic
+def delete_template(
+    template: LinkTemplate, *, now: datetime, by: Person | None = None
+) -> None:
+    """Forget a template, unless somebody just did; links made from it stay."""
+    if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
+        return
+    _note(template, "link_template.deleted", by, now, {"title": template.title})
+    template.delete()
+
+
+def _still_there(template: LinkTemplate | None) -> LinkTemplate | None:
+    """Hold a template, so that whoever deletes it meanwhile waits, and then finds the link."""
+    if template is None:
+        return None
+    rows = LinkTemplate.objects.select_for_update(no_key=True)
+    return rows.filter(pk=template.pk).first()
+
+
+def _note(
+    what: PaymentLink | LinkTemplate,
+    action: str,
+    by: Person | None,
+    now: datetime,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Tell the audit log what was done. Links that a shop's own server makes, perhaps one an order, would bury the rest."""
+    if by is None:
+        return
+    record(
+        what.merchant,
+        action=action,
+        actor=by.user,
+        actor_label=by.label,
+        object_id=what.public_id,
+        before=_audited(before),
+        after=_audited(after),
+        address=by.address,
+        now=now,
+    )
+
+
+def _audited(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if values is None:
+        return None
+    return {
+        name: format_usd(value) if isinstance(value, Decimal) else value
+        for name, value in values.items()
+    }
+
+
+def _held(link: PaymentLink) -> PaymentLink:
+    """Return the link as it is now, locked: it waits for the payments that are just being begun."""
+    links = with_brand(PaymentLink.objects.select_related("template"))
+    return links.select_for_update(of=("self",)).get(pk=link.pk)
+
+
+def _saved(link: PaymentLink, now: datetime) -> PaymentLink:
+    link.updated_at = now
+    link.save()
+    return link
+
+
+def _refuse_new_price(link: PaymentLink) -> None:
+    if has_completed_checkout(link):
+        raise ConflictError("The invoice is paid; its amount stays.", param="amount")
+    if has_open_checkout(link):
+        raise ConflictError(
+            "Somebody is about to pay the invoice; change its amount once that checkout ended.",
+            param="amount",
+        )
+
+
+def _columns(wanted: LinkFields) -> dict[str, Any]:
+    return {
+        "title": wanted.title,
+        "description": wanted.description,
+        "type": wanted.type,
+        "amount": wanted.amount,
+        "currency": wanted.currency,
+        "min_amount": wanted.min_amount,
+        "max_amount": wanted.max_amount,
+        "suggested_amounts": list(map(format_usd, wanted.suggested_amounts)),
+        "interval": wanted.interval or "",
+        "metadata": wanted.metadata,
+        "redirect_url": wanted.redirect_url,
+        "webhook_url": wanted.webhook_url,
+        "customer_ref": wanted.customer_ref,
+        "product_ref": wanted.product_ref,
+        "escrow": wanted.escrow,
+    }

@@ -1,0 +1,187 @@
+"""Works out what a link's page shows, as plain data that templates only arrange. No clock, no HTTP.
+
+References, metadata and addresses of subscribers are no part of it, so no template can show them by mistake.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from accounts.brand.facts import (
+    Brand,
+    brand_of,
+)
+from accounts.states import Mode
+from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
+from links.models import PaymentLink, Subscription
+from links.selectors import (
+    has_completed_checkout,
+    paid_code,
+    paid_moments,
+    payable_chains,
+)
+from links.states import Interval, LinkStatus, LinkType
+from links.subscriptions.periods import (
+    Coverage,
+    coverage,
+)
+from wallets.networks import chain_spec
+
+# How long after a payment the page says thank you.
+THANKS_FOR: Final = timedelta(hours=1)
+
+
+class LinkStage(StrEnum):
+    """Which of the page's faces is shown."""
+
+    OPEN = "open"
+    PAID = "paid"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+class Problem(StrEnum):
+    """Why pressing Pay led nowhere."""
+
+    NONE = ""
+    STALE = "stale"
+    AMOUNT = "amount"
+    EMAIL = "email"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An amount to give with one press: as it is sent, and as it is read."""
+
+    value: str
+    label: str
+
+
+class Phase(StrEnum):
+    """How a subscription stands. Only the phases from ENDING on ask for the next payment."""
+
+    WAITING = "waiting"
+    """Not paid yet."""
+    THANKED = "thanked"
+    """Paid a moment ago."""
+    RUNNING = "running"
+    ENDING = "ending"
+    """Paid, and near enough to its end for the next payment."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """What a subscriber's own page adds. `covered` is None until the first payment completed."""
+
+    covered: Coverage | None
+    phase: Phase
+    gets_mail: bool
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the subscription is paid now."""
+        return self.phase in {Phase.THANKED, Phase.RUNNING, Phase.ENDING}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPage:
+    """Everything a link's page shows."""
+
+    stage: LinkStage
+    type: LinkType
+    is_test: bool
+    brand: Brand
+    title: str
+    description: str
+    price: str
+    currency: str
+    interval: str
+    least: str
+    most: str
+    suggestions: tuple[Suggestion, ...]
+    typed_amount: str
+    accepted_tokens: tuple[str, ...]
+    network_names: tuple[str, ...]
+    personal: Personal | None
+    # Of the checkout that paid last, where the page offers its receipt; empty elsewhere.
+    receipt_code: str
+
+    @property
+    def merchant_name(self) -> str:
+        """What the payer knows the merchant as."""
+        return self.brand.name
+
+    @property
+    def is_payable(self) -> bool:
+        """Whether the merchant can be paid on any chain now."""
+        return bool(self.accepted_tokens)
+
+
+def build_link_page(
+    link: PaymentLink, *, subscription: Subscription | None, now: datetime
+) -> LinkPage:
+    """Work out the page of a link whose merchant is loaded; `subscription` is whose personal page it is."""
+    chains = payable_chains(link)
+    stage = stage_of(link)
+    has_receipt = subscription is not None or stage == LinkStage.PAID
+    return LinkPage(
+        stage=stage,
+        type=LinkType(link.type),
+        is_test=link.mode == Mode.TEST,
+        brand=brand_of(link.merchant),
+        title=link.title,
+        description=link.description,
+        price="" if link.type == LinkType.DONATION else _written(link.amount),
+        currency=link.currency,
+        interval=link.interval,
+        least=_written(link.min_amount or MIN_AMOUNT),
+        most=_written(link.max_amount or MAX_AMOUNT),
+        suggestions=tuple(map(_suggestion, link.suggested_amounts)),
+        typed_amount="" if link.amount is None else f"{link.amount:f}",
+        accepted_tokens=tuple(
+            sorted({token for chain in chains for token in chain.tokens})
+        ),
+        network_names=tuple(chain_spec(chain.name).title for chain in chains),
+        personal=_personal(link, subscription, now) if subscription else None,
+        receipt_code=paid_code(link, subscription) if has_receipt else "",
+    )
+
+
+def stage_of(link: PaymentLink) -> LinkStage:
+    """Return what a link's page is about; an invoice closes itself once it is paid."""
+    if link.status == LinkStatus.ARCHIVED:
+        return LinkStage.ARCHIVED
+    if link.type == LinkType.INVOICE and has_completed_checkout(link):
+        return LinkStage.PAID
+    is_paused = link.status == LinkStatus.PAUSED or link.merchant.closed_at
+    return LinkStage.PAUSED if is_paused else LinkStage.OPEN
+
+
+def _personal(link: PaymentLink, subscription: Subscription, now: datetime) -> Personal:
+    moments = paid_moments(subscription)
+    covered = coverage(moments, Interval(link.interval))
+    return Personal(
+        covered=covered,
+        phase=_phase(covered, moments[-1], now) if covered else Phase.WAITING,
+        gets_mail=bool(subscription.email),
+    )
+
+
+def _phase(covered: Coverage, paid_at: datetime, now: datetime) -> Phase:
+    if now >= covered.until:
+        return Phase.ENDED
+    if now < paid_at + THANKS_FOR:
+        return Phase.THANKED
+    return Phase.ENDING if now >= covered.renewable_at else Phase.RUNNING
+
+
+def _written(amount: Decimal | None) -> str:
+    return "" if amount is None else f"{amount:,.2f}"
+
+
+def _suggestion(value: str) -> Suggestion:
+    return Suggestion(value, f"{Decimal(value):,.2f}".removesuffix(".00"))

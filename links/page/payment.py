@@ -1,0 +1,195 @@
+"""From pressing Pay to a checkout: one per form, invoice or period, however often and from wherever it is pressed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import IntegrityError, connection, transaction
+
+from accounts.states import Mode
+from checkouts.creation.forms import DEFAULT_EXPIRES_IN
+from checkouts.creation.references import reference_in
+from checkouts.creation.service import create_checkout
+from checkouts.inputs import NewCheckout
+from checkouts.states import CheckoutStatus, TestScenario
+from gateway.core import json
+from gateway.core.errors import ConflictError
+from gateway.core.money import format_usd
+from links.editing.inputs import PayIntent
+from links.errors import NotPayableError
+from links.models import LinkCheckout, PaymentLink, Subscription
+from links.payloads import link_url
+from links.selectors import has_completed_checkout, latest_checkout, paid_moments
+from links.states import Interval, LinkStatus, LinkType
+from links.subscriptions.periods import coverage
+from links.tokens import personal_url
+
+# Whoever meets a rival finds its checkout on the next look.
+_LOOKS = 5
+# Against whoever changes the link: an edit waits for the payments being begun, and they see what it left.
+_HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
+
+
+class _RivalError(Exception):
+    """Another request made this attempt's checkout first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sale:
+    """What is sold to whom."""
+
+    link: PaymentLink
+    amount: Decimal
+    slot: str
+    email: str
+    subscription: Subscription | None
+    is_personal: bool
+
+
+def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
+    """Return the page code of the checkout for what a payer asks; a new one unless there is one that is not expired.
+
+    Any number of the same calls at once make one checkout. Raises NotPayableError, and ConflictError where the merchant
+    cannot be paid now (receiving_wallet_missing, capacity_exhausted). A subscriber's next period is payable near its beginning.
+    """
+    for _ in range(_LOOKS):
+        try:
+            with transaction.atomic():
+                return _checkout_code(_held(link_id), intent, now)
+        except _RivalError:
+            continue
+    raise ConflictError("The same payment is being begun elsewhere; try again.")
+
+
+def _held(link_id: int) -> PaymentLink:
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, [link_id])
+    return PaymentLink.objects.select_related("merchant").get(pk=link_id)
+
+
+def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
+    if link.status != LinkStatus.ACTIVE or link.merchant.closed_at:
+        raise NotPayableError
+    if link.type == LinkType.INVOICE and has_completed_checkout(link):
+        raise NotPayableError
+    if intent.subscription and not _may_renew(link, intent.subscription, now):
+        raise NotPayableError
+    slot = slot_of(link, intent)
+    last = latest_checkout(link, slot)
+    if last and last.checkout.status != CheckoutStatus.EXPIRED:
+        return last.checkout.code
+    attempt = last.attempt + 1 if last else 1
+    return _new_checkout(_sale(link, intent, slot, last, now), attempt, now)
+
+
+def _may_renew(link: PaymentLink, subscription: Subscription, now: datetime) -> bool:
+    """Whether the next period can be paid: not from a page that was open when somebody paid it elsewhere."""
+    covered = coverage(paid_moments(subscription), Interval(link.interval))
+    return covered is None or now >= covered.renewable_at
+
+
+def slot_of(link: PaymentLink, intent: PayIntent) -> str:
+    """Name what is paid for, so that it is paid once: the invoice, a subscriber's next period, or what one form asked."""
+    if link.type == LinkType.INVOICE:
+        return "invoice"
+    if intent.subscription is not None:
+        paid = len(paid_moments(intent.subscription))
+        return f"{intent.subscription.public_id}:{paid}"
+    # Going back and choosing another amount asks for something else.
+    return f"{intent.form}:{format_usd(_amount(link, intent))}"
+
+
+def _amount(link: PaymentLink, intent: PayIntent) -> Decimal:
+    amount = intent.amount if link.type == LinkType.DONATION else link.amount
+    if amount is None:  # the link became another one while its page was open
+        raise NotPayableError
+    return amount
+
+
+def _sale(
+    link: PaymentLink,
+    intent: PayIntent,
+    slot: str,
+    last: LinkCheckout | None,
+    now: datetime,
+) -> _Sale:
+    subscription = intent.subscription or (last.subscription if last else None)
+    if link.type == LinkType.SUBSCRIPTION and subscription is None:
+        subscription = Subscription.objects.create(
+            link=link, email=intent.email, created_at=now
+        )
+    return _Sale(
+        link=link,
+        amount=_amount(link, intent),
+        slot=slot,
+        email=subscription.email if subscription else "",
+        subscription=subscription,
+        is_personal=intent.subscription is not None,
+    )
+
+
+def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
+    link = sale.link
+    created = create_checkout(link.merchant_id, Mode(link.mode), _wanted(sale), now=now)
+    try:
+        with transaction.atomic():
+            LinkCheckout.objects.create(
+                link=link,
+                checkout_id=created.row.id,
+                slot=sale.slot,
+                attempt=attempt,
+                subscription=sale.subscription,
+            )
+    except IntegrityError as error:
+        # The constraint decides who was first; leaving takes the checkout made here back.
+        raise _RivalError from error
+    return created.row.code
+
+
+def _wanted(sale: _Sale) -> NewCheckout:
+    link = sale.link
+    metadata = json.loads(link.metadata.encode())
+    return NewCheckout(
+        amount=sale.amount,
+        currency=link.currency,
+        description=link.title,
+        metadata=_metadata(metadata, sale),
+        customer_email=sale.email,
+        redirect_url=_redirect_url(sale),
+        webhook_url=link.webhook_url,
+        again_url=_again_url(sale),
+        expires_in=DEFAULT_EXPIRES_IN,
+        customer_ref=_customer_ref(sale),
+        product_ref=link.product_ref,
+        order_ref=reference_in(metadata, "order_ref"),
+        test_scenario=TestScenario.COMPLETED,
+        is_repeatable=False,
+        escrow=link.escrow,
+    )
+
+
+def _metadata(metadata: dict[str, object], sale: _Sale) -> str:
+    ours = {"link_id": sale.link.public_id}
+    if sale.subscription is not None:
+        ours["subscription_id"] = sale.subscription.public_id
+    return json.dumps(metadata | ours).decode()
+
+
+def _redirect_url(sale: _Sale) -> str:
+    """A subscriber without a shop to go back to gets to the page where the next period is paid."""
+    if sale.link.redirect_url or sale.subscription is None:
+        return sale.link.redirect_url
+    return personal_url(sale.subscription)
+
+
+def _again_url(sale: _Sale) -> str:
+    if sale.is_personal and sale.subscription is not None:
+        return personal_url(sale.subscription)
+    return link_url(sale.link.code)
+
+
+def _customer_ref(sale: _Sale) -> str:
+    """Name the buyer only where there is just one: strangers who shared a name would be taken for each other."""
+    if sale.is_personal and sale.subscription is not None:
+        return sale.subscription.public_id
+    return sale.link.customer_ref if sale.link.type == LinkType.INVOICE else ""

@@ -1,0 +1,194 @@
+"""The pages of links. Views read the clock and translate; services decide."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.brand.facts import with_brand
+from checkouts.models import Checkout
+from checkouts.payloads import checkout_url
+from gateway.core import errors
+from gateway.core.compact import compact_page
+from gateway.core.hosts import PermanentRedirect
+from gateway.core.languages import keep_language
+from gateway.core.pages import count_visit, too_many, uncached
+from gateway.core.rate_limits import Limit
+from links.editing.forms import parse_donation
+from links.editing.inputs import PayIntent
+from links.errors import NotPayableError, StaleFormError
+from links.models import EMAIL_LENGTH, PaymentLink, Subscription
+from links.page.build import (
+    LinkPage,
+    LinkStage,
+    Problem,
+    build_link_page,
+)
+from links.page.payment import pay
+from links.payloads import link_url
+from links.states import LinkType
+from links.subscriptions.service import stop_reminders
+from links.tokens import form_name, new_form, subscription_id_of
+
+# By one client on one link, and by one client on all of them.
+PAGE = Limit("link.page", 60)
+PAY = Limit("link.pay", 20)
+PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """Who looks at which link; `subscription` is whose personal page it is."""
+
+    request: HttpRequest
+    link: PaymentLink
+    subscription: Subscription | None
+
+
+@compact_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def link_page(request: HttpRequest, code: str, token: str = "") -> HttpResponse:
+    """Show a link to a payer; a POST is its Pay button. Raises Http404 for what names no link of ours.
+
+    Looking makes nothing: links are followed by robots and previews.
+    """
+    link = _link(code)
+    visit = _Visit(request, link, _subscription(link, token) if token else None)
+    try:
+        _count(request, code)
+    except errors.RateLimitError as error:
+        return too_many(request, error)
+    if request.method != "POST":
+        return _show(visit)
+    if visit.subscription and "stop" in request.POST:
+        return _stop(visit, visit.subscription)
+    return _pay(visit)
+
+
+@require_safe
+def old_page(request: HttpRequest, code: str) -> HttpResponse:
+    """Lead from the path that pages had once to theirs now. Raises Http404."""
+    query = request.META.get("QUERY_STRING", "")
+    suffix = f"?{query}" if query else ""
+    if PaymentLink.objects.filter(code=code).exists():
+        return PermanentRedirect(link_url(code) + suffix)
+    if Checkout.objects.filter(code=code).exists():
+        return PermanentRedirect(checkout_url(code) + suffix)
+    raise Http404
+
+
+def _link(code: str) -> PaymentLink:
+    try:
+        return with_brand(PaymentLink.objects.all()).get(code=code)
+    except PaymentLink.DoesNotExist:
+        raise Http404 from None
+
+
+def _subscription(link: PaymentLink, token: str) -> Subscription:
+    public_id = subscription_id_of(token)
+    found = Subscription.objects.filter(link=link, public_id=public_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _count(request: HttpRequest, code: str) -> None:
+    if request.method != "POST":
+        count_visit(request, PAGE, code)
+        return
+    count_visit(request, PAY, code)
+    count_visit(request, PAY_ANYWHERE, "")
+
+
+def _pay(visit: _Visit) -> HttpResponse:
+    try:
+        code = pay(visit.link.pk, _intent(visit), now=timezone.now())
+    except NotPayableError:
+        return _show(_Visit(visit.request, _link(visit.link.code), visit.subscription))
+    except StaleFormError:
+        return _show(visit, Problem.STALE, status=400)
+    except ValidationError:
+        return _show(visit, Problem.EMAIL, status=400)
+    except errors.InvalidRequestError:
+        return _show(visit, Problem.AMOUNT, status=400)
+    except errors.ConflictError:
+        return _show(visit, Problem.UNAVAILABLE, status=409)
+    return _see_other(keep_language(_checkout_address(code), visit.request))
+
+
+def _intent(visit: _Visit) -> PayIntent:
+    """Read what was filled in. Raises StaleFormError, InvalidRequestError for the amount, ValidationError for the mail."""
+    sent = visit.request.POST
+    link = visit.link
+    form = form_name(sent.get("form", ""), link.code)
+    amount = None
+    if link.type == LinkType.DONATION:
+        amount = parse_donation(sent.get("amount", ""), link)
+    is_new = link.type == LinkType.SUBSCRIPTION and visit.subscription is None
+    email = sent.get("email", "").strip() if is_new else ""
+    if email:
+        _check_email(email)
+    return PayIntent(
+        form=form, amount=amount, email=email, subscription=visit.subscription
+    )
+
+
+def _check_email(email: str) -> None:
+    """Raise ValidationError for what no mail could be sent to."""
+    validate_email(email)
+    if len(email) > EMAIL_LENGTH:
+        raise ValidationError("longer than an address may be")
+
+
+def _checkout_address(code: str) -> str:
+    if settings.LINK_HOST == settings.CHECKOUT_HOST:
+        return reverse("checkout", args=[code])
+    return checkout_url(code)
+
+
+def _receipt_url(request: HttpRequest, page: LinkPage) -> str:
+    if not page.receipt_code:
+        return ""
+    return keep_language(f"{_checkout_address(page.receipt_code)}/receipt", request)
+
+
+def _stop(visit: _Visit, subscription: Subscription) -> HttpResponse:
+    stop_reminders(subscription)
+    return _see_other(keep_language(visit.request.path, visit.request))
+
+
+def _see_other(address: str) -> HttpResponse:
+    return uncached(HttpResponse(status=303), {"Location": address})
+
+
+def _show(
+    visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200
+) -> HttpResponse:
+    page = build_link_page(
+        visit.link, subscription=visit.subscription, now=timezone.now()
+    )
+    if page.stage == LinkStage.ARCHIVED:
+        status = 410
+    context = _context(visit, page, problem)
+    is_open = page.stage == LinkStage.OPEN
+    template = "links/page.html" if is_open else "links/closed.html"
+    return uncached(render(visit.request, template, context, status=status))
+
+
+def _context(visit: _Visit, page: LinkPage, problem: Problem) -> dict[str, Any]:
+    typed = visit.request.POST.get("amount", "") or page.typed_amount
+    return {
+        "page": page,
+        "problem": problem,
+        "form": new_form(visit.link.code),
+        "typed_amount": typed[:20],
+        "receipt_url": _receipt_url(visit.request, page),
+        "typed_email": visit.request.POST.get("email", "")[:EMAIL_LENGTH],
+    }

@@ -1,1 +1,0 @@
-"""Every change to payment links, a module per noun."""

@@ -1,0 +1,1 @@
+"""Subscriptions: their periods, their payments and reminders."""

@@ -1,0 +1,178 @@
+"""The list of what moved: transfers and movements of watched wallets as one list, newest first, by page and whole."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from django.db.models import QuerySet, Value
+
+from gateway.core.errors import InvalidRequestError
+from gateway.core.keyset import CHUNK_ROWS
+from gateway.core.pagination import Page
+from reports.inputs import ReportFilter
+from reports.selectors import movements_wanted, transfers_wanted
+from reports.totals import pass_over_days
+from wallets.models import Transfer, WatchedMovement
+from wallets.states import Direction
+from wallets.transfers.block_pages import (
+    NEWEST_FIRST,
+    older_than,
+)
+
+# Which table a row is of.
+_TRANSFER: Final = 0
+_MOVEMENT: Final = 1
+_TABLES: Final = (_TRANSFER, _MOVEMENT)
+
+
+class ReportRow(NamedTuple):
+    """A transfer, or a movement of a watched wallet, as reports tell it.
+
+    `checkout` and `order_ref` are None where it paid none, `wallet` is the watched wallet's public id.
+    """
+
+    id: str
+    direction: str
+    chain: str
+    token: str
+    units: Decimal
+    tx_hash: str
+    position: int
+    sender: str
+    recipient: str
+    state: str
+    block_time: datetime
+    detected_at: datetime
+    confirmed_at: datetime | None
+    checkout: str | None = None
+    order_ref: str | None = None
+    wallet: str | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Where a row stands in the list, which begins with the greatest."""
+
+    moment: datetime
+    key: int
+    table: int
+
+
+def report_page(wanted: ReportFilter, page: Page) -> list[ReportRow]:
+    """Return a page of a report, newest first. Raises InvalidRequestError for an unknown starting_after."""
+    if page.starting_after is None:
+        return _told(_places(wanted, None, page.offset, page.limit))
+    after = _named(wanted, page.starting_after)
+    return _told(_places(wanted, after, 0, page.limit))
+
+
+def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
+    """Walk a whole report, newest first, in chunks by key: any number in the same memory, no transaction stays open."""
+    places = _places(wanted, None, 0, CHUNK_ROWS)
+    while places:
+        yield from _told(places)
+        if len(places) < CHUNK_ROWS:
+            return
+        places = _places(wanted, places[-1], 0, CHUNK_ROWS)
+
+
+def _places(
+    wanted: ReportFilter, after: _Place | None, offset: int, limit: int
+) -> list[_Place]:
+    """Return where the rows of a page stand: each table by its index, without reading a row that is not shown."""
+    wanted, offset = pass_over_days(wanted, offset)
+    most = offset + limit + 1
+    # Each cut by itself: only so does the database walk both indexes, and read no more of them than it needs.
+    transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)[:most]
+    movements = _behind(movements_wanted(wanted), _MOVEMENT, after)[:most]
+    # In this order: there may be no transfers to tell at all.
+    ordered = movements.union(transfers, all=True).order_by("-block_time", "-pk")
+    # Not by the table as well, for which no index has the order. Two rows at most are of one moment and key: with a row
+    # more at each end, both are here to be put in order.
+    begin = max(offset - 1, 0)
+    found = ordered[begin:most]
+    places = sorted((_Place(*values) for values in found), reverse=True)
+    return places[offset - begin : offset - begin + limit]
+
+
+def _behind(
+    found: QuerySet[Any], table: int, after: _Place | None
+) -> QuerySet[Any, Any]:
+    if after is not None:
+        # Of one key in both tables, the greater table's comes first.
+        bound = after.key if table >= after.table else after.key + 1
+        found = older_than(found, after.moment, bound)
+    named: QuerySet[Any] = found.annotate(table=Value(table))
+    return named.values_list("block_time", "pk", "table").order_by(*NEWEST_FIRST)
+
+
+def _told(places: Sequence[_Place]) -> list[ReportRow]:
+    keys = {
+        table: [place.key for place in places if place.table == table]
+        for table in _TABLES
+    }
+    found = {
+        _TRANSFER: _transfers(keys[_TRANSFER]),
+        _MOVEMENT: _movements(keys[_MOVEMENT]),
+    }
+    return [
+        found[place.table][place.key]
+        for place in places
+        # Gone since its place was read.
+        if place.key in found[place.table]
+    ]
+
+
+# What both tables tell; where a movement came from and went to is put right below.
+_COLUMNS: Final = ReportRow._fields[2:-3]
+_MOVEMENT_NAMES: Final = {"sender": "counterparty", "recipient": "wallet__address"}
+
+
+def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
+    if not keys:
+        return {}
+    paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
+    rows = Transfer.objects.filter(pk__in=keys)
+    return {
+        key: ReportRow(public_id, Direction.IN.value, *told)
+        for key, public_id, *told in rows.values_list(
+            "pk", "public_id", *_COLUMNS, *paid
+        )
+    }
+
+
+def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
+    if not keys:
+        return {}
+    columns = [_MOVEMENT_NAMES.get(name, name) for name in _COLUMNS]
+    rows = WatchedMovement.objects.filter(pk__in=keys)
+    found = {}
+    for key, public_id, direction, wallet, *told in rows.values_list(
+        "pk", "public_id", "direction", "wallet__public_id", *columns
+    ):
+        row = ReportRow(public_id, direction, *told)
+        row = row._replace(wallet=wallet)
+        if direction == Direction.OUT:
+            row = row._replace(sender=row.recipient, recipient=row.sender)
+        found[key] = row
+    return found
+
+
+def _named(wanted: ReportFilter, public_id: str) -> _Place:
+    mine = {
+        "public_id": public_id,
+        "merchant": wanted.merchant_id,
+        "mode": wanted.mode,
+    }
+    rows: dict[int, QuerySet[Any]] = {
+        _TRANSFER: Transfer.objects.filter(**mine),
+        _MOVEMENT: WatchedMovement.objects.filter(**mine),
+    }
+    for table, found in rows.items():
+        if row := found.only("block_time").first():
+            return _Place(row.block_time, row.pk, table)
+    raise InvalidRequestError(
+        "starting_after names no transaction of yours.", param="starting_after"
+    )

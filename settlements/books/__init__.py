@@ -1,0 +1,1 @@
+"""What forwarders hold by the books and by the chain, and whether both agree."""

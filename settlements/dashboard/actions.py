@@ -1,0 +1,189 @@
+"""Settling by hand, with our gas or with that of a wallet of one's own, and saying when it happens by itself."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.states import Mode
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from settlements.dashboard.forms import (
+    HashForm,
+    IntervalsForm,
+    OneTokenForm,
+    SettleForm,
+)
+from settlements.dashboard.pages import settlements_page
+from settlements.dashboard.rows import settlement_rows
+from settlements.models import Settlement
+from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.intervals import set_intervals
+from settlements.sweeps.outcomes import open_settlements
+from settlements.sweeps.own_wallet import (
+    note_wallet_hash,
+    wallet_batch,
+)
+from settlements.sweeps.plan import (
+    call_of,
+    planned_items,
+)
+from settlements.sweeps.requests import (
+    Asker,
+    settle_now,
+)
+from wallets.networks import chain_spec
+from wallets.states import ClaimKind
+
+_NOTHING = (
+    "Nothing waits that could be settled: it is on its way already, held in escrow, not final yet, or failed "
+    "before and is tried again later."
+)
+_TEST = "Test mode moves no money, so there is nothing to settle."
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def settle(request: SeatedRequest) -> HttpResponse:
+    """Send on what waits, with our own gas."""
+    form = SettleForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    seat = request.seat
+    try:
+        written = settle_now(
+            seat.merchant.pk,
+            seat.mode,
+            purpose=ClaimKind(form.cleaned_data["purpose"]),
+            chain=form.cleaned_data["chain"] or None,
+            token=form.cleaned_data["token"] or None,
+            now=timezone.now(),
+            by=_asker(request),
+        )
+    except (ConflictError, InvalidRequestError) as error:
+        messages.error(request, error.message)
+        return _back(request)
+    _tell(request, written)
+    return _back(request)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
+    """Put together the transaction that a wallet of one's own is to send."""
+    form = OneTokenForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    if request.seat.mode != Mode.LIVE:
+        _tell(request, [])
+        return _back(request)
+    made = wallet_batch(
+        request.seat.merchant.pk,
+        purpose=ClaimKind(form.cleaned_data["purpose"]),
+        chain=form.cleaned_data["chain"],
+        token=form.cleaned_data["token"],
+        now=timezone.now(),
+        by=_asker(request),
+    )
+    if made is None:
+        _tell(request, [])
+        return _back(request)
+    return HttpResponseRedirect(
+        request.seat.url("dashboard_wallet_settlement", batch=made.batch)
+    )
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
+    """Show the transaction of a batch, hand it to a wallet in the browser, and take down its hash."""
+    written = _by_wallet(request, batch)
+    form = HashForm(request.POST or None)
+    if request.method != "POST":
+        return _ask(request, batch, written, form)
+    if not form.is_valid():
+        return _ask(request, batch, written, form, status=422)
+    note_wallet_hash(
+        request.seat.merchant.pk, batch, form.cleaned_data["tx_hash"].strip()
+    )
+    messages.success(
+        request,
+        "Noted. The settlement ends by itself once the network shows that the money has left.",
+    )
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS)
+def intervals(request: SeatedRequest) -> HttpResponse:
+    """Say when forwarders are emptied without anybody asking."""
+    form = IntervalsForm(request.POST)
+    if not form.is_valid():
+        return settlements_page(request, form, status=422)
+    set_intervals(
+        request.seat.merchant,
+        minimum=form.cleaned_data["minimum"],
+        every_hours=form.cleaned_data["every_hours"],
+        actor=request.user,
+        now=timezone.now(),
+        client=address_or_none(request),
+    )
+    messages.success(request, "Saved.")
+    return _back(request)
+
+
+def _asker(request: SeatedRequest) -> Asker:
+    return Asker(request.user, address=address_or_none(request))
+
+
+def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:
+    """Return what of a batch is still open. Raises Http404 where the merchant's wallet has nothing to send."""
+    mine = open_settlements(batch).filter(
+        merchant=request.seat.merchant, mode=request.seat.mode, sender=Sender.WALLET
+    )
+    written = list(mine.select_related("transaction"))
+    if not written:
+        raise Http404
+    return written
+
+
+def _ask(
+    request: SeatedRequest,
+    batch: str,
+    written: list[Settlement],
+    form: HashForm,
+    status: int = 200,
+) -> HttpResponse:
+    first = written[0]
+    spec = chain_spec(first.chain)
+    call = call_of(first.chain, first.token, planned_items(batch))
+    context = {
+        "rows": settlement_rows(written),
+        "batch": batch,
+        "chain": spec,
+        "chain_id": hex(spec.chain_id or 0),
+        "call": call,
+        "data": f"0x{call.data.hex()}",
+        "gas": hex(call.gas_limit),
+        "form": form,
+        "is_sent": first.status == SettlementStatus.SENT,
+    }
+    return render(request, "dashboard/settlements/wallet.html", context, status=status)
+
+
+def _tell(request: SeatedRequest, written: list[Settlement]) -> None:
+    if request.seat.mode != Mode.LIVE:
+        messages.warning(request, _TEST)
+    elif not written:
+        messages.warning(request, _NOTHING)
+    else:
+        told = ", ".join(
+            f"{row.amount} {row.token} on {row.chain_title}"
+            for row in settlement_rows(written)
+        )
+        messages.success(request, f"On its way to your wallet: {told}.")
+
+
+def _back(request: SeatedRequest) -> HttpResponse:
+    return HttpResponseRedirect(request.seat.url("dashboard_settlements"))

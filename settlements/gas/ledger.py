@@ -1,0 +1,237 @@
+"""The ledger of gas accounts' numbers: which number is whose, written down and signed before any node hears of it.
+
+Locks are taken in this order: a chain's gas accounts by id, then their transactions, then the spans that triggers keep.
+Nobody holds one of them while a node is asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from math import floor
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from settlements.errors import NoGasError
+from settlements.gas.fees import Fees, Prices, first_fees
+from settlements.gas.keys import Draft, GasKey, gas_keys
+from settlements.gas.node import GasNode
+from settlements.gas.nonces import first_number
+from settlements.gas.policy import GasPolicy, gas_policy
+from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
+from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
+from wallets.networks import chain_spec
+
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class GasCall:
+    """What a transaction does: a call of the contract `to` (EIP-55) with `data`, for at most `gas_limit` gas."""
+
+    to: str
+    data: bytes
+    gas_limit: int
+
+
+def intend(
+    chain: str,
+    call: GasCall,
+    *,
+    purpose: Purpose,
+    reference: str,
+    node: GasNode,
+    now: datetime,
+) -> GasTransaction:
+    """Give a call one of our numbers, sign it and write it down; nothing is sent.
+
+    The same `reference` of a purpose gets the same transaction, however often and by however many it is asked for, until
+    that was dropped. Raises NoGasError, and ChainError where the nodes do not tell what gas costs.
+    """
+    if known := find(purpose, reference):
+        return known
+    keys = gas_keys()
+    if not keys:
+        raise NoGasError("there is no gas key")
+    policy = gas_policy(chain)
+    fees = first_fees(node.prices(), most=policy.max_fee)
+    if fees is None:
+        raise NoGasError(f"gas on {chain} costs more than GAS_MAX_GWEI allows")
+    _open_accounts(chain, keys, node)
+    with transaction.atomic():
+        accounts = _locked(chain, keys)
+        if known := find(purpose, reference):
+            return known
+        account = _least_busy(accounts)
+        _refuse_overspending(chain, account, call.gas_limit * fees.max_fee, policy, now)
+        return _write(account, call, fees, purpose, reference, now)
+
+
+def write_attempt(
+    gas_transaction: GasTransaction, fees: Fees, *, number: int, now: datetime
+) -> GasAttempt:
+    """Sign a transaction once more and write that down. The caller holds its lock, or made it. Raises NoGasError."""
+    account = gas_transaction.account
+    key = gas_keys().get(account.address)
+    if key is None:
+        raise NoGasError(f"the key of {account.address} is not here any more")
+    signed = key.sign(
+        Draft(
+            chain_id=_chain_id(account.chain),
+            nonce=gas_transaction.nonce,
+            to=gas_transaction.to,
+            data=bytes(gas_transaction.data),
+            gas_limit=gas_transaction.gas_limit,
+            fees=fees,
+        )
+    )
+    most_wei = gas_transaction.gas_limit * fees.max_fee
+    if gas_transaction.most_wei != most_wei:
+        gas_transaction.most_wei = Decimal(most_wei)
+        gas_transaction.save(update_fields=["most_wei"])
+    return GasAttempt.objects.create(
+        transaction=gas_transaction,
+        number=number,
+        tx_hash=signed.tx_hash,
+        raw=signed.raw,
+        max_fee=fees.max_fee,
+        priority_fee=fees.priority_fee,
+        signed_at=now,
+    )
+
+
+COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
+"""In SQL, what transactions `t` cost in wei; those on their way count as dear as they may become."""
+
+# Whole spans as they are kept, and the rows of the first one, of which a part counts.
+_SPENT: Final = """
+    SELECT sum(part.wei)::text FROM (
+        SELECT COALESCE(sum(s.wei), 0) AS wei
+        FROM settlements_gasspan s JOIN settlements_gasaccount g ON g.id = s.account_id
+        WHERE g.chain = %(chain)s AND s.begins_at >= %(whole)s::timestamptz
+        UNION ALL
+        SELECT COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)
+        FROM settlements_gastransaction t JOIN settlements_gasaccount g ON g.id = t.account_id
+        WHERE g.chain = %(chain)s AND t.state <> 'dropped'
+          AND t.created_at >= %(since)s::timestamptz AND t.created_at < %(whole)s::timestamptz
+    ) AS part
+"""
+
+
+def spent_since(chain: str, moment: datetime) -> int:
+    """Return what a chain's transactions cost since then, in wei; those on their way count as dear as they may become."""
+    parameters: dict[str, Any] = {
+        "chain": chain,
+        "since": moment,
+        "whole": _first_whole_span(moment),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SPENT, parameters)
+        return int(cursor.fetchone()[0])
+
+
+def _first_whole_span(moment: datetime) -> datetime:
+    before = floor(moment.timestamp()) // GasSpan.SECONDS * GasSpan.SECONDS
+    return datetime.fromtimestamp(before + GasSpan.SECONDS, UTC)
+
+
+def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
+    """Return how much gas a transaction may ask for within what is left of the day's limit; less than 0 where none is."""
+    policy = gas_policy(chain)
+    fees = first_fees(prices, most=policy.max_fee)
+    most = policy.max_fee if fees is None else fees.max_fee
+    return (policy.daily - spent_since(chain, now - _DAY)) // max(most, 1)
+
+
+def find(purpose: Purpose, reference: str) -> GasTransaction | None:
+    """Return the transaction that stands for a reference; None where there is none, or it was dropped."""
+    rows = GasTransaction.objects.select_related("account")
+    return (
+        rows.filter(purpose=purpose, reference=reference)
+        .exclude(state=TransactionState.DROPPED)
+        .first()
+    )
+
+
+def _open_accounts(chain: str, keys: Mapping[str, GasKey], node: GasNode) -> None:
+    """Make the rows of keys that are new, and ask the chain how many transactions theirs were."""
+    present = GasAccount.objects.filter(chain=chain, address__in=keys)
+    ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
+    for address in sorted(set(keys) - ready):
+        account, _ = GasAccount.objects.get_or_create(chain=chain, address=address)
+        mined = first_number(address, node=node)
+        GasAccount.objects.filter(pk=account.pk, next_nonce=None).update(
+            next_nonce=mined
+        )
+
+
+def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
+    rows = GasAccount.objects.select_for_update(no_key=True).order_by("pk")
+    return list(rows.filter(chain=chain, address__in=keys, next_nonce__isnull=False))
+
+
+def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
+    """Choose the account with the fewest transactions on their way: one that is stuck holds up only what it has."""
+    busy = dict(
+        GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
+        .values_list("account")
+        .annotate(Count("pk"))
+    )
+    return min(accounts, key=lambda account: (busy.get(account.pk, 0), account.pk))
+
+
+def _refuse_overspending(
+    chain: str, account: GasAccount, cost: int, policy: GasPolicy, now: datetime
+) -> None:
+    if spent_since(chain, now - _DAY) + cost > policy.daily:
+        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
+    if account.balance_wei is None:
+        return
+    open_now = account.transactions.filter(state__in=ON_THEIR_WAY)
+    promised = open_now.aggregate(Sum("most_wei", default=0))["most_wei__sum"]
+    if account.balance_wei < promised + cost:
+        raise NoGasError(f"{account.address} has too little coin on {chain}")
+
+
+def _write(
+    account: GasAccount,
+    call: GasCall,
+    fees: Fees,
+    purpose: Purpose,
+    reference: str,
+    now: datetime,
+) -> GasTransaction:
+    nonce = account.next_nonce
+    if nonce is None:
+        raise NoGasError(f"the number of {account.address} is not known")
+    made = GasTransaction.objects.create(
+        account=account,
+        nonce=nonce,
+        purpose=purpose,
+        reference=reference,
+        to=call.to,
+        data=call.data,
+        gas_limit=call.gas_limit,
+        most_wei=call.gas_limit * fees.max_fee,
+        created_at=now,
+    )
+    write_attempt(made, fees, number=1, now=now)
+    GasAccount.objects.filter(pk=account.pk).update(next_nonce=F("next_nonce") + 1)
+    return made
+
+
+def _chain_id(chain: str) -> int:
+    chain_id = chain_spec(chain).chain_id
+    if chain_id is None:
+        raise NoGasError(f"{chain} has no gas accounts")
+    return chain_id
+
+
+def open_transactions(chain: str) -> QuerySet[GasTransaction]:
+    """Return what is on its way on a chain, oldest number first."""
+    found = GasTransaction.objects.filter(
+        Q(account__chain=chain, state__in=ON_THEIR_WAY)
+    )
+    return found.select_related("account").order_by("account", "nonce")

@@ -1,0 +1,119 @@
+"""Bringing a gas account's number back in line with its chain, by hand: where it was raised too far nothing gets past the hole."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+from django.db import transaction
+
+from settlements.errors import NoGasError
+from settlements.gas.fees import Fees, first_fees
+from settlements.gas.ledger import write_attempt
+from settlements.gas.node import GasNode
+from settlements.gas.nonces import MOST_RAISED
+from settlements.gas.policy import gas_policy
+from settlements.gas.upkeep import make_empty
+from settlements.models import GasAccount, GasTransaction
+from settlements.states import Purpose, TransactionState
+
+log = structlog.get_logger(__name__)
+
+MOST_FILLED: Final = 2 * MOST_RAISED
+"""How many empty transactions one repair sends at most."""
+
+
+class RepairError(Exception):
+    """A gas account's number cannot be repaired now; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What a repair would do: the number to go on with, and those that empty transactions use up before, if any."""
+
+    used: int
+    next_nonce: int
+    holes: Sequence[int]
+
+
+def agreed_number(told: Sequence[tuple[str, int]]) -> int:
+    """Return what all nodes tell. Raises RepairError where they differ."""
+    numbers = {number for _, number in told}
+    if len(numbers) != 1:
+        raise RepairError("The nodes do not agree: remove the one that is wrong.")
+    return numbers.pop()
+
+
+def plan_repair(account: GasAccount, used: int) -> Repair:
+    """Return what brings an account in line with a chain that has `used` of its transactions. Raises RepairError."""
+    rows = GasTransaction.objects.filter(account=account, nonce__gte=used)
+    states = dict(rows.values_list("nonce", "state"))
+    upto = max(states, default=used - 1) + 1
+    if upto - used > MOST_FILLED + len(states):
+        raise RepairError(f"There is a hole of more than {MOST_FILLED} numbers.")
+    taken = {
+        number for number, state in states.items() if state != TransactionState.DROPPED
+    }
+    holes = [number for number in range(used, upto) if number not in taken]
+    return Repair(used, upto, holes)
+
+
+def repair(account_id: int, used: int, *, node: GasNode, now: datetime) -> Repair:
+    """Give the account its number back, and use up the holes below; what is on its way stays so.
+
+    Raises RepairError, NoGasError where a hole needs gas that cannot be had, and ChainError.
+    """
+    account = GasAccount.objects.get(pk=account_id)
+    most = gas_policy(account.chain).max_fee
+    fees = first_fees(node.prices(), most=most)
+    with transaction.atomic():
+        locked = GasAccount.objects.select_for_update(no_key=True).get(pk=account_id)
+        found = plan_repair(locked, used)
+        _fill(locked, found.holes, fees, now)
+        before, locked.next_nonce = locked.next_nonce, found.next_nonce
+        locked.doubt_told_at = None
+        locked.save(update_fields=["next_nonce", "doubt_told_at"])
+    log.warning(
+        "a gas account's number was set by hand",
+        chain=locked.chain,
+        account=locked.address,
+        before=before,
+        after=found.next_nonce,
+        used=used,
+        filled=len(found.holes),
+    )
+    return found
+
+
+def _fill(
+    account: GasAccount, holes: Sequence[int], fees: Fees | None, now: datetime
+) -> None:
+    if not holes:
+        return
+    if fees is None:
+        raise NoGasError("gas costs more than GAS_MAX_GWEI allows")
+    for number in holes:
+        row = _empty_row(account, number, now)
+        write_attempt(row, fees, number=row.attempts.count() + 1, now=now)
+
+
+def _empty_row(account: GasAccount, number: int, now: datetime) -> GasTransaction:
+    """Return what uses up a number and does nothing; a transaction that was given up too early is made to."""
+    row, _ = GasTransaction.objects.select_related("account").get_or_create(
+        account=account,
+        nonce=number,
+        defaults={
+            "purpose": Purpose.CANCEL,
+            "reference": f"hole:{account.pk}:{number}",
+            "data": b"",
+            "gas_limit": 0,
+            "most_wei": 0,
+            "created_at": now,
+        },
+    )
+    # First of all its reference, which may be another one's by now.
+    make_empty(row)
+    row.state, row.sent_at = TransactionState.INTENDED, None
+    row.save(update_fields=["state", "sent_at"])
+    return row

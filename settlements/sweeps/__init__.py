@@ -1,0 +1,1 @@
+"""Emptying forwarders into merchants' wallets: planning, sending, recording what arrived."""

@@ -1,0 +1,61 @@
+"""Escrow: money that our own sweeps leave in its forwarder until somebody of the team releases it.
+
+Releasing sends nothing. It lifts the hold, and the next sweep takes the forwarder along with all others.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import User
+from settlements.models import Hold
+from settlements.states import ReleasedBy
+
+
+@dataclass(frozen=True, slots=True)
+class Releaser:
+    """Who releases: a person of the team, or the API's key that `label` names. `address` is where they came from."""
+
+    user: User | None = None
+    label: str = ""
+    address: str | None = None
+
+    @property
+    def kind(self) -> ReleasedBy:
+        """What the hold remembers; the audit log knows which key it was."""
+        return ReleasedBy.MEMBER if self.user else ReleasedBy.API
+
+
+@transaction.atomic
+def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> bool:
+    """Lift a hold, and write that into the audit log under `object_id`; return whether it was this call that lifted it.
+
+    One that is lifted stays as it was, whoever did it. Raises Hold.DoesNotExist.
+    """
+    holds = Hold.objects.select_for_update(of=("self",), no_key=True)
+    hold = holds.select_related("merchant").get(subject_id=subject_id)
+    if hold.released_at is not None:
+        return False
+    hold.released_at, hold.released_by, hold.released_actor = now, by.kind, by.user
+    hold.save(update_fields=["released_at", "released_by", "released_actor"])
+    record(
+        hold.merchant,
+        action="escrow.released",
+        actor=by.user,
+        actor_label=by.label,
+        object_id=object_id,
+        before={"escrow": "held"},
+        after={"escrow": "released"},
+        address=by.address,
+        now=now,
+    )
+    return True
+
+
+def holds_of(subject_ids: Collection[str]) -> dict[str, Hold]:
+    """Return the holds of subjects, by subject, whoever released them loaded."""
+    holds = Hold.objects.filter(subject_id__in=subject_ids)
+    return {hold.subject_id: hold for hold in holds.select_related("released_actor")}

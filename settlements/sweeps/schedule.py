@@ -1,0 +1,65 @@
+"""When forwarders are emptied without anybody asking: by each merchant's interval and minimum."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db import connection
+
+from gateway.core.money import to_units
+from settlements.gas.node import GasNode
+from settlements.models import Settlement, SettlementSettings, TroubledForwarder
+from settlements.sweeps.plan import (
+    MAY_BE_EMPTIED,
+    Waiting,
+)
+from settlements.sweeps.service import sweep
+from wallets.networks import chain_spec
+
+# What each merchant's forwarders of a purpose hold together, of those that may be emptied, against its minimum and its
+# interval. Settlements that a person asked for, or that moved nothing, do not put off the next one that nobody asks for.
+_DUE: Final = f"""
+    SELECT b.merchant_id, b.purpose
+    FROM wallets_depositbalance b JOIN wallets_depositaddress d ON d.id = b.deposit_id
+    LEFT JOIN settlements_settlementsettings s ON s.merchant_id = b.merchant_id
+    WHERE b.chain = %(chain)s AND b.token = %(token)s AND b.received > b.flushed
+      AND COALESCE(s.every_hours, %(every_hours)s) > 0
+      AND {MAY_BE_EMPTIED}
+      AND NOT EXISTS (SELECT FROM settlements_settlement l
+                      WHERE l.merchant_id = b.merchant_id AND l.mode = 'live' AND l.purpose = b.purpose
+                        AND l.chain = b.chain AND l.token = b.token AND l.is_scheduled AND l.status <> 'failed'
+                        AND l.created_at > %(now)s::timestamptz
+                            - make_interval(hours => COALESCE(s.every_hours, %(every_hours)s)))
+    GROUP BY b.merchant_id, b.purpose, s.minimum
+    HAVING sum(b.received - b.flushed) >= COALESCE(s.minimum, %(minimum)s) * %(usd)s
+"""  # noqa: S608 - constants of ours
+_DEFAULTS: Final = SettlementSettings()
+
+
+def due_owners(chain: str, token: str, *, now: datetime) -> Sequence[tuple[int, str]]:
+    """Return the merchants and purposes whose forwarders of a token it is time to empty."""
+    parameters: dict[str, Any] = {
+        "chain": chain,
+        "token": token,
+        "now": now,
+        "every_hours": _DEFAULTS.every_hours,
+        "minimum": _DEFAULTS.minimum,
+        "usd": to_units(Decimal(1)),
+        "with_troubled": False,
+        "most_failures": TroubledForwarder.MOST_FAILURES,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, parameters)
+        return [(merchant_id, purpose) for merchant_id, purpose in cursor]
+
+
+def sweep_due(chain: str, *, node: GasNode, now: datetime) -> list[Settlement]:
+    """Empty what it is time to empty on a chain, in batches of all merchants; return the settlements. Raises ChainError."""
+    written: list[Settlement] = []
+    for token in chain_spec(chain).accepted_tokens:
+        owners = due_owners(chain, token.symbol, now=now)
+        if owners:
+            wanted = Waiting(chain, token.symbol, owners=owners, is_scheduled=True)
+            written += sweep(wanted, node=node, now=now)
+    return written

@@ -1,0 +1,153 @@
+"""Emptying forwarders with our own gas: plan, write down, send, and record what the token's events say arrived.
+
+Each step is a row or several, so that a process that dies anywhere leaves nothing that the next run does not go on with:
+a batch without a transaction gets one, by its own reference; a transaction that was not sent is sent by whoever tends.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.db import transaction
+
+from settlements.errors import NoGasError
+from settlements.gas.broadcast import (
+    broadcast,
+    find_receipt,
+)
+from settlements.gas.ledger import (
+    affordable_gas,
+    find,
+    intend,
+)
+from settlements.gas.node import GasNode
+from settlements.gas.upkeep import reopen
+from settlements.models import GasTransaction, Settlement
+from settlements.states import Purpose, Sender, SettlementStatus, TransactionState
+from settlements.sweeps.calls import (
+    batches,
+    gas_within,
+)
+from settlements.sweeps.outcomes import (
+    OPEN_STATUSES,
+    fail_batch,
+    open_settlements,
+    record_outcome,
+)
+from settlements.sweeps.plan import (
+    Waiting,
+    call_of,
+    planned_items,
+    waiting_items,
+    write_batch,
+)
+from settlements.sweeps.turns import alone
+from settlements.sweeps.worth import (
+    is_worthwhile,
+    worthwhile,
+)
+from wallets.chains.base import ChainError
+from wallets.networks import chain_spec
+
+log = structlog.get_logger(__name__)
+
+UNSENT_FOR: Final = timedelta(days=1)
+"""After so long a batch that could not be sent is given up: its forwarders are free for the merchant's own wallet."""
+
+_TOO_DEAR: Final = "Its gas would cost too much of what it moves: the money waits for more, or for cheaper gas."
+_UNSENT: Final = "It could not be sent for a day: see the gas accounts."
+_REFUSED: Final = "No node took its transaction."
+
+
+def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
+    """Send on what waits and is worth its gas; return the settlements. Raises ChainError.
+
+    What was written down and could not be sent goes on with `resume`.
+    """
+    prices = node.prices()
+    gas = gas_within(affordable_gas(wanted.chain, prices, now=now))
+    written: list[Settlement] = []
+    with transaction.atomic():
+        found = waiting_items(wanted, now=now)
+        for batch in batches(worthwhile(wanted.chain, found, prices), gas=gas):
+            written += write_batch(wanted, batch, now=now)
+    for reference in dict.fromkeys(one.batch for one in written):
+        _try_to_go_on(reference, node=node, now=now)
+    return list(Settlement.objects.filter(pk__in=[one.pk for one in written]))
+
+
+def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
+    """Give a written batch its transaction, and send it. Raises NoGasError, ChainError; `resume` tries again.
+
+    What it costs is asked here once more: gas may have become dear since it was written, or nobody asked then.
+    """
+    first = open_settlements(batch).first()
+    if first is None:
+        return
+    made = find(Purpose.SWEEP, batch)
+    if made is None:
+        items = planned_items(batch)
+        if not is_worthwhile(first.chain, items, node.prices()):
+            fail_batch(batch, _TOO_DEAR, now=now, is_trouble=False)
+            return
+        made = intend(
+            first.chain,
+            call_of(first.chain, first.token, items),
+            purpose=Purpose.SWEEP,
+            reference=batch,
+            node=node,
+            now=now,
+        )
+    newest = made.attempts.order_by("-number")[0]
+    open_settlements(batch).update(
+        transaction=made, status=SettlementStatus.SENT, tx_hash=newest.tx_hash
+    )
+    broadcast(made, node=node, now=now)
+
+
+def resume(chain: str, *, node: GasNode, now: datetime) -> int:
+    """Go on with what was begun on a chain; return how many settlements ended. Safe to run at any time, by anybody."""
+    rows = Settlement.objects.filter(
+        chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
+    )
+    begun = rows.order_by("batch").values_list("batch", flat=True).distinct()
+    return sum(_try_to_go_on(batch, node=node, now=now) for batch in list(begun))
+
+
+def _try_to_go_on(batch: str, *, node: GasNode, now: datetime) -> int:
+    """Go on with one batch unless somebody else does, who could decide otherwise about its price."""
+    with alone(f"batch:{batch}") as is_ours:
+        if not is_ours:
+            return 0
+        try:
+            return _go_on(batch, node=node, now=now)
+        except (NoGasError, ChainError) as error:
+            log.warning("batch waits", batch=batch, error=str(error))
+            return 0
+
+
+def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:
+    first = open_settlements(batch).select_related("transaction__account").first()
+    if first is None:
+        return 0
+    made = first.transaction
+    if made is not None and made.purpose == Purpose.CANCEL:
+        return fail_batch(batch, _REFUSED, now=now, is_trouble=True)
+    if made is None or made.state == TransactionState.DROPPED:
+        if now - first.created_at > UNSENT_FOR and find(Purpose.SWEEP, batch) is None:
+            return fail_batch(batch, _UNSENT, now=now, is_trouble=False)
+        send_batch(batch, node=node, now=now)
+        return 0
+    if made.state == TransactionState.MINED:
+        return _finish(batch, made, node=node, now=now)
+    return 0
+
+
+def _finish(batch: str, made: GasTransaction, *, node: GasNode, now: datetime) -> int:
+    """Record the outcome, unless the chain has changed below what was taken to be final."""
+    receipt = find_receipt(made, node=node)
+    final = node.height() - chain_spec(made.account.chain).confirmations + 1
+    if receipt is None or receipt.height > final:
+        reopen(made)
+        return 0
+    return record_outcome(batch, made, receipt, now=now)

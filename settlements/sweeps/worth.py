@@ -1,0 +1,51 @@
+"""Whether gas is worth paying for what it moves. One unit of an accepted token counts as a millionth of a dollar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from django.conf import settings
+
+from gateway.core.money import TOKEN_DECIMALS
+from settlements.gas.fees import Prices
+from settlements.gas.policy import COIN
+from settlements.sweeps.calls import (
+    Item,
+    gas_of,
+)
+
+_USD_UNITS: Final = 10**TOKEN_DECIMALS
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What moving something costs, about: in wei, and in the units that it moves."""
+
+    gas: int
+    wei: int
+    units: int
+
+
+def quote(chain: str, gas: int, prices: Prices) -> Quote:
+    """Return what gas costs at a chain's present prices."""
+    wei = gas * (prices.base_fee + prices.tip)
+    usd = Decimal(wei) * Decimal(settings.GAS_COIN_USD[chain]) / COIN
+    return Quote(gas, wei, int(usd * _USD_UNITS))
+
+
+def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
+    """Leave out items whose own gas costs more than SWEEP_MOST_COST of what they hold: they wait for more, or for cheaper gas."""
+    most = Decimal(settings.SWEEP_MOST_COST)
+    return [
+        item
+        for item in items
+        if quote(chain, gas_of([item]), prices).units <= most * item.units
+    ]
+
+
+def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
+    """Whether a batch's gas costs at most SWEEP_MOST_COST of what the batch holds together."""
+    units = sum(item.units for item in items)
+    most = Decimal(settings.SWEEP_MOST_COST) * units
+    return quote(chain, gas_of(items), prices).units <= most

@@ -1,0 +1,1 @@
+"""Dashboard pages of receiving wallets and watched wallets."""

@@ -1,0 +1,185 @@
+"""The pages of a merchant's receiving wallets: where its money goes, and what is about to change."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.merchants.wallet_waits import set_wallet_change_hours
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError
+from wallets.chains.registry import ChainSpec
+from wallets.dashboard.proofs import ask_for_proof
+from wallets.dashboard.rows import (
+    marked,
+    wallet_rows,
+)
+from wallets.dashboard.words import told_of
+from wallets.models import ReceivingWallet, WalletChange
+from wallets.networks import chains
+from wallets.receiving.changes import (
+    cancel_change,
+    request_wallet,
+)
+from wallets.receiving.claims import ProofRequiredError
+from wallets.receiving.forms import (
+    ComparedForm,
+    WaitForm,
+    WalletForm,
+)
+
+
+@seated(get=Act.SEE)
+def wallets(request: SeatedRequest) -> HttpResponse:
+    """Show the wallet of each chain, and what waits there."""
+    hours = request.seat.merchant.wallet_change_hours
+    return _page(request, WaitForm(initial={"hours": hours}))
+
+
+@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
+    """Ask for an address, and check what was typed; nothing changes yet."""
+    spec = _spec(chain)
+    form = WalletForm(request.POST or None, chain=chain, title=spec.title)
+    if request.method != "POST":
+        return _ask(request, spec, form)
+    if not form.is_valid():
+        return _ask(request, spec, form, status=422)
+    again = ComparedForm(
+        initial={"address": form.cleaned_data["address"]}, chain=chain, title=spec.title
+    )
+    return _compare(request, spec, again, form.cleaned_data["address"])
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
+    """Set the first wallet of a chain, or ask for another one."""
+    spec = _spec(chain)
+    form = ComparedForm(request.POST, chain=chain, title=spec.title)
+    if not form.is_valid():
+        if address := form.cleaned_data.get("address"):
+            return _compare(request, spec, form, address, status=422)
+        typed = WalletForm(request.POST, chain=chain, title=spec.title)
+        return _ask(request, spec, typed, status=422)
+    try:
+        answer = request_wallet(
+            request.seat.merchant,
+            chain=spec.name,
+            address=form.cleaned_data["address"],
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ProofRequiredError:
+        return ask_for_proof(request, spec, form.cleaned_data["address"])
+    except ConflictError as error:
+        typed = WalletForm(request.POST, chain=chain, title=spec.title)
+        typed.add_error(None, error.message)
+        return _ask(request, spec, typed, status=409)
+    messages.success(request, told_of(answer, spec))
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS)
+def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
+    """Take back a change that waits; stopping one asks for no fresh proof, so that it is quick."""
+    mine = WalletChange.objects.filter(merchant=request.seat.merchant)
+    change = mine.filter(pk=change_id).first()
+    if change is None:
+        raise Http404
+    try:
+        cancel_change(
+            change,
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, _cancelled(request, change))
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def wait(request: SeatedRequest) -> HttpResponse:
+    """Set how long changes wait."""
+    form = WaitForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    merchant = set_wallet_change_hours(
+        request.seat.merchant,
+        hours=form.cleaned_data["hours"],
+        now=timezone.now(),
+        actor=request.user,
+        address=address_or_none(request),
+    )
+    if merchant.next_wallet_change_hours_at:
+        messages.success(
+            request, "The shorter wait holds once the present one is over."
+        )
+    else:
+        messages.success(request, f"Changes wait {merchant.wallet_change_hours} hours.")
+    return _back(request)
+
+
+def _cancelled(request: SeatedRequest, change: WalletChange) -> str:
+    present = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=request.seat.merchant, chain=change.chain, retired_at=None
+    )
+    stays = " Your wallet stays." if present.exists() else ""
+    return f"The change is cancelled.{stays}"
+
+
+def _spec(chain: str) -> ChainSpec:
+    spec = chains().get(chain)
+    if spec is None:
+        raise Http404
+    return spec
+
+
+def _back(request: SeatedRequest) -> HttpResponse:
+    return HttpResponseRedirect(request.seat.url("dashboard_receiving_wallets"))
+
+
+def _page(request: SeatedRequest, form: WaitForm, status: int = 200) -> HttpResponse:
+    context = {
+        "rows": wallet_rows(request.seat.merchant),
+        "form": form,
+        "merchant": request.seat.merchant,
+    }
+    return render(request, "dashboard/wallets/receiving.html", context, status=status)
+
+
+def _ask(
+    request: SeatedRequest, spec: ChainSpec, form: WalletForm, status: int = 200
+) -> HttpResponse:
+    context = {"chain": spec, "row": _row(request, spec), "form": form}
+    return render(request, "dashboard/wallets/ask.html", context, status=status)
+
+
+def _compare(
+    request: SeatedRequest,
+    spec: ChainSpec,
+    form: ComparedForm,
+    address: str,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "chain": spec,
+        "row": _row(request, spec),
+        "form": form,
+        "address": marked(address),
+        "merchant": request.seat.merchant,
+    }
+    return render(request, "dashboard/wallets/compare.html", context, status=status)
+
+
+def _row(request: SeatedRequest, spec: ChainSpec) -> object:
+    rows = wallet_rows(request.seat.merchant)
+    return next(row for row in rows if row.chain == spec.name)

@@ -1,0 +1,103 @@
+"""The page on which an owner proves that they hold a wallet's key: a message to sign, and a field for the signature."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.dashboard.rows import marked
+from wallets.dashboard.words import told_of
+from wallets.models import WalletProof
+from wallets.networks import chain_spec
+from wallets.receiving.forms import ProofForm
+from wallets.receiving.proofs import (
+    message_of,
+    prove_wallet,
+    start_proof,
+)
+
+
+def ask_for_proof(
+    request: SeatedRequest, spec: ChainSpec, address: str
+) -> HttpResponse:
+    """Make a message to sign, and lead to its page."""
+    proof = start_proof(
+        request.seat.merchant,
+        chain=spec.name,
+        address=address,
+        actor=request.user,
+        now=timezone.now(),
+        client=address_or_none(request),
+    )
+    url = request.seat.url("dashboard_prove_receiving_wallet", proof_id=proof.pk)
+    return HttpResponseRedirect(url)
+
+
+@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
+    """Show the message, and take its signature."""
+    mine = WalletProof.objects.select_related("merchant").filter(
+        merchant=request.seat.merchant, used_at=None
+    )
+    proof = mine.filter(pk=proof_id).first()
+    if proof is None:
+        raise Http404
+    form = ProofForm(request.POST or None, takes_key=_takes_key(proof))
+    if request.method != "POST":
+        return _page(request, proof, form)
+    if not form.is_valid():
+        return _page(request, proof, form, status=422)
+    try:
+        answer = prove_wallet(
+            proof,
+            signature=form.cleaned_data["signature"],
+            public_key=form.cleaned_data.get("public_key", ""),
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except InvalidRequestError as error:
+        form.add_error("signature", error.message)
+        return _page(request, proof, form, status=422)
+    except ConflictError as error:
+        form.add_error(None, error.message)
+        return _page(request, proof, form, status=409)
+    messages.success(request, told_of(answer, chain_spec(proof.chain)))
+    return HttpResponseRedirect(request.seat.url("dashboard_receiving_wallets"))
+
+
+def _takes_key(proof: WalletProof) -> bool:
+    return chain_spec(proof.chain).family is Family.TON
+
+
+def _page(
+    request: SeatedRequest, proof: WalletProof, form: ProofForm, status: int = 200
+) -> HttpResponse:
+    spec = chain_spec(proof.chain)
+    context = {
+        "chain": spec,
+        "proof": proof,
+        "form": form,
+        "address": marked(proof.address),
+        "message": message_of(proof),
+        "is_open": proof.is_open(now=timezone.now()),
+        "how": _HOW[spec.family],
+    }
+    return render(request, "dashboard/wallets/prove.html", context, status=status)
+
+
+_HOW = {
+    Family.EVM: "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x.",
+    Family.TRON: "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x.",
+    Family.SOLANA: "Sign its bytes as they are (“signMessage”), and give the signature in base58.",
+    Family.TON: "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64.",
+}

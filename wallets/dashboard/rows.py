@@ -1,0 +1,143 @@
+"""What the page of receiving wallets says about each chain."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from accounts.models import Merchant
+from wallets.addresses import shown_address
+from wallets.chains.registry import ChainSpec
+from wallets.dashboard.words import waits_for_others
+from wallets.models import ReceivingWallet, WalletChange
+from wallets.networks import chains
+
+# As many as people compare, and what forgers of look-alike addresses find hard to match at both ends.
+_COMPARED: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedAddress:
+    """An address in three parts, of which people compare the first and the last."""
+
+    first: str
+    middle: str
+    last: str
+
+    def __str__(self) -> str:
+        return self.first + self.middle + self.last
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """A change that waits."""
+
+    id: int
+    address: MarkedAddress
+    requested_by: str
+    requested_at: datetime
+    effective_at: datetime
+    # It was proven, and waits for payments to others as well.
+    waits_for_others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WalletRow:
+    """One chain: the wallet there, where an explorer shows it, what waits, and what was refused last.
+
+    `proven_at` is when the wallet was proven, `taken` the one that another merchant took over by a proof, where there is none
+    since.
+    `is_read` says whether this installation reads the chain at all.
+    """
+
+    chain: str
+    title: str
+    tokens: str
+    is_read: bool
+    address: MarkedAddress | None
+    since: datetime | None
+    proven_at: datetime | None
+    taken: ReceivingWallet | None
+    explorer: str
+    pending: PendingChange | None
+    failed_at: datetime | None
+    failure: str
+
+    @property
+    def kept_words(self) -> str:
+        """What cancelling the change leaves."""
+        if self.address:
+            return "You go on receiving at the present wallet."
+        return "You then have no wallet on this network."
+
+
+def marked(address: str) -> MarkedAddress:
+    """Cut an address, as wallets show it, where its bold parts end."""
+    address = shown_address(address)
+    # Every address on EVM chains begins with 0x, which tells nothing.
+    start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
+    return MarkedAddress(
+        address[:start], address[start:-_COMPARED], address[-_COMPARED:]
+    )
+
+
+def wallet_rows(merchant: Merchant) -> list[WalletRow]:
+    """Return a row for each of the six chains, by priority."""
+    present = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=merchant, retired_at=None
+    )
+    wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
+    changes = _newest_changes(merchant)
+    lost = _newest_lost(merchant)
+    return [
+        _row(spec, wallets.get(name), changes.get(name), lost.get(name))
+        for name, spec in chains().items()
+    ]
+
+
+def _newest_changes(merchant: Merchant) -> dict[str, WalletChange]:
+    newest = WalletChange.objects.filter(merchant=merchant)
+    rows = newest.order_by("chain", "-pk").distinct("chain")
+    told = rows.select_related("merchant", "requested_by")
+    return {change.chain: change for change in told}
+
+
+def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
+    """Return by chain the wallet that was the merchant's last, where it was taken over."""
+    rows = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
+    newest = rows.order_by("chain", "-pk").distinct("chain")
+    return {wallet.chain: wallet for wallet in newest if wallet.taken_over_at}
+
+
+def _row(
+    spec: ChainSpec,
+    wallet: ReceivingWallet | None,
+    change: WalletChange | None,
+    lost: ReceivingWallet | None,
+) -> WalletRow:
+    address = wallet.address if wallet else ""
+    explorer = spec.explorer_address if address else None
+    return WalletRow(
+        chain=spec.name,
+        title=spec.title,
+        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        is_read=bool(spec.rpc_urls),
+        address=marked(address) if address else None,
+        since=wallet.created_at if wallet else None,
+        proven_at=wallet.proof.used_at if wallet and wallet.proof else None,
+        taken=None if wallet else lost,
+        explorer=explorer.format(address=address) if explorer else "",
+        pending=_pending(change) if change and change.is_open else None,
+        failed_at=change.failed_at if change else None,
+        failure=change.failure if change else "",
+    )
+
+
+def _pending(change: WalletChange) -> PendingChange:
+    return PendingChange(
+        id=change.pk,
+        address=marked(change.address),
+        requested_by=change.requested_by.email,
+        requested_at=change.requested_at,
+        effective_at=change.effective_at,
+        waits_for_others=waits_for_others(change),
+    )

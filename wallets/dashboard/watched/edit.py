@@ -1,0 +1,130 @@
+"""Having a wallet watched, saying what it is called, giving it up."""
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.form_errors import add_refusal
+from wallets.dashboard.watched.detail import find_wallet
+from wallets.dashboard.watched.forms import (
+    EditForm,
+    WatchForm,
+)
+from wallets.dashboard.watched.rows import watched_rows
+from wallets.models import WatchedWallet
+from wallets.watched.service import (
+    change_watched_wallet,
+    remove_watched_wallet,
+    watch_wallet,
+)
+
+
+@seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
+def watch(request: SeatedRequest) -> HttpResponse:
+    """Ask which address, and have it watched."""
+    form = WatchForm(request.POST or None)
+    if request.method != "POST":
+        return _ask(request, form)
+    if not form.is_valid():
+        return _ask(request, form, status=422)
+    try:
+        wallet, is_new = _watch(request, form)
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return _ask(request, form, status=422)
+    except ConflictError as error:
+        form.add_error(None, error.message)
+        return _ask(request, form, status=409)
+    if is_new:
+        messages.success(request, "This wallet is watched from now on.")
+    else:
+        messages.warning(request, "This wallet is watched already; it stays as it was.")
+    return _to_wallet(request, wallet)
+
+
+@seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
+def edit(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
+    """Give a wallet another label and other tags."""
+    wallet = find_wallet(request.seat, wallet_id)
+    if request.method != "POST":
+        written = {"label": wallet.label, "tags": "\n".join(wallet.tags)}
+        return _edit(request, wallet, EditForm(initial=written))
+    form = EditForm(request.POST)
+    if not form.is_valid():
+        return _edit(request, wallet, form, status=422)
+    try:
+        change_watched_wallet(
+            wallet,
+            label=form.cleaned_data["label"],
+            tags=form.cleaned_data["tags"],
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ConflictError as error:
+        return _gone(request, error)
+    messages.success(request, "Saved.")
+    return _to_wallet(request, wallet)
+
+
+@seated(post=Act.MANAGE_WATCHED_WALLETS)
+def unwatch(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
+    """Stop watching a wallet."""
+    wallet = find_wallet(request.seat, wallet_id)
+    try:
+        remove_watched_wallet(
+            wallet,
+            actor=request.user,
+            now=timezone.now(),
+            client=address_or_none(request),
+        )
+    except ConflictError as error:
+        return _gone(request, error)
+    messages.success(request, "This wallet is not watched any more.")
+    return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))
+
+
+def _watch(request: SeatedRequest, form: WatchForm) -> tuple[WatchedWallet, bool]:
+    return watch_wallet(
+        request.seat.merchant,
+        mode=request.seat.mode,
+        chain=form.cleaned_data["chain"],
+        address=form.cleaned_data["address"],
+        label=form.cleaned_data["label"],
+        tags=form.cleaned_data["tags"],
+        actor=request.user,
+        now=timezone.now(),
+        client=address_or_none(request),
+    )
+
+
+def _ask(request: SeatedRequest, form: WatchForm, status: int = 200) -> HttpResponse:
+    context = {"form": form}
+    return render(request, "dashboard/watched/form.html", context, status=status)
+
+
+def _edit(
+    request: SeatedRequest, wallet: WatchedWallet, form: EditForm, status: int = 200
+) -> HttpResponse:
+    context = {"form": form, "row": watched_rows([wallet])[0]}
+    return render(request, "dashboard/watched/edit.html", context, status=status)
+
+
+def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:
+    return HttpResponseRedirect(
+        request.seat.url("dashboard_watched_wallet", wallet_id=wallet.public_id)
+    )
+
+
+def _gone(request: SeatedRequest, error: ConflictError) -> HttpResponse:
+    """Somebody else stopped watching it a moment ago."""
+    messages.error(request, error.message)
+    return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))

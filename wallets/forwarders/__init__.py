@@ -1,0 +1,1 @@
+"""Deposit addresses (CREATE2 forwarders): computing them, and deploying their factory."""

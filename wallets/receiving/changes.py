@@ -1,0 +1,294 @@
+"""Changes of receiving wallets: asked for, waited for, cancelled or carried out.
+
+Whoever sets, asks, cancels or applies holds the merchant's row meanwhile, so that each change ends one way.
+"""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from accounts.audit.service import record
+from accounts.models import Membership, Merchant, User
+from accounts.states import Role
+from gateway.core.errors import ConflictError, GatewayError
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.receiving.claims import (
+    fail_change,
+    is_awaited,
+    refuse_unasked,
+    refuse_unproven,
+    retire_others,
+    take_over,
+)
+from wallets.receiving.mails import (
+    tell_applied,
+    tell_first,
+    tell_requested,
+)
+from wallets.receiving.service import (
+    set_receiving_wallet,
+    usable_address,
+)
+
+log = structlog.get_logger(__name__)
+
+_WAITS_ALREADY = (
+    "A change waits on this chain already. Cancel it before you ask for another."
+)
+_ANOTHER_PROOF = (
+    "Another proof of this wallet came at the same moment. Sign again to be the latest."
+)
+_NO_OWNER = "Whoever asked for it is not an owner of the merchant any more."
+
+
+@transaction.atomic
+def request_wallet(
+    merchant: Merchant,
+    *,
+    chain: str,
+    address: str,
+    actor: User,
+    now: datetime,
+    client: str | None = None,
+    proof: WalletProof | None = None,
+) -> ReceivingWallet | WalletChange:
+    """Receive at `address` on a chain: at once where there is no wallet yet, else once the merchant's wait is over.
+
+    All owners are told. `client` is the network address of whoever asks. With `proof`, which `prove_wallet` has verified,
+    the address is taken over from others, and waits until what is under way to it for them has run out. Raises
+    InvalidRequestError as `set_receiving_wallet` does, ProofRequiredError where the address takes a proof, and
+    ConflictError where it is the present one, or a change waits already.
+    """
+    canonical = usable_address(chain, address)
+    merchant = _locked(merchant.pk)
+    wallets = ReceivingWallet.objects.of_checkouts().filter(
+        merchant=merchant, chain=chain
+    )
+    current = wallets.filter(retired_at=None).first()
+    if current is not None and current.address == canonical:
+        raise ConflictError("This is the wallet that you receive at already.")
+    # First of all: who has a change that waits must not learn about address after address.
+    if _waiting(merchant, chain).exists():
+        raise ConflictError(_WAITS_ALREADY)
+    _claim(merchant, chain, canonical, now, proof)
+    if current is None and not is_awaited(
+        merchant, chain=chain, address=canonical, now=now
+    ):
+        return _set_first(merchant, chain, canonical, actor, now, client, proof)
+    before = current.address if current else None
+    change = _create(merchant, chain, canonical, actor, now, proof, before)
+    _audit(change, "requested", before, actor, now, client)
+    awaited = is_awaited(merchant, chain=chain, address=canonical, now=now)
+    tell_requested(change, before=before, is_awaited=awaited, now=now)
+    if change.effective_at <= now:
+        return _apply_locked(change, now)
+    return change
+
+
+def _claim(
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    now: datetime,
+    proof: WalletProof | None,
+) -> None:
+    """Take an address over that was proven, or raise ProofRequiredError where it has to be."""
+    if proof is not None:
+        take_over(merchant, chain=chain, address=address, now=now)
+        return
+    refuse_unasked(chain)
+    refuse_unproven(merchant, chain=chain, address=address, now=now)
+
+
+@transaction.atomic
+def cancel_change(
+    change: WalletChange, *, actor: User, now: datetime, client: str | None = None
+) -> WalletChange:
+    """Take a change back that still waits. Raises ConflictError where it does not."""
+    _locked(change.merchant_id)
+    change = _reread(change.pk)
+    if not change.is_open:
+        raise ConflictError("This change does not wait any more.")
+    change.cancelled_at = now
+    change.save(update_fields=["cancelled_at"])
+    record(
+        change.merchant,
+        action="receiving_wallet.change_cancelled",
+        actor=actor,
+        object_id=change.chain,
+        before={"address": change.address},
+        address=client,
+        now=now,
+    )
+    return change
+
+
+def apply_wallet_changes(*, now: datetime) -> int:
+    """Carry out the changes whose time has come; return how many. What is refused now is told, and ends."""
+    due = WalletChange.objects.filter(WalletChange.OPEN, effective_at__lte=now)
+    found = list(due.order_by("effective_at", "pk").values_list("pk", "merchant_id"))
+    return sum(_apply_safely(pk, merchant_id, now) for pk, merchant_id in found)
+
+
+def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
+    try:
+        return _apply(change_id, merchant_id, now)
+    except Exception:
+        # One that cannot be carried out must not stand in the way of the others.
+        log.exception("a wallet change could not be applied", change=change_id)
+        return False
+
+
+@transaction.atomic
+def _apply(change_id: int, merchant_id: int, now: datetime) -> bool:
+    _locked(merchant_id)
+    change = _reread(change_id)
+    if not change.is_open:
+        return False
+    return _apply_locked(change, now).applied_at is not None
+
+
+def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
+    """Carry a due change out, or end it; one that was proven stays as it is while others may still be paid there."""
+    if failure := _objection(change):
+        fail_change(change, failure, now=now)
+        return change
+    if _awaits_others(change, now):
+        return change
+    if failure := _attempt(change, now):
+        # Where somebody claimed the address meanwhile, the proof takes it from them too, and waits on.
+        if not _awaits_others(change, now):
+            fail_change(change, failure, now=now)
+        return change
+    change.applied_at = now
+    change.save(update_fields=["applied_at"])
+    tell_applied(change, now=now)
+    return change
+
+
+def _objection(change: WalletChange) -> str:
+    """Return in words why nobody may carry the change out, or nothing."""
+    asker = change.requested_by
+    seats = Membership.objects.filter(merchant=change.merchant_id, user=asker)
+    is_owner = asker.is_active and seats.filter(role=Role.OWNER).exists()
+    return "" if is_owner else _NO_OWNER
+
+
+def _awaits_others(change: WalletChange, now: datetime) -> bool:
+    """Whether a change that was proven waits for payments to others; who claimed the address meanwhile loses it."""
+    if change.proof_id is None:
+        return False
+    # Of proofs the latest counts, and it ended the others when it was given: this one may not.
+    retire_others(change.merchant, chain=change.chain, address=change.address, now=now)
+    return is_awaited(
+        change.merchant, chain=change.chain, address=change.address, now=now
+    )
+
+
+def _attempt(change: WalletChange, now: datetime) -> str:
+    """Set the wallet; return in words why that cannot be, or nothing."""
+    try:
+        # What is refused half way leaves nothing behind.
+        with transaction.atomic():
+            set_receiving_wallet(
+                change.merchant,
+                chain=change.chain,
+                address=change.address,
+                actor=change.requested_by,
+                now=now,
+                proof=change.proof,
+            )
+    except GatewayError as error:
+        return error.message
+    return ""
+
+
+def _set_first(
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    actor: User,
+    now: datetime,
+    client: str | None,
+    proof: WalletProof | None,
+) -> ReceivingWallet:
+    wallet = set_receiving_wallet(
+        merchant,
+        chain=chain,
+        address=address,
+        actor=actor,
+        now=now,
+        client=client,
+        proof=proof,
+    )
+    tell_first(wallet, actor=actor, now=now)
+    return wallet
+
+
+def _create(
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    actor: User,
+    now: datetime,
+    proof: WalletProof | None,
+    before: str | None,
+) -> WalletChange:
+    # A first wallet waits for others alone: there is none that it could take money away from.
+    hours = merchant.wallet_change_hours if before else 0
+    try:
+        with transaction.atomic():
+            return WalletChange.objects.create(
+                merchant=merchant,
+                chain=chain,
+                address=address,
+                requested_by=actor,
+                requested_at=now,
+                effective_at=now + timedelta(hours=hours),
+                proof=proof,
+            )
+    except IntegrityError as error:
+        is_mine = _waiting(merchant, chain).exists()
+        raise ConflictError(_WAITS_ALREADY if is_mine else _ANOTHER_PROOF) from error
+
+
+def _waiting(merchant: Merchant, chain: str) -> QuerySet[WalletChange]:
+    return WalletChange.objects.filter(
+        WalletChange.OPEN, merchant=merchant, chain=chain
+    )
+
+
+def _locked(merchant_id: int) -> Merchant:
+    return Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
+
+
+def _reread(change_id: int) -> WalletChange:
+    """Read a change anew, under its merchant's lock. One that was proven is locked too: a later proof may end it."""
+    changes = WalletChange.objects.filter(pk=change_id)
+    changes.filter(proof__isnull=False).select_for_update().first()
+    return changes.select_related("merchant", "requested_by", "proof").get()
+
+
+def _audit(
+    change: WalletChange,
+    what: str,
+    before: str | None,
+    actor: User,
+    now: datetime,
+    client: str | None,
+) -> None:
+    record(
+        change.merchant,
+        action=f"receiving_wallet.change_{what}",
+        actor=actor,
+        object_id=change.chain,
+        before={"address": before} if before else None,
+        after={
+            "address": change.address,
+            "effective_at": change.effective_at.isoformat(timespec="seconds"),
+        },
+        address=client,
+        now=now,
+    )

@@ -1,0 +1,80 @@
+"""What owners type about their receiving wallets."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accounts.models import MOST_WALLET_CHANGE_HOURS
+from gateway.core.errors import InvalidRequestError
+from wallets.receiving.service import usable_address
+
+
+def _typed_code() -> forms.TextInput:
+    return forms.TextInput(
+        attrs={
+            "autocomplete": "off",
+            "autocapitalize": "off",
+            "spellcheck": "false",
+            "class": "mono",
+        }
+    )
+
+
+class WalletForm(forms.Form):
+    """An address of one chain, checked by its checksum and against the traps; `cleaned_data` has its canonical form."""
+
+    address = forms.CharField(max_length=120, widget=_typed_code())
+
+    def __init__(self, *args: Any, chain: str, title: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.chain = chain
+        self.fields["address"].label = f"Your address on {title}"
+
+    def clean_address(self) -> str:
+        """Return the canonical form, or say in words what is wrong."""
+        try:
+            return usable_address(self.chain, self.cleaned_data["address"])
+        except InvalidRequestError as error:
+            raise ValidationError(error.message) from error
+
+
+class ComparedForm(WalletForm):
+    """The same address, seen again in its canonical form and compared with where it came from."""
+
+    compared = forms.BooleanField(
+        label="I compared the bold characters with my wallet, and I hold its key.",
+        error_messages={"required": "Compare them first, and say so here."},
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["address"].widget = forms.HiddenInput()
+
+
+class ProofForm(forms.Form):
+    """A signature of the message that proves a wallet; where `takes_key`, its public key too (TON)."""
+
+    signature = forms.CharField(max_length=200, widget=_typed_code())
+    public_key = forms.CharField(
+        max_length=66,
+        label="Public key of the wallet",
+        help_text="64 hexadecimal digits. A TON address does not tell its key.",
+        widget=_typed_code(),
+    )
+
+    def __init__(self, *args: Any, takes_key: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not takes_key:
+            del self.fields["public_key"]
+
+
+class WaitForm(forms.Form):
+    """How long another wallet waits before money goes there."""
+
+    hours = forms.IntegerField(
+        label="Hours to wait",
+        min_value=0,
+        max_value=MOST_WALLET_CHANGE_HOURS,
+        help_text="From 0 to 168, which is a week. A longer wait holds at once, a shorter one once the present wait is over.",
+    )

@@ -1,0 +1,186 @@
+"""What owners are told by mail about their receiving wallets."""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from accounts.models import User
+from accounts.team.owners import mail_owners
+from wallets.addresses import shown_address
+from wallets.models import ReceivingWallet, WalletChange
+from wallets.networks import chain_spec
+
+_REQUESTED = """{actor} asked for another receiving wallet of {merchant} on {chain}.
+
+Now: {before}
+Then: {after}
+
+It takes effect at {at:%Y-%m-%d %H:%M} UTC. If you did not expect this, cancel it before then; any owner can:
+{dashboard}
+"""
+_AWAITED = """{actor} proved that {merchant} holds the key of another receiving wallet on {chain}.
+
+Now: {before}
+Then: {after}
+
+It takes effect once earlier payments to this wallet have run out, not before {at:%Y-%m-%d %H:%M} UTC. If you did not expect
+this, cancel it before then; any owner can:
+{dashboard}
+"""
+_TAKEN_OVER = """{merchant} receives no new checkouts at this wallet on {chain} any more:
+
+{address}
+
+Somebody signed a message with the key of this wallet, which proves that they hold it. Payments for checkouts that you made
+before are still credited to you.
+
+If you hold the key too, add the wallet again and sign a message with it. If you do not, add a wallet of your own:
+{dashboard}
+"""
+_APPLIED = """{merchant} receives at another wallet on {chain} now:
+
+{after}
+
+{actor} asked for it. Make a checkout of 0.10 USD and pay it, to see the money arrive.
+
+{dashboard}
+"""
+_FAILED = """The receiving wallet of {merchant} on {chain} was to become
+
+{after}
+
+That was refused: {failure}
+You go on receiving at the wallet you had. Ask for the change again if you still want it:
+{dashboard}
+"""
+_FIRST = """{actor} set the first receiving wallet of {merchant} on {chain}:
+
+{after}
+
+If you did not expect this, put your own address there:
+{dashboard}
+"""
+_MACHINES = """{actor} set the wallet that machines pay {merchant} at (x402) on {chain}:
+
+Now: {after}
+Before: {before}
+
+If you did not expect this, put your own address there:
+{dashboard}
+"""
+
+
+def tell_requested(
+    change: WalletChange, *, before: str | None, is_awaited: bool, now: datetime
+) -> None:
+    """Tell all owners of a change that waits, and where it is cancelled.
+
+    `is_awaited` says that it waits for payments to others as well.
+    """
+    subject = f"A new {_title(change.chain)} wallet was asked for"
+    words = _AWAITED if is_awaited else _REQUESTED
+    text = words.format(**_facts(change), before=_shown(before), at=change.effective_at)
+    _mail(change, "requested", subject, text, now)
+
+
+def tell_applied(change: WalletChange, *, now: datetime) -> None:
+    """Tell all owners that a change has taken effect."""
+    subject = f"You receive at a new {_title(change.chain)} wallet"
+    _mail(change, "applied", subject, _APPLIED.format(**_facts(change)), now)
+
+
+def tell_failed(change: WalletChange, *, now: datetime) -> None:
+    """Tell all owners that a change was refused when its time came."""
+    subject = f"Your {_title(change.chain)} wallet was not changed"
+    text = _FAILED.format(**_facts(change), failure=change.failure)
+    _mail(change, "failed", subject, text, now)
+
+
+def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
+    """Tell all owners of the first wallet on a chain."""
+    merchant = wallet.merchant
+    mail_owners(
+        merchant.pk,
+        key=f"wallet:{wallet.pk}:first",
+        subject=f"You receive on {_title(wallet.chain)} now",
+        text=_FIRST.format(
+            actor=actor,
+            merchant=merchant.name,
+            chain=_title(wallet.chain),
+            after=_shown(wallet.address),
+            dashboard=_dashboard(),
+        ),
+        now=now,
+    )
+
+
+def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
+    """Tell all owners that somebody else proved to hold a wallet's key; never who."""
+    merchant = wallet.merchant
+    mail_owners(
+        merchant.pk,
+        key=f"wallet:{wallet.pk}:taken",
+        subject=f"Your {_title(wallet.chain)} wallet was taken over",
+        text=_TAKEN_OVER.format(
+            merchant=merchant.name,
+            chain=_title(wallet.chain),
+            address=_shown(wallet.address),
+            dashboard=_dashboard(),
+        ),
+        now=now,
+    )
+
+
+def tell_machine_wallet(
+    wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime
+) -> None:
+    """Tell all owners that machines pay another wallet now."""
+    merchant = wallet.merchant
+    mail_owners(
+        merchant.pk,
+        key=f"wallet:{wallet.pk}:machines",
+        subject=f"Machines pay you at a new {_title(wallet.chain)} wallet",
+        text=_MACHINES.format(
+            actor=actor,
+            merchant=merchant.name,
+            chain=_title(wallet.chain),
+            after=_shown(wallet.address),
+            before=_shown(before),
+            dashboard=_dashboard(),
+        ),
+        now=now,
+    )
+
+
+def _mail(
+    change: WalletChange, what: str, subject: str, text: str, now: datetime
+) -> None:
+    mail_owners(
+        change.merchant_id,
+        key=f"wallet-change:{change.pk}:{what}",
+        subject=subject,
+        text=text,
+        now=now,
+    )
+
+
+def _facts(change: WalletChange) -> dict[str, str]:
+    return {
+        "actor": change.requested_by.email,
+        "merchant": change.merchant.name,
+        "chain": _title(change.chain),
+        "after": _shown(change.address),
+        "dashboard": _dashboard(),
+    }
+
+
+def _shown(address: str | None) -> str:
+    return shown_address(address) if address else "none"
+
+
+def _title(chain: str) -> str:
+    return chain_spec(chain).title
+
+
+def _dashboard() -> str:
+    return f"{settings.BASE_URL}/dashboard/"

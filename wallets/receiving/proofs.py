@@ -1,0 +1,140 @@
+"""Proving that a merchant holds a receiving wallet's key: a message of ours, signed by that key, once."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.ids import new_code
+from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.networks import chain_spec
+from wallets.receiving.changes import request_wallet
+from wallets.receiving.service import usable_address
+from wallets.signatures import is_signed_by
+
+LASTS: Final = timedelta(minutes=10)
+"""How long a message can be signed."""
+
+_SPENT: Final = "This message was used or has expired. Get a new one and sign that."
+_WRONG: Final = (
+    "This is not a signature of this message by this address. Sign the whole message, unchanged, "
+    "with the wallet at this address."
+)
+
+
+def message_of(proof: WalletProof) -> str:
+    """Return what the wallet's key signs: ten lines without secrets, and none at the end."""
+    return "\n".join(
+        (
+            "Receiving wallet proof",
+            "",
+            "I hold the key of this wallet, and this merchant may receive payments at it.",
+            f"Sign this only if you are setting up a wallet at {settings.BASE_URL}.",
+            "",
+            f"Merchant: {proof.merchant.public_id}",
+            f"Network: {proof.chain}",
+            f"Address: {proof.address}",
+            f"Nonce: {proof.nonce}",
+            f"Expires: {proof.expires_at:%Y-%m-%dT%H:%M:%SZ}",
+        )
+    )
+
+
+@transaction.atomic
+def start_proof(
+    merchant: Merchant,
+    *,
+    chain: str,
+    address: str,
+    actor: User,
+    now: datetime,
+    client: str | None = None,
+) -> WalletProof:
+    """Make a message to sign for an address; the merchant's earlier ones for the chain are worthless from now on.
+
+    Asking is audited. Raises InvalidRequestError (chain_unsupported, address_invalid).
+    """
+    canonical = usable_address(chain, address)
+    _lock(merchant.pk)
+    WalletProof.objects.filter(merchant=merchant, chain=chain, used_at=None).delete()
+    proof = WalletProof.objects.create(
+        merchant=merchant,
+        chain=chain,
+        address=canonical,
+        nonce=new_code(),
+        requested_by=actor,
+        requested_at=now,
+        expires_at=(now + LASTS).replace(microsecond=0),
+    )
+    _audit(proof, "proof_asked", actor, now, client)
+    return proof
+
+
+@transaction.atomic
+def prove_wallet(
+    proof: WalletProof,
+    *,
+    signature: str,
+    public_key: str = "",
+    actor: User,
+    now: datetime,
+    client: str | None = None,
+) -> ReceivingWallet | WalletChange:
+    """Use a signature up and receive at the address, as `request_wallet` does; from others it is taken over.
+
+    `public_key` is for TON alone. Raises ConflictError (state_conflict) where the message was used or has expired or a
+    change waits already, and InvalidRequestError (parameter_invalid) for any other signature; a refusal uses nothing up.
+    """
+    # Another request with this signature waits here, and finds it used.
+    _lock(proof.merchant_id)
+    proofs = WalletProof.objects.select_related("merchant")
+    found = proofs.filter(pk=proof.pk).first()
+    if found is None or not found.is_open(now=now):
+        raise ConflictError(_SPENT)
+    proof = found
+    if not _is_signed(proof, signature, public_key):
+        raise InvalidRequestError(_WRONG, param="signature")
+    proof.used_at, proof.signature, proof.public_key = now, signature, public_key
+    proof.save(update_fields=["used_at", "signature", "public_key"])
+    _audit(proof, "proven", actor, now, client)
+    return request_wallet(
+        proof.merchant,
+        chain=proof.chain,
+        address=proof.address,
+        actor=actor,
+        now=now,
+        client=client,
+        proof=proof,
+    )
+
+
+def _lock(merchant_id: int) -> None:
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
+
+
+def _is_signed(proof: WalletProof, signature: str, public_key: str) -> bool:
+    return is_signed_by(
+        proof.address,
+        message_of(proof).encode(),
+        signature,
+        family=chain_spec(proof.chain).family,
+        public_key=public_key,
+    )
+
+
+def _audit(
+    proof: WalletProof, what: str, actor: User, now: datetime, client: str | None
+) -> None:
+    record(
+        proof.merchant,
+        action=f"receiving_wallet.{what}",
+        actor=actor,
+        object_id=proof.chain,
+        after={"address": proof.address},
+        address=client,
+        now=now,
+    )

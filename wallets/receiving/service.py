@@ -1,0 +1,145 @@
+"""The merchants' own wallets, where their money ends up."""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from gateway.core.errors import InvalidRequestError
+from wallets import selectors
+from wallets.addresses import AddressError, address_key
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.models import DepositAddress, ReceivingWallet, WalletProof
+from wallets.networks import address_on, chain_spec, chains
+from wallets.receiving.claims import (
+    ProofRequiredError,
+    refuse_own_machines,
+    refuse_unproven,
+)
+from wallets.receiving.traps import refuse_traps
+
+
+def expect_payments(chain: str, *, address: str, until: datetime) -> None:
+    """Have a merchant's own wallet read first, and its chain at full pace, until then; what is longer already stays.
+
+    `address` is in canonical form; a wallet that was replaced counts too.
+    """
+    ReceivingWallet.objects.filter(
+        Q(expected_until=None) | Q(expected_until__lt=until),
+        chain=chain,
+        address=address,
+    ).update(expected_until=until)
+
+
+@transaction.atomic
+def set_receiving_wallet(
+    merchant: Merchant,
+    *,
+    chain: str,
+    address: str,
+    now: datetime,
+    actor: User | None = None,
+    client: str | None = None,
+    proof: WalletProof | None = None,
+) -> ReceivingWallet:
+    """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
+
+    Deposit addresses already given out keep paying the wallet they were made for. `client` is the network address of
+    whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart
+    by their amount, ConflictError (duplicate, proof_required) as `refuse_unproven` does; with `proof`, a proof of this address by
+    this merchant, proof_required is raised only if another merchant is faster.
+    """
+    canonical = usable_address(chain, address)
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    present = ReceivingWallet.objects.of_checkouts().filter(retired_at=None)
+    current = present.filter(merchant=merchant, chain=chain).first()
+    if current is not None and current.address == canonical:
+        return current
+    if current is not None:
+        ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
+    refuse = refuse_unproven if proof is None else refuse_own_machines
+    refuse(merchant, chain=chain, address=canonical, now=now)
+    wallet = _create_wallet(merchant, chain, canonical, now, proof)
+    record(
+        merchant,
+        action="receiving_wallet.set",
+        actor=actor,
+        object_id=chain,
+        before={"address": current.address} if current else None,
+        after={"address": canonical},
+        address=client,
+        now=now,
+    )
+    transaction.on_commit(selectors.forget)
+    return wallet
+
+
+def _create_wallet(
+    merchant: Merchant,
+    chain: str,
+    address: str,
+    now: datetime,
+    proof: WalletProof | None,
+) -> ReceivingWallet:
+    try:
+        with transaction.atomic():
+            return ReceivingWallet.objects.create(
+                merchant=merchant,
+                chain=chain,
+                address=address,
+                key=address_key(address, family=chain_spec(chain).family),
+                created_at=now,
+                proof=proof,
+            )
+    except IntegrityError as error:
+        # Two merchants at once: the constraint lets one of them have it.
+        raise ProofRequiredError from error
+
+
+def usable_address(chain: str, address: str) -> str:
+    """Return an address in its chain's canonical form. Raises InvalidRequestError (chain_unsupported, address_invalid)."""
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
+    try:
+        _refuse_traps(spec, canonical)
+    except AddressError as error:
+        raise _unusable(error) from error
+    return canonical
+
+
+def named_chain(name: str) -> ChainSpec:
+    """Return the chain that somebody names. Raises InvalidRequestError (chain_unsupported)."""
+    spec = chains().get(name)
+    if spec is None:
+        raise InvalidRequestError(
+            f"There is no chain {name[:16]!r}.", param="chain", code="chain_unsupported"
+        )
+    return spec
+
+
+def typed_address(spec: ChainSpec, text: str) -> str:
+    """Return the address that somebody typed in canonical form, whoever's it is. Raises InvalidRequestError (address_invalid)."""
+    try:
+        return address_on(spec, text)
+    except AddressError as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: AddressError) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"The address {error}", param="address", code="address_invalid"
+    )
+
+
+def _refuse_traps(spec: ChainSpec, address: str) -> None:
+    """Refuse addresses that would swallow the money, or send it round in a circle."""
+    refuse_traps(spec, address)
+    if spec.family not in {Family.EVM, Family.TRON}:
+        return
+    # On Tron nothing can ever be deployed at such an address: its CREATE2 is not Ethereum's (TIP-26).
+    key = address_key(address, family=spec.family)
+    if DepositAddress.objects.filter(key=key).exists():
+        raise AddressError("must not be a deposit address of this gateway.")

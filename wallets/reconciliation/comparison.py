@@ -1,0 +1,340 @@
+"""Comparing what was recorded of the last hour with what one source of a chain tells of it.
+
+What a source knows and we do not is recorded like any transfer. What we know and a source does not is told to the
+operator and stays. Only final blocks are compared, and only with a source that has the same block at their end.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+
+from accounts.states import Mode
+from wallets.addresses import address_key
+from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
+from wallets.chains.registry import ChainSpec
+from wallets.models import (
+    AccountCursor,
+    Block,
+    ChainCursor,
+    ReceivingWallet,
+    Transfer,
+)
+from wallets.reconciliation.differences import (
+    close_known,
+    key_of,
+    note_differences,
+)
+from wallets.reconciliation.sources import (
+    AccountNode,
+    BlockNode,
+    Ledger,
+)
+from wallets.selectors import watched_keys
+from wallets.states import DifferenceKind, TransferState
+from wallets.transfers.movements import (
+    NewMovement,
+    record_movements,
+)
+from wallets.transfers.service import (
+    NewTransfer,
+    record_transfers,
+)
+from wallets.watchers.leases import (
+    LeaseLostError,
+    is_held,
+)
+from wallets.watchers.owners import Owners
+from wallets.watchers.reorgs import stored_hash
+
+SPAN: Final = timedelta(hours=1)
+"""How far back every pass looks."""
+
+LONGEST_SPAN: Final = timedelta(days=1)
+"""How far back an account is looked at that had to wait for its turn."""
+
+_OVERLAP: Final = timedelta(minutes=10)
+
+
+_COMPARED_FIELDS: Final = (
+    "chain",
+    "tx_hash",
+    "position",
+    "recipient",
+    "token",
+    "units",
+    "block_height",
+    "block_time",
+)
+
+
+class SourceDisagreesError(Exception):
+    """A source serves another chain, or another block where ours is final. Nothing it tells was used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many transfers a source knew beyond ours, and how many of ours it did not know."""
+
+    missed: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a source was asked for: the blocks from `first` to `last`, and the accounts, None for all of ours.
+
+    `since` leaves out what is not younger, for sources that count time as well. `end` is our block at the end, where
+    blocks are compared.
+    """
+
+    first: int
+    last: int
+    keys: Collection[bytes] | None = None
+    since: datetime | None = None
+    end: BlockRef | None = None
+
+    def holds(self, transfer: TokenTransfer | Transfer) -> bool:
+        """Return whether a transfer lies in its blocks and its time."""
+        if not self.first <= transfer.block_height <= self.last:
+            return False
+        return self.since is None or transfer.block_time > self.since
+
+
+def check_identity(spec: ChainSpec, adapter: ChainAdapter) -> None:
+    """Raise SourceDisagreesError for a source that serves another chain than the one that was read."""
+    known = ChainCursor.objects.get(chain=spec.name).genesis_hash
+    if known and adapter.genesis() != known:
+        raise SourceDisagreesError("it serves another chain")
+
+
+def compare_node(
+    spec: ChainSpec,
+    node: BlockNode,
+    *,
+    owner: str,
+    read_through: int | None,
+    now: datetime,
+) -> tuple[Compared, int | None]:
+    """Compare the last hour of final blocks with one node's; return what came of it, and the last block compared.
+
+    Where too many addresses are watched to name them, every transfer of the token has to be read: then only what lies
+    after `read_through`, the last block that this node was asked for. Raises ChainError, SourceDisagreesError,
+    LeaseLostError.
+    """
+    cursor = ChainCursor.objects.get(chain=spec.name)
+    if cursor.height is None:
+        return Compared(), read_through
+    head = node.adapter.head()
+    read = min(cursor.height, head.block.height)
+    final = min(read, node.adapter.final_height(head, read_height=read))
+    end = _end_block(spec, node, final)
+    if end is None:
+        return Compared(), read_through
+    first = _first_height(spec, cursor, end)
+    watched = watched_keys(spec.name)
+    # Payments alone are compared.
+    hint = watched and Hint(watched.recipients)
+    if hint is None and read_through is not None:
+        first = max(first, read_through + 1)
+    told = node.transfers(first, end, head=head, hint=hint, ours=Owners(spec.name).ours)
+    scope = Scope(first, end.height, end=end)
+    return settle(
+        spec, told, scope=scope, source=node.label, owner=owner, now=now
+    ), end.height
+
+
+def compare_ledger(
+    spec: ChainSpec,
+    ledger: Ledger,
+    node: BlockNode,
+    *,
+    keys: Collection[bytes],
+    owner: str,
+    now: datetime,
+) -> Compared:
+    """Compare some accounts' last hour with a source that is no node; `node` gives the blocks their time.
+
+    Raises ChainError, SourceDisagreesError, LeaseLostError.
+    """
+    cursor = ChainCursor.objects.get(chain=spec.name)
+    if cursor.height is None:
+        return Compared()
+    head = node.adapter.head()
+    read = min(cursor.height, head.block.height)
+    final = min(read, node.adapter.final_height(head, read_height=read))
+    end = _end_block(spec, node, final)
+    if end is None:
+        return Compared()
+    [first] = node.adapter.blocks([_first_height(spec, cursor, end)])
+    told = ledger.transfers(keys, first, end)
+    scope = Scope(first.height, end.height, keys=keys, end=end)
+    return settle(spec, told, scope=scope, source=ledger.label, owner=owner, now=now)
+
+
+def compare_accounts(
+    spec: ChainSpec,
+    node: AccountNode,
+    *,
+    keys: Collection[bytes],
+    last_turns: Mapping[bytes, datetime],
+    owner: str,
+    now: datetime,
+) -> Compared:
+    """Compare some accounts' last hour with one node's, each up to where it was read and final.
+
+    An account whose last turn with this node is longer ago is compared from a little before that. Raises ChainError, LeaseLostError.
+    """
+    rows = AccountCursor.objects.filter(
+        chain=spec.name, key__in=list(keys), height__isnull=False
+    )
+    cursors = list(rows)
+    if not cursors:
+        return Compared()
+    begun = ChainCursor.objects.get(chain=spec.name).first_height or 0
+    head, final = node.adapter.head(), node.adapter.finalized()
+    accounts = [
+        _some_time_ago(spec, cursor, last_turns.get(bytes(cursor.key)), now)
+        for cursor in cursors
+    ]
+    readings = node.adapter.read_accounts(accounts, head=head)
+    found = []
+    for cursor, account, reading in zip(cursors, accounts, readings, strict=True):
+        scope = Scope(
+            max(account.height + 1, begun),
+            min(cursor.height or 0, reading.through.height, final),
+            keys={account.key},
+            since=account.time,
+        )
+        # Payments alone are compared.
+        told = [one for one in reading.transfers if one.recipient_key == account.key]
+        found.append(
+            settle(spec, told, scope=scope, source=node.label, owner=owner, now=now)
+        )
+    return Compared(sum(c.missed for c in found), sum(c.unknown for c in found))
+
+
+def _some_time_ago(
+    spec: ChainSpec, cursor: AccountCursor, last_turn: datetime | None, now: datetime
+) -> Account:
+    since_last = now - last_turn + _OVERLAP if last_turn is not None else SPAN
+    span = min(max(SPAN, since_last), LONGEST_SPAN)
+    blocks = int(span.total_seconds() / spec.block_seconds)
+    return Account(
+        key=bytes(cursor.key),
+        address=cursor.address,
+        height=max((cursor.height or 0) - blocks, 0),
+        time=(cursor.height_time or now) - span,
+    )
+
+
+def settle(
+    spec: ChainSpec,
+    told: Sequence[TokenTransfer],
+    *,
+    scope: Scope,
+    source: str,
+    owner: str,
+    now: datetime,
+) -> Compared:
+    """Record what a source told and we did not know, and write down every difference.
+
+    Raises LeaseLostError where `owner` does not read the chain any more, SourceDisagreesError where it forked meanwhile.
+    """
+    owners = Owners(spec.name)
+    theirs = [transfer for transfer in told if scope.holds(transfer)]
+    owned = owners.payments(theirs)
+    known = {key_of(transfer): transfer for transfer in since_given(owned)}
+    with transaction.atomic():
+        if not is_held(spec.name, owner):
+            raise LeaseLostError(spec.name)
+        if scope.end and stored_hash(spec.name, scope.last) != scope.end.hash:
+            raise SourceDisagreesError("the chain forked while it was compared")
+        recorded = {key_of(one): one for one in _recorded(spec, scope)}
+        missed = [one for key, one in known.items() if key not in recorded]
+        unknown = [
+            one
+            for key, one in recorded.items()
+            if key not in known or known[key].units != one.units
+        ]
+        record_transfers(missed, now=now)
+        if scope.end:
+            # Where accounts are read, each side of a movement has a name of its own.
+            record_movements(_moved(owners, theirs, missed), now=now)
+        for kind, ones in _by_kind(missed, unknown):
+            note_differences(ones, kind=kind, source=source, now=now)
+        close_known(spec.name, known, source=source, now=now)
+    return Compared(len(missed), len(unknown))
+
+
+def _moved(
+    owners: Owners, told: Sequence[TokenTransfer], missed: Sequence[NewTransfer]
+) -> list[NewMovement]:
+    """What the missed payments are to those who watch one of their sides."""
+    names = {(one.tx_hash, one.position) for one in missed}
+    return owners.movements(one for one in told if (one.tx_hash, one.position) in names)
+
+
+def _by_kind(
+    missed: Sequence[NewTransfer], unknown: Sequence[Transfer]
+) -> Iterable[tuple[DifferenceKind, Sequence[NewTransfer | Transfer]]]:
+    return (DifferenceKind.MISSED, missed), (DifferenceKind.UNKNOWN, unknown)
+
+
+def since_given(transfers: Sequence[NewTransfer]) -> list[NewTransfer]:
+    """Leave out what reached a merchant's wallet before we were told of it."""
+    ids = {one.wallet_id for one in transfers if one.wallet_id is not None}
+    rows = ReceivingWallet.objects.filter(pk__in=ids)
+    given = dict(rows.values_list("pk", "created_at")) if ids else {}
+    return [
+        one
+        for one in transfers
+        if one.wallet_id is None or one.block_time >= given[one.wallet_id]
+    ]
+
+
+def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
+    rows = Transfer.objects.filter(
+        chain=spec.name,
+        mode=Mode.LIVE,
+        block_height__gte=scope.first,
+        block_height__lte=scope.last,
+    ).exclude(state=TransferState.ORPHANED)
+    rows = rows.only(*_COMPARED_FIELDS)
+    return [
+        one
+        for one in rows
+        if scope.holds(one)
+        and (scope.keys is None or _key(one.recipient, spec) in scope.keys)
+    ]
+
+
+def _key(address: str, spec: ChainSpec) -> bytes:
+    return address_key(address, family=spec.family)
+
+
+def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:
+    """Return the newest final block whose hash we remember, None if there is none."""
+    ours = (
+        Block.objects.filter(chain=spec.name, height__lte=final)
+        .order_by("-height")
+        .first()
+    )
+    if ours is None:
+        return None
+    [theirs] = node.adapter.blocks([ours.height])
+    if theirs.hash != ours.hash:
+        raise SourceDisagreesError(f"it has another block at height {ours.height}")
+    return theirs
+
+
+def _first_height(spec: ChainSpec, cursor: ChainCursor, end: BlockRef) -> int:
+    blocks = int(SPAN.total_seconds() / spec.block_seconds)
+    oldest = cursor.first_height
+    if oldest is None:
+        # Read since before this was written down: the oldest block we remember was read for certain.
+        kept = Block.objects.filter(chain=spec.name).order_by("height").first()
+        oldest = kept.height if kept else end.height
+    return min(max(end.height - blocks + 1, oldest), end.height)

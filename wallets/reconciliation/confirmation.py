@@ -1,0 +1,167 @@
+"""Making large transfers final: the chain itself must call them so, and a second node must know them just the same.
+
+What is large is one transfer's amount. Several smaller ones to one checkout may add up to more and are each confirmed by
+depth alone: nothing here knows what a checkout is.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+from django.db import connection, transaction
+
+from accounts.states import Mode
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import ChainError
+from wallets.chains.registry import ChainSpec
+from wallets.models import Transfer
+from wallets.reconciliation.differences import note_differences
+from wallets.reconciliation.sources import (
+    Witness,
+    witnesses,
+)
+from wallets.states import DifferenceKind, TransferState
+from wallets.transfers.bells import ring_after_commit
+from wallets.watchers.leases import is_held
+from wallets.watchers.recorded import as_told
+
+log = structlog.get_logger(__name__)
+
+_WORDS_NEEDED: Final = 2
+_MOST_AT_ONCE: Final = 50
+# The chain's own finality moves at the pace of minutes.
+_FINALITY_SECONDS: Final = 5.0
+_FIRST_PATIENCE: Final = 5.0
+_LONGEST_PATIENCE: Final = 600.0
+
+
+class LargeAmounts:
+    """Confirms the large transfers of one chain, while `owner` has its lease.
+
+    It asks nodes of its own accord and over its own connections, so that one that hangs delays no detection; and none at
+    all while no large transfer waits.
+    """
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        *,
+        owner: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._owner = owner
+        self._clock = clock
+        self._reader = open_adapter(spec, open_pool(spec))
+        # Any two of the nodes: the one that told of a transfer may not be the one in use any more.
+        self._witnesses = witnesses(spec)
+        self._finality_due = 0.0
+        # By transfer: when to ask again, and how long to wait after that.
+        self._patience: dict[int, tuple[float, float]] = {}
+
+    def tick(self, *, now: datetime) -> int:
+        """Confirm what can be; return how many transfers. Raises ChainError where no node tells what is final."""
+        waiting = self._waiting()
+        if not waiting or self._clock() < self._finality_due or not self._is_reader():
+            return 0
+        self._finality_due = self._clock() + _FINALITY_SECONDS
+        finalized = self._reader.finalized()
+        final = [one for one in waiting if one.block_height <= finalized]
+        if not self._witnesses:
+            return self._confirm(final, now=now, witnessed=False)
+        return self._confirm(self._vouched(final, now), now=now, witnessed=True)
+
+    def close(self) -> None:
+        """Close the connections to the nodes."""
+        self._reader.close()
+        for witness in self._witnesses:
+            witness.adapter.close()
+
+    def _is_reader(self) -> bool:
+        with transaction.atomic():
+            return is_held(self._spec.name, self._owner)
+
+    def _waiting(self) -> list[Transfer]:
+        if self._spec.large_units is None:
+            return []
+        rows = Transfer.objects.filter(
+            chain=self._spec.name,
+            mode=Mode.LIVE,
+            state=TransferState.DETECTED,
+            units__gte=self._spec.large_units,
+        )
+        waiting = list(rows.order_by("block_height", "pk"))
+        known = {one.pk for one in waiting}
+        self._patience = {pk: p for pk, p in self._patience.items() if pk in known}
+        return [one for one in waiting if self._is_due(one)][:_MOST_AT_ONCE]
+
+    def _is_due(self, transfer: Transfer) -> bool:
+        return self._patience.get(transfer.pk, (0.0, 0.0))[0] <= self._clock()
+
+    def _vouched(self, final: Sequence[Transfer], now: datetime) -> list[Transfer]:
+        """Return what two nodes know; the others are asked again, each time later."""
+        words = {one.pk: 0 for one in final}
+        for witness in self._witnesses:
+            open_ones = [one for one in final if words[one.pk] < _WORDS_NEEDED]
+            for one in self._known_to(witness, open_ones, now):
+                words[one.pk] += 1
+        for one in final:
+            if words[one.pk] < _WORDS_NEEDED:
+                self._wait_longer(one)
+        return [one for one in final if words[one.pk] >= _WORDS_NEEDED]
+
+    def _known_to(
+        self, witness: Witness, transfers: Sequence[Transfer], now: datetime
+    ) -> list[Transfer]:
+        if not transfers:
+            return []
+        asked = [as_told(one, self._spec.family) for one in transfers]
+        try:
+            answers = witness.adapter.witness(asked) or []
+        except ChainError as error:
+            log.warning("no witness", chain=self._spec.name, error=str(error))
+            return []
+        pairs = list(zip(transfers, answers, strict=True))
+        note_differences(
+            [one for one, is_known in pairs if not is_known],
+            kind=DifferenceKind.UNKNOWN,
+            source=witness.label,
+            now=now,
+        )
+        return [one for one, is_known in pairs if is_known]
+
+    def _wait_longer(self, transfer: Transfer) -> None:
+        _, pause = self._patience.get(transfer.pk, (0.0, _FIRST_PATIENCE))
+        longer = min(2 * pause, _LONGEST_PATIENCE)
+        self._patience[transfer.pk] = (self._clock() + pause, longer)
+
+    def _confirm(
+        self, transfers: Sequence[Transfer], *, now: datetime, witnessed: bool
+    ) -> int:
+        if not transfers:
+            return 0
+        parameters: dict[str, Any] = {
+            "ids": [one.pk for one in transfers],
+            "hashes": [one.block_hash for one in transfers],
+            "witnessed_at": now if witnessed else None,
+            "now": now,
+        }
+        with transaction.atomic(), connection.cursor() as cursor:
+            if not is_held(self._spec.name, self._owner):
+                return 0
+            cursor.execute(_CONFIRM, parameters)
+            ring_after_commit()
+            confirmed: int = cursor.rowcount
+            return confirmed
+
+
+# A fork may have moved a transfer while the nodes were asked: what they told then is of another block.
+_CONFIRM = """
+    UPDATE wallets_transfer t
+    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz,
+        witnessed_at = %(witnessed_at)s::timestamptz
+    FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS vouched(id, block_hash)
+    WHERE t.id = vouched.id AND t.block_hash = vouched.block_hash AND t.state = 'detected'
+"""

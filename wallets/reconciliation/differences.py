@@ -1,0 +1,88 @@
+"""What two sources of a chain disagree about, written down for the operator."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import structlog
+
+from wallets.models import SourceDifference, Transfer
+from wallets.states import DifferenceKind
+from wallets.transfers.service import NewTransfer
+
+log = structlog.get_logger(__name__)
+
+TransferKey = tuple[str, int, str, str]
+
+
+def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
+    """Return what names a transfer on its chain."""
+    return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
+
+
+def note_differences(
+    transfers: Sequence[NewTransfer | Transfer],
+    *,
+    kind: DifferenceKind,
+    source: str,
+    now: datetime,
+) -> None:
+    """Write down, each once, transfers that one source knows and another does not; `source` is a node's label."""
+    told = {key_of(transfer): transfer for transfer in transfers}
+    known = SourceDifference.objects.filter(
+        chain__in={transfer.chain for transfer in transfers},
+        kind=kind,
+        tx_hash__in={transfer.tx_hash for transfer in transfers},
+    )
+    for key in known.values_list("tx_hash", "position", "recipient", "token"):
+        told.pop(key, None)
+    rows = [
+        _difference(one, kind=kind, source=source, now=now) for one in told.values()
+    ]
+    SourceDifference.objects.bulk_create(rows, ignore_conflicts=True)
+    for row in rows:
+        log.error("sources differ", what=str(row), source=row.source)
+
+
+def _difference(
+    transfer: NewTransfer | Transfer,
+    *,
+    kind: DifferenceKind,
+    source: str,
+    now: datetime,
+) -> SourceDifference:
+    return SourceDifference(
+        chain=transfer.chain,
+        kind=kind,
+        tx_hash=transfer.tx_hash,
+        position=transfer.position,
+        recipient=transfer.recipient,
+        token=transfer.token,
+        units=transfer.units,
+        block_height=transfer.block_height,
+        source=source[:120],
+        found_at=now,
+    )
+
+
+def close_known(
+    chain: str, known: Collection[TransferKey], *, source: str, now: datetime
+) -> None:
+    """Close what a source did not know before and does now: it was only late."""
+    late = SourceDifference.objects.filter(
+        chain=chain, kind=DifferenceKind.UNKNOWN, source=source[:120], closed_at=None
+    )
+    for row in late:
+        if (row.tx_hash, row.position, row.recipient, row.token) in known:
+            row.closed_at = now
+            row.save(update_fields=["closed_at"])
+
+
+def open_differences() -> list[SourceDifference]:
+    """Return what nobody has closed, the oldest first."""
+    return list(SourceDifference.objects.filter(closed_at=None).order_by("found_at"))
+
+
+def close_differences(ids: Collection[int], *, now: datetime) -> int:
+    """End the alerts of these; return how many were open."""
+    rows = SourceDifference.objects.filter(pk__in=ids, closed_at=None)
+    return rows.update(closed_at=now)

@@ -1,0 +1,59 @@
+"""A second look at one chain, beside its watcher and never in its way.
+
+At large amounts, at what other sources tell, and at what somebody named whom no watcher saw pay; and at what watched wallets
+hold, and did before they were watched.
+"""
+
+import threading
+from collections.abc import Callable
+
+import structlog
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from wallets.chains.base import ChainError
+from wallets.chains.registry import ChainSpec
+from wallets.reconciliation.confirmation import LargeAmounts
+from wallets.reconciliation.missed import MissedTransfers
+from wallets.reconciliation.passes import Reconciler
+from wallets.watched.passes import WatchedWallets
+from wallets.watchers.leases import LeaseLostError
+
+log = structlog.get_logger(__name__)
+
+BEAT_SECONDS = 1.0
+
+
+def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
+    """Look again and again until `stop` is set, in the process and the name of the watcher `owner`. Survives any error."""
+    large = LargeAmounts(spec, owner=owner)
+    every = settings.RECONCILE_SECONDS
+    reconciler = Reconciler(spec, owner=owner, every=every)
+    missed = MissedTransfers(spec, owner=owner)
+    watched = WatchedWallets(spec, owner=owner)
+    try:
+        while not stop.wait(BEAT_SECONDS):
+            _beat(spec, large.tick, reconciler.tick, missed.tick, watched.tick)
+    finally:
+        for looker in (large, reconciler, missed, watched):
+            looker.close()
+        connection.close()
+
+
+def _beat(spec: ChainSpec, *looks: Callable[..., object]) -> None:
+    for look in looks:
+        try:
+            look(now=timezone.now())
+        except LeaseLostError:
+            continue
+        except ChainError as error:
+            log.warning("no second look", chain=spec.name, error=str(error))
+        except DatabaseError as error:
+            # The server may have restarted: the next beat opens another connection.
+            connection.close()
+            log.warning("database failed", chain=spec.name, error=type(error).__name__)
+        except Exception:
+            log.exception("second look failed", chain=spec.name)
+            connection.close()

@@ -1,0 +1,169 @@
+"""Further sources of a chain: each of its nodes alone, and TronGrid. What one leaves out, another tells."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import (
+    AccountAdapter,
+    BlockAdapter,
+    BlockRef,
+    ChainAdapter,
+    Head,
+    Hint,
+    OursAsker,
+    RangeTooLargeError,
+    ReorgDuringReadError,
+    TokenTransfer,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc import Node
+from wallets.watchers.windows import (
+    LARGEST_WINDOW,
+    WindowSize,
+    window_end,
+)
+
+
+class Ledger(Protocol):
+    """A source that is no node, and lists an account's transfers by itself (TronGrid)."""
+
+    @property
+    def label(self) -> str:
+        """Its name without secrets."""
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
+
+    def transfers(
+        self, keys: Collection[bytes], first: BlockRef, last: BlockRef
+    ) -> list[TokenTransfer]:
+        """Return all that arrived in these accounts in these blocks.
+
+        Raises ChainMismatchError where it knows another block at the end, ChainError for what else it does wrong.
+        """
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockNode:
+    """One node of a chain that is read by blocks. `label` is scheme, host and port."""
+
+    label: str
+    adapter: BlockAdapter
+
+    def transfers(
+        self,
+        first: int,
+        last: BlockRef,
+        *,
+        head: Head,
+        hint: Hint | None,
+        ours: OursAsker,
+    ) -> list[TokenTransfer]:
+        """Read blocks whole, up to one that the caller knows by its hash. Raises ChainError.
+
+        `hint` and `ours` are as for `BlockAdapter.read`.
+        """
+        found: list[TokenTransfer] = []
+        sizes, window, parent = WindowSize(), LARGEST_WINDOW, ""
+        while first <= last.height:
+            end = window_end(first, window, head_height=head.block.height)
+            end = min(end, last.height)
+            try:
+                reading = self.adapter.read(first, end, head=head, hint=hint, ours=ours)
+            except RangeTooLargeError:
+                if window == 1:
+                    raise
+                window = sizes.after_refusal(window)
+                continue
+            if parent not in {"", reading.parent_hash}:
+                raise ReorgDuringReadError("two windows do not follow each other")
+            parent = reading.blocks[-1].hash
+            found += reading.transfers
+            window = sizes.after_success(window, read=end - first + 1)
+            first = end + 1
+        if parent not in {"", last.hash}:
+            raise ReorgDuringReadError("the blocks read lead to another fork")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class AccountNode:
+    """One node of a chain that is read account by account. `label` is scheme, host and port."""
+
+    label: str
+    adapter: AccountAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One node, asked by its own word alone whether it knows transfers."""
+
+    label: str
+    # Over two nodes of which this is the spare one: a witness is always the node that is not in use.
+    adapter: ChainAdapter
+
+
+def block_nodes(spec: ChainSpec) -> list[BlockNode]:
+    """Open each node of a chain that is read by blocks; nothing is asked yet."""
+    return [
+        BlockNode(label, cast("BlockAdapter", adapter))
+        for label, adapter in _open_alone(spec)
+    ]
+
+
+def account_nodes(spec: ChainSpec) -> list[AccountNode]:
+    """Open each node of a chain that is read account by account; nothing is asked yet."""
+    return [
+        AccountNode(label, cast("AccountAdapter", adapter))
+        for label, adapter in _open_alone(spec)
+    ]
+
+
+def witnesses(spec: ChainSpec) -> list[Witness]:
+    """Open a witness for each node; none where there is one node only. Nothing is asked yet."""
+    count = len(spec.rpc_urls)
+    if count == 1:
+        return []
+    found = []
+    for place in range(count):
+        pair = _with_nodes(spec, (place + 1) % count, place)
+        label = Node(spec.rpc_urls[place]).label
+        found.append(Witness(label, open_adapter(pair, open_pool(pair))))
+    return found
+
+
+def ledgers(spec: ChainSpec) -> list[Ledger]:
+    """Open the sources that are no nodes; nothing is asked yet."""
+    if not spec.grid_urls:
+        return []
+    # Only where it is used: most installations name none.
+    from wallets.chains.trongrid import TronGridSource
+
+    return [TronGridSource(spec, url) for url in spec.grid_urls]
+
+
+def source_count(spec: ChainSpec) -> int:
+    """Return how many sources of a chain are named."""
+    return len(spec.rpc_urls) + len(spec.grid_urls)
+
+
+def _open_alone(spec: ChainSpec) -> list[tuple[str, ChainAdapter]]:
+    found: list[tuple[str, ChainAdapter]] = []
+    for place in range(len(spec.rpc_urls)):
+        alone = _with_nodes(spec, place)
+        pool = open_pool(alone)
+        found.append((pool.current_label, open_adapter(alone, pool)))
+    return found
+
+
+def _with_nodes(spec: ChainSpec, *places: int) -> ChainSpec:
+    """The chain with only these of its nodes, and their keys."""
+    urls = tuple(spec.rpc_urls[place] for place in places)
+    keys = spec.api_keys + ("",) * (len(spec.rpc_urls) - len(spec.api_keys))
+    return replace(spec, rpc_urls=urls, api_keys=tuple(keys[place] for place in places))

@@ -1,1 +1,0 @@
-"""Comparing what was read with what other sources of the same chain tell."""

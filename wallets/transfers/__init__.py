@@ -1,0 +1,1 @@
+"""Recorded transfers and movements: writing, listing and adding them up."""

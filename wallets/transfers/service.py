@@ -1,0 +1,184 @@
+"""Writing transfers. Every change of their facts sets `queued_at`, which is the consumers' queue, and rings them after commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+
+from accounts.states import Mode
+from wallets.networks import chain_spec
+from wallets.states import ClaimKind, TransferState
+from wallets.transfers.bells import ring_after_commit
+
+
+@dataclass(frozen=True, slots=True)
+class NewTransfer:
+    """A token movement to one of our addresses, whose owner is known. `units` are base units."""
+
+    chain: str
+    tx_hash: str
+    position: int
+    token: str
+    token_address: str
+    units: int
+    sender: str
+    recipient: str
+    deposit_id: int | None
+    merchant_id: int
+    mode: str
+    block_height: int
+    block_hash: str
+    block_time: datetime
+    # Exactly one of `deposit_id` and `wallet_id` is given: the address it arrived at is one or the other.
+    wallet_id: int | None = None
+    labels: tuple[str, ...] = ()
+    purpose: str = ClaimKind.CHECKOUT
+
+
+# A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
+# What a transaction does may differ when it is mined again, so its facts are taken anew. Recipient and token are part of
+# its key: a consumer may have credited the first one, so what goes elsewhere is another transfer, and is queued as such.
+_RECORD = """
+    INSERT INTO wallets_transfer (
+        chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
+        block_height, block_hash, block_time, wallet_id, labels, purpose, state, detected_at, queued_at)
+    SELECT n.*, 'detected', %(now)s::timestamptz, %(now)s::timestamptz
+    FROM unnest(
+        %(chain)s::text[], %(tx_hash)s::text[], %(position)s::int[], %(token)s::text[], %(token_address)s::text[],
+        %(units)s::numeric[], %(sender)s::text[], %(recipient)s::text[], %(deposit_id)s::bigint[],
+        %(merchant_id)s::bigint[], %(mode)s::text[], %(block_height)s::bigint[], %(block_hash)s::text[],
+        %(block_time)s::timestamptz[], %(wallet_id)s::bigint[], %(labels)s::jsonb[], %(purpose)s::text[]) AS n
+    ON CONFLICT (chain, tx_hash, position, recipient, token) DO UPDATE SET
+        token_address = EXCLUDED.token_address, units = EXCLUDED.units, sender = EXCLUDED.sender,
+        block_height = EXCLUDED.block_height, block_hash = EXCLUDED.block_hash, block_time = EXCLUDED.block_time,
+        labels = EXCLUDED.labels, witnessed_at = NULL,
+        state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = EXCLUDED.queued_at
+    WHERE wallets_transfer.state = 'orphaned'
+       OR wallets_transfer.state = 'detected' AND wallets_transfer.block_hash <> EXCLUDED.block_hash
+    RETURNING id
+"""
+
+
+def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list[int]:
+    """Write transfers in the caller's transaction or one of its own; return the ids of new and revived ones.
+
+    Recording one again changes nothing; one that a reorganisation had orphaned is revived in its new block.
+    """
+    if not transfers:
+        return []
+    columns: dict[str, Any] = {
+        name: [getattr(transfer, name) for transfer in transfers]
+        for name in NewTransfer.__dataclass_fields__
+    }
+    columns["units"] = [Decimal(transfer.units) for transfer in transfers]
+    columns["labels"] = [
+        orjson.dumps(transfer.labels).decode() for transfer in transfers
+    ]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_RECORD, columns | {"now": now})
+        ids = [pk for (pk,) in cursor]
+        if ids:
+            ring_after_commit()
+    return ids
+
+
+_CONFIRM = """
+    UPDATE wallets_transfer
+    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'detected'
+"""
+_ORPHAN = """
+    UPDATE wallets_transfer
+    SET state = 'orphaned', orphaned_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state <> 'orphaned'
+"""
+_REVIVE = """
+    UPDATE wallets_transfer
+    SET state = 'detected', orphaned_at = NULL, confirmed_at = NULL, queued_at = %(now)s::timestamptz
+    WHERE id = ANY(%(ids)s::bigint[]) AND mode = %(mode)s AND state = 'orphaned'
+"""
+
+
+def confirm_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Make simulated transfers final; return how many were not. Live ones are confirmed by their chain alone."""
+    return _change(_CONFIRM, ids, now)
+
+
+def orphan_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Take simulated transfers out of their chain, as a reorganisation does; return how many were in it."""
+    return _change(_ORPHAN, ids, now)
+
+
+def orphan_lost(ids: Sequence[int], *, now: datetime) -> int:
+    """Take live transfers out of their chain that no node knows any more; return how many were in it."""
+    return _change(_ORPHAN, ids, now, mode=Mode.LIVE)
+
+
+def revive_transfers(ids: Sequence[int], *, now: datetime) -> int:
+    """Bring orphaned simulated transfers back, unconfirmed; return how many came."""
+    return _change(_REVIVE, ids, now)
+
+
+def _change(
+    statement: str, ids: Sequence[int], now: datetime, *, mode: Mode = Mode.TEST
+) -> int:
+    if not ids:
+        return 0
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement, {"ids": list(ids), "mode": mode.value, "now": now})
+        changed: int = cursor.rowcount
+        if changed:
+            ring_after_commit()
+        return changed
+
+
+_CONFIRM_THROUGH = """
+    UPDATE wallets_transfer
+    SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE chain = %(chain)s AND mode = 'live' AND state = 'detected' AND block_height <= %(height)s
+      AND (%(large)s::numeric IS NULL OR units < %(large)s::numeric)
+"""
+_ORPHAN_ABOVE = """
+    UPDATE wallets_transfer
+    SET state = 'orphaned', orphaned_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz
+    WHERE chain = %(chain)s AND mode = 'live' AND state = ANY(%(states)s) AND block_height > %(height)s
+"""
+
+
+def confirm_through(chain: str, height: int, *, now: datetime) -> int:
+    """Make a chain's ordinary transfers up to `height` final; return how many became so.
+
+    Large ones need more than depth: `wallets.reconciliation.confirmation` makes them final.
+    """
+    large = chain_spec(chain).large_units
+    return _change_range(
+        _CONFIRM_THROUGH,
+        {"chain": chain, "height": height, "large": large, "now": now},
+    )
+
+
+def orphan_above(
+    chain: str,
+    height: int,
+    *,
+    now: datetime,
+    states: Sequence[TransferState] = (TransferState.DETECTED, TransferState.CONFIRMED),
+) -> int:
+    """Take a chain's transfers above `height` out of it; return how many were lost. Their rows stay."""
+    values = [state.value for state in states]
+    return _change_range(
+        _ORPHAN_ABOVE, {"chain": chain, "height": height, "states": values, "now": now}
+    )
+
+
+def _change_range(statement: str, parameters: dict[str, Any]) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        changed: int = cursor.rowcount
+        if changed:
+            ring_after_commit()
+        return changed

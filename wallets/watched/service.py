@@ -1,0 +1,236 @@
+"""The wallets that merchants have watched: adding one, changing what it is called, giving it up."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from gateway.core.errors import ConflictError, InvalidRequestError
+from wallets.addresses import address_key
+from wallets.models import WatchedBalance, WatchedWallet
+from wallets.models.watched import MOST_TAGS, TAG_LENGTH
+from wallets.networks import chain_spec
+from wallets.receiving.service import (
+    named_chain,
+    typed_address,
+)
+from wallets.states import WatchStatus
+
+MOST_WATCHED: Final = 10_000
+"""How many wallets a merchant may have watched at once, in each mode."""
+
+LABEL_LENGTH: Final = 80
+# A history of which nothing is known yet.
+_UNREAD: Final = {
+    "history_from": None,
+    "history_height": None,
+    "history_until": None,
+    "history_error": "",
+    "history_read_at": None,
+}
+
+
+@transaction.atomic
+def watch_wallet(
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    chain: str,
+    address: str,
+    label: str = "",
+    tags: Iterable[str] = (),
+    actor: User | None = None,
+    actor_label: str = "",
+    now: datetime,
+    client: str | None = None,
+) -> tuple[WatchedWallet, bool]:
+    """Have an address watched; return it, and whether that is new: one that is watched already stays as it is.
+
+    One that was given up is the same wallet again, as new: what moved in it is kept once, and reports have it once.
+    Any address of the chain may be watched, whoever's it is. In test mode no chain is asked, and it holds nothing. `client`
+    is the network address of whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid,
+    parameter_invalid) and ConflictError (capacity_exhausted) where MOST_WATCHED are watched.
+    """
+    spec = named_chain(chain)
+    canonical = typed_address(spec, address)
+    # Two at once wait for each other here, so that neither the limit nor the address is passed twice.
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    watched = WatchedWallet.objects.filter(
+        merchant=merchant, mode=mode, removed_at=None
+    )
+    key = address_key(canonical, family=spec.family)
+    present = watched.filter(chain=chain, key=key).first()
+    if present is not None:
+        return present, False
+    if watched.count() >= MOST_WATCHED:
+        raise ConflictError(
+            f"{MOST_WATCHED} wallets are watched; remove one first.",
+            code="capacity_exhausted",
+        )
+    wallet = _begin(
+        merchant, mode, chain, canonical, key, clean_label(label), clean_tags(tags), now
+    )
+    record(
+        merchant,
+        action="watched_wallet.added",
+        actor=actor,
+        actor_label=actor_label,
+        object_id=wallet.public_id,
+        after={"chain": chain, "address": canonical, **_described(wallet)},
+        address=client,
+        now=now,
+    )
+    return wallet, True
+
+
+@transaction.atomic
+def change_watched_wallet(
+    wallet: WatchedWallet,
+    *,
+    label: str | None = None,
+    tags: Iterable[str] | None = None,
+    actor: User | None = None,
+    actor_label: str = "",
+    now: datetime,
+    client: str | None = None,
+) -> WatchedWallet:
+    """Give a watched wallet another label or other tags; None leaves them.
+
+    Raises InvalidRequestError (parameter_invalid), and ConflictError where it is not watched any more.
+    """
+    wallet = _locked(wallet)
+    before = _described(wallet)
+    if label is not None:
+        wallet.label = clean_label(label)
+    if tags is not None:
+        wallet.tags = clean_tags(tags)
+    after = _described(wallet)
+    if after == before:
+        return wallet
+    wallet.save(update_fields=["label", "tags"])
+    record(
+        wallet.merchant,
+        action="watched_wallet.changed",
+        actor=actor,
+        actor_label=actor_label,
+        object_id=wallet.public_id,
+        before=before,
+        after=after,
+        address=client,
+        now=now,
+    )
+    return wallet
+
+
+@transaction.atomic
+def remove_watched_wallet(
+    wallet: WatchedWallet,
+    *,
+    actor: User | None = None,
+    actor_label: str = "",
+    now: datetime,
+    client: str | None = None,
+) -> WatchedWallet:
+    """Give a watched wallet up; what was recorded of it stays. Raises ConflictError where that was done already."""
+    wallet = _locked(wallet)
+    wallet.removed_at = now
+    wallet.save(update_fields=["removed_at"])
+    record(
+        wallet.merchant,
+        action="watched_wallet.removed",
+        actor=actor,
+        actor_label=actor_label,
+        object_id=wallet.public_id,
+        before={"chain": wallet.chain, "address": wallet.address, **_described(wallet)},
+        address=client,
+        now=now,
+    )
+    return wallet
+
+
+def _begin(
+    merchant: Merchant,
+    mode: Mode,
+    chain: str,
+    address: str,
+    key: bytes,
+    label: str,
+    tags: list[str],
+    now: datetime,
+) -> WatchedWallet:
+    has_history = mode == Mode.LIVE and settings.WALLET_HISTORY_DAYS > 0
+    rows = WatchedWallet.objects.filter(
+        merchant=merchant, mode=mode, chain=chain, key=key
+    )
+    wallet = rows.order_by("-pk").first() or WatchedWallet(
+        merchant=merchant, mode=mode, chain=chain, key=key
+    )
+    begun = {
+        "address": address,
+        "label": label,
+        "tags": tags,
+        "status": WatchStatus.IMPORTING if has_history else WatchStatus.ACTIVE,
+        "created_at": now,
+        "removed_at": None,
+    }
+    for name, value in (begun | _UNREAD).items():
+        setattr(wallet, name, value)
+    wallet.save()
+    # What it held then is not what it holds.
+    WatchedBalance.objects.filter(wallet=wallet).delete()
+    if mode == Mode.TEST:
+        _hold_nothing(wallet, now=now)
+    return wallet
+
+
+def clean_label(label: str) -> str:
+    """Return a label without blanks around it. Raises InvalidRequestError."""
+    return _text(label, param="label", most=LABEL_LENGTH)
+
+
+def clean_tags(tags: Iterable[str]) -> list[str]:
+    """Return tags trimmed, in their order, those that differ in case only taken once. Raises InvalidRequestError."""
+    kept: dict[str, str] = {}
+    for tag in tags:
+        text = _text(tag, param="tags", most=TAG_LENGTH)
+        if text:
+            kept.setdefault(text.casefold(), text)
+    if len(kept) > MOST_TAGS:
+        raise InvalidRequestError(
+            f"A wallet has {MOST_TAGS} tags at most.", param="tags"
+        )
+    return list(kept.values())
+
+
+def _text(text: str, *, param: str, most: int) -> str:
+    # What cannot be seen would make two tags look like one.
+    cleaned = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if len(cleaned) > most:
+        raise InvalidRequestError(f"Must have {most} characters at most.", param=param)
+    return cleaned
+
+
+def _hold_nothing(wallet: WatchedWallet, *, now: datetime) -> None:
+    WatchedBalance.objects.bulk_create(
+        WatchedBalance(
+            wallet=wallet, token=token.symbol, units=0, height=0, read_at=now
+        )
+        for token in chain_spec(wallet.chain).accepted_tokens
+    )
+
+
+def _locked(wallet: WatchedWallet) -> WatchedWallet:
+    rows = WatchedWallet.objects.select_for_update(of=("self",))
+    found = rows.select_related("merchant").get(pk=wallet.pk)
+    if found.removed_at is not None:
+        raise ConflictError("This wallet is not watched any more.")
+    return found
+
+
+def _described(wallet: WatchedWallet) -> dict[str, Any]:
+    return {"label": wallet.label, "tags": wallet.tags}

@@ -1,0 +1,167 @@
+"""Watchers as a process: one thread per chain, each with its own database connection, until told to end."""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import structlog
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import (
+    AccountAdapter,
+    BlockAdapter,
+    ChainError,
+    ChainUnavailableError,
+)
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+from wallets.networks import poll_seconds, reads_accounts
+from wallets.reconciliation.process import audit_chain
+from wallets.watchers.accounts import AccountWatcher
+from wallets.watchers.blocks import Watcher
+from wallets.watchers.leases import LeaseLostError
+from wallets.watchers.passes import (
+    ChainWatcher,
+    Outcome,
+)
+
+log = structlog.get_logger(__name__)
+
+_LONGEST_PAUSE = 30.0
+_HALTED_PAUSE = 5.0
+# Containers are given ten before they are killed.
+_STOP_SECONDS = 8.0
+
+
+class WatchedChain:
+    """A chain to watch, and its nodes."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self.spec = spec
+        self.pool: RpcPool = open_pool(spec)
+
+    def refusal(self) -> str | None:
+        """Say why this chain cannot be watched: none of its nodes is of this chain. None if one may be."""
+        mismatches = self.pool.mismatches()
+        for mismatch in mismatches:
+            log.error("node of another chain", chain=self.spec.name, error=mismatch)
+        if len(mismatches) < len(self.spec.rpc_urls):
+            return None
+        return "; ".join(mismatches)
+
+
+def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> None:
+    """Watch until `until()` returns; then give the leases back.
+
+    A chain that is still being read after 8 seconds keeps its lease until that runs out.
+    """
+    owner = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+    stop = threading.Event()
+    threads = [
+        threading.Thread(
+            target=work,
+            args=(chain, owner, stop),
+            name=f"{verb} {chain.spec.name}",
+            # A node that does not answer must not hold up the end: what is written is written whole or not at all.
+            daemon=True,
+        )
+        for verb, work in (("watch", _watch_chain), ("audit", _audit_chain))
+        for chain in chains
+    ]
+    for thread in threads:
+        thread.start()
+    until()
+    stop.set()
+    deadline = time.monotonic() + _STOP_SECONDS
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    if late := [thread.name for thread in threads if thread.is_alive()]:
+        log.warning("cut off while reading", threads=late)
+
+
+def _audit_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:
+    audit_chain(chain.spec, owner=owner, stop=stop)
+
+
+def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None:
+    watcher = open_watcher(chain.spec, chain.pool, owner=owner)
+    pace = _Pace(poll_seconds(chain.spec))
+    try:
+        while not stop.is_set():
+            started = time.monotonic()
+            pause = pace.after(_one_pass(watcher))
+            stop.wait(max(pause - (time.monotonic() - started), 0.0))
+        _let_go(watcher)
+    finally:
+        chain.pool.close()
+        connection.close()
+
+
+def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:
+    """Return what reads this chain in the way it can be read, over a pool of its nodes."""
+    adapter = open_adapter(spec, pool)
+    if reads_accounts(spec):
+        return AccountWatcher(spec, cast("AccountAdapter", adapter), owner=owner)
+    return Watcher(spec, cast("BlockAdapter", adapter), rpc=pool, owner=owner)
+
+
+def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
+    try:
+        return watcher.tick(now=timezone.now())
+    except LeaseLostError:
+        return Outcome.STANDBY
+    except ChainError as error:
+        log.warning("chain not read", chain=watcher.spec.name, error=str(error))
+        return error
+    except DatabaseError as error:
+        # The server may have restarted: the next pass opens another connection.
+        connection.close()
+        log.warning(
+            "database failed", chain=watcher.spec.name, error=type(error).__name__
+        )
+        return error
+    except Exception as error:
+        # A chain that is silently no longer watched is the worst that can happen here.
+        log.exception("watcher failed", chain=watcher.spec.name)
+        connection.close()
+        return error
+
+
+def _let_go(watcher: ChainWatcher) -> None:
+    try:
+        watcher.stop()
+    except DatabaseError:
+        log.info("lease left to run out", chain=watcher.spec.name)
+
+
+class _Pace:
+    """How long to wait between the beginnings of two passes, in seconds."""
+
+    def __init__(self, poll: float) -> None:
+        self._poll = poll
+        self._failures = 0
+
+    def after(self, outcome: Outcome | Exception) -> float:
+        if isinstance(outcome, Exception):
+            return self._after_failure(outcome)
+        self._failures = 0
+        if outcome is Outcome.AHEAD:
+            return 0.0
+        return (
+            max(self._poll, _HALTED_PAUSE) if outcome is Outcome.HALTED else self._poll
+        )
+
+    def _after_failure(self, error: Exception) -> float:
+        self._failures += 1
+        wanted = error.retry_after if isinstance(error, ChainUnavailableError) else None
+        pause: float = max(
+            self._poll * 2.0 ** min(self._failures - 1, 10), wanted or 0.0
+        )
+        return min(pause, _LONGEST_PAUSE)

@@ -1,0 +1,166 @@
+"""What was recorded lately of accounts, and whether it came again when they were read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+
+from accounts.states import Mode
+from wallets.chains.base import (
+    Account,
+    AccountAdapter,
+    AccountReading,
+    ChainError,
+    Head,
+    TokenTransfer,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.models import ReceivingWallet, Transfer, WatchedMovement, WatchedWallet
+from wallets.states import Direction, TransferState
+from wallets.watchers.ingest import BEFORE_GENESIS
+from wallets.watchers.recorded import (
+    as_told,
+    movement_as_told,
+)
+
+log = structlog.get_logger(__name__)
+
+# Nodes list again what they told within a minute or two, so what is missing for longer has been looked for already.
+_RECENT: Final = timedelta(minutes=10)
+# A transaction that a fork took can be sent again for a minute or two; after that it is void.
+_MAY_RETURN: Final = timedelta(minutes=10)
+_MOST_AT_ONCE: Final = 2_000
+# Nobody waits for them, so following them must not take many requests of those who are waited for.
+_MOST_MOVEMENTS: Final = 250
+
+_Name = tuple[bytes, str, str, int, str]
+_Wallet = ReceivingWallet | WatchedWallet
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A fact about an account: what it was paid, or what moved in or out of it where it is watched."""
+
+    fact: Transfer | WatchedMovement
+    wallet: _Wallet
+
+    @property
+    def key(self) -> bytes:
+        """The account's."""
+        return bytes(self.wallet.key)
+
+    @property
+    def name(self) -> _Name:
+        """By what it is known again."""
+        fact = self.fact
+        way = fact.direction if isinstance(fact, WatchedMovement) else Direction.IN
+        return self.key, way, fact.tx_hash, fact.position, fact.token
+
+    def as_told(self, family: Family) -> TokenTransfer:
+        """As its chain told it."""
+        if isinstance(self.fact, WatchedMovement):
+            return movement_as_told(self.fact, family)
+        return as_told(self.fact, family)
+
+
+class Trail:
+    """Looks for recent facts of one table that did not come again, and asks for each once after it is final."""
+
+    def __init__(
+        self, spec: ChainSpec, adapter: AccountAdapter, *, of_movements: bool
+    ) -> None:
+        self._spec = spec
+        self._adapter = adapter
+        self._of_movements = of_movements
+        self._most = _MOST_MOVEMENTS if of_movements else _MOST_AT_ONCE
+        # Found to be there after they were final: no fork can take them.
+        self._settled: set[int] = set()
+
+    def forget(self) -> None:
+        """Begin as if nothing was known."""
+        self._settled.clear()
+
+    def look(
+        self, readings: Sequence[AccountReading], *, head: Head
+    ) -> tuple[Sequence[Recorded], Sequence[Recorded]]:
+        """Return what no node knows any more, and what could not be asked for, after accounts were read."""
+        missing = self._missing(readings, head)
+        if not missing or not head.agreed:
+            return (), missing
+        asked, left = missing[: self._most], missing[self._most :]
+        try:
+            return self._lost(asked), left
+        except ChainError as error:
+            log.warning("forks not followed", chain=self._spec.name, error=str(error))
+            return (), missing
+
+    def floors(self, head: Head, *, now: datetime) -> Iterator[Account]:
+        """Tell from where accounts should be read in which something may return, the lowest last."""
+        for one in self._recent(head, [TransferState.ORPHANED]):
+            fact = one.fact
+            if fact.orphaned_at is None or fact.orphaned_at < now - _MAY_RETURN:
+                continue
+            time = fact.block_time - timedelta(minutes=1)
+            yield Account(one.key, one.wallet.address, fact.block_height - 1, time)
+
+    def _missing(
+        self, readings: Sequence[AccountReading], head: Head
+    ) -> list[Recorded]:
+        told = {name for reading in readings for name in _names(reading)}
+        through = {reading.key: reading.through.height for reading in readings}
+        found = self._recent(head, [TransferState.DETECTED, TransferState.CONFIRMED])
+        # Forget what is not recent any more.
+        self._settled &= {one.fact.pk for one in found}
+        return [
+            one
+            for one in found
+            if one.fact.pk not in self._settled
+            and one.fact.block_height <= through.get(one.key, -1)
+            and one.name not in told
+        ]
+
+    def _lost(self, missing: Sequence[Recorded]) -> list[Recorded]:
+        finalized = self._adapter.finalized()
+        answers = self._adapter.lost(
+            [one.as_told(self._spec.family) for one in missing]
+        )
+        pairs = list(zip(missing, answers, strict=True))
+        self._settled |= {
+            one.fact.pk
+            for one, is_lost in pairs
+            if not is_lost and one.fact.block_height <= finalized
+        }
+        return [one for one, is_lost in pairs if is_lost]
+
+    def _recent(self, head: Head, states: Sequence[TransferState]) -> list[Recorded]:
+        blocks = int(_RECENT.total_seconds() / self._spec.block_seconds)
+        wanted: Mapping[str, Any] = {
+            "chain": self._spec.name,
+            "mode": Mode.LIVE,
+            "state__in": states,
+            "block_height__gt": max(head.block.height - blocks, BEFORE_GENESIS),
+        }
+        return _movements(wanted) if self._of_movements else _payments(wanted)
+
+
+def _payments(wanted: Mapping[str, Any]) -> list[Recorded]:
+    rows = Transfer.objects.filter(wallet__isnull=False, **wanted)
+    found = rows.select_related("wallet").order_by("-block_height")[:_MOST_AT_ONCE]
+    return [Recorded(one, one.wallet) for one in found if one.wallet is not None]
+
+
+def _movements(wanted: Mapping[str, Any]) -> list[Recorded]:
+    rows = WatchedMovement.objects.filter(wallet__removed_at=None, **wanted)
+    found = rows.select_related("wallet").order_by("-block_height")[:_MOST_AT_ONCE]
+    return [Recorded(one, one.wallet) for one in found]
+
+
+def _names(reading: AccountReading) -> Iterator[_Name]:
+    for one in reading.transfers:
+        if one.recipient_key == reading.key:
+            yield reading.key, Direction.IN, one.tx_hash, one.position, one.token
+        if one.sender_key == reading.key:
+            yield reading.key, Direction.OUT, one.tx_hash, one.position, one.token

@@ -1,0 +1,123 @@
+"""Which accounts of a chain are to be read now: those somebody may be paying to, and the others in turn."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+from django.db import connection
+
+from wallets.chains.base import Account
+from wallets.chains.registry import ChainSpec
+from wallets.watchers.demand import (
+    STILL_COMING,
+    idle_seconds,
+)
+
+MOST_EXPECTED: Final = 5_000
+"""More accounts than this are not looked at in one pass; they take turns."""
+
+
+class Turn(Enum):
+    """Among whom an account takes turns, in the order of how much hangs on it."""
+
+    EXPECTED = "somebody may be paying to it"
+    RECEIVING = "a merchant's wallet that nobody is expected to pay to"
+    WATCHED = "somebody wants to know what moves in it"
+
+
+@dataclass(frozen=True, slots=True)
+class DueAccount:
+    """An account whose turn it is. `known_through` is up to when what it was paid is known."""
+
+    account: Account
+    turn: Turn
+    known_through: datetime | None
+
+
+# An account that could not be read when others could waits among those that nobody is expected to pay to. One that was read
+# far ahead of now was read by a clock that went wrong. What is only watched may be ten thousand, and is taken off an index.
+_DUE = """
+    WITH expected AS (
+        SELECT w.key FROM wallets_receivingwallet w
+        WHERE w.chain = %(chain)s AND w.expected_until >= %(since)s
+        UNION
+        SELECT w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
+        WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live')
+    (SELECT 'EXPECTED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a JOIN expected USING (key)
+     WHERE a.chain = %(chain)s AND a.last_error = ''
+     ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_expected)s)
+    UNION ALL
+    (SELECT 'RECEIVING', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND (
+         a.read_at IS NULL OR a.read_at <= %(idle_since)s OR a.read_at > %(idle_until)s)
+       AND (a.last_error <> '' OR NOT EXISTS (SELECT FROM expected e WHERE e.key = a.key))
+       AND EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at NULLS FIRST, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND (a.read_at IS NULL OR a.read_at > %(idle_until)s)
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
+    UNION ALL
+    (SELECT 'WATCHED', a.key, a.address, a.height, a.height_time, a.read_through_at
+     FROM wallets_accountcursor a
+     WHERE a.chain = %(chain)s AND a.read_at <= %(idle_since)s
+       AND NOT EXISTS (SELECT FROM wallets_receivingwallet r WHERE r.chain = a.chain AND r.key = a.key)
+     ORDER BY a.read_at, a.id LIMIT %(most_others)s)
+"""
+
+
+def due_accounts(
+    spec: ChainSpec, *, now: datetime, most_others: int
+) -> list[DueAccount]:
+    """Return the expected accounts, then of both other kinds at most so many that were not read for a while; oldest first."""
+    idle = timedelta(seconds=idle_seconds(spec))
+    parameters: dict[str, Any] = {
+        "chain": spec.name,
+        "since": now - STILL_COMING,
+        "idle_since": now - idle,
+        "idle_until": now + idle,
+        "most_expected": MOST_EXPECTED,
+        "most_others": most_others,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE, parameters)
+        rows = cursor.fetchall()
+    return [
+        DueAccount(Account(bytes(key), address, height, time), Turn[turn], through)
+        for turn, key, address, height, time, through in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountAges:
+    """How a chain's accounts are read. `oldest` is up to when the least known of the expected ones is known."""
+
+    accounts: int = 0
+    expected: int = 0
+    broken: int = 0
+    oldest: datetime | None = None
+
+
+_AGES = """
+    WITH expected AS (
+        SELECT w.chain, w.key FROM wallets_receivingwallet w WHERE w.expected_until >= %(since)s
+        UNION
+        SELECT w.chain, w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
+        WHERE t.state = 'detected' AND t.mode = 'live')
+    SELECT a.chain, count(*), count(e.key), count(*) FILTER (WHERE a.last_error <> ''),
+        min(a.read_through_at) FILTER (WHERE e.key IS NOT NULL AND a.last_error = '')
+    FROM wallets_accountcursor a LEFT JOIN expected e USING (chain, key)
+    GROUP BY a.chain
+"""
+
+
+def account_ages(*, now: datetime) -> dict[str, AccountAges]:
+    """Return how the accounts of each chain are read that is read account by account."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES, {"since": now - STILL_COMING})
+        return {chain: AccountAges(*counts) for chain, *counts in cursor}

@@ -1,0 +1,204 @@
+"""Reading a chain that can only be asked account by account, both ways and within a budget.
+
+The accounts somebody pays to come first, then those somebody may pay to all the same, then those that are only watched.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from wallets.chains.base import AccountAdapter, Head
+from wallets.chains.registry import ChainSpec
+from wallets.watchers.account_forks import AccountForks
+from wallets.watchers.account_ingest import (
+    commit_accounts,
+    lacks_accounts,
+    lacks_watched,
+    note_turns,
+    open_accounts,
+)
+from wallets.watchers.account_reads import (
+    AccountReader,
+    AccountReads,
+)
+from wallets.watchers.account_turns import (
+    DueAccount,
+    Turn,
+    due_accounts,
+)
+from wallets.watchers.budget import Budget
+from wallets.watchers.demand import (
+    is_expected,
+    pause_seconds,
+)
+from wallets.watchers.ingest import Pulse
+from wallets.watchers.leases import (
+    Lease,
+    fenced,
+)
+from wallets.watchers.passes import (
+    ChainWatcher,
+    Outcome,
+)
+
+log = structlog.get_logger(__name__)
+
+# A local chain that began anew is soon as long as the old one.
+_LOCAL_IDENTITY_SECONDS: Final = 5.0
+_WATCHED_SECONDS: Final = 5.0
+
+
+class AccountWatcher(ChainWatcher):
+    """Reads one chain's accounts while it has the lease, as many in a pass as the request budget allows."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        adapter: AccountAdapter,
+        *,
+        owner: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(spec, adapter, owner=owner, clock=clock)
+        self._adapter = adapter
+        self._budget = Budget(
+            spec.requests_per_minute, spent=lambda: adapter.requests, clock=clock
+        )
+        self._reader = AccountReader(adapter, self._budget, clock=clock)
+        self._forks = AccountForks(spec, adapter, clock=clock)
+        # How much of the budget must be there for the next pass.
+        self._wanted = 0.0
+        self._expected_since: dict[bytes, datetime] = {}
+        self._identity_due = 0.0
+        self._watched_due = 0.0
+        self._has_new_watched = False
+
+    def _may_rest(self, lease: Lease, now: datetime) -> bool:
+        level = self._budget.level()
+        if level < self._wanted and not (level >= 0 and self._has_come(now)):
+            return True
+        return super()._may_rest(lease, now) and not self._has_new_accounts()
+
+    def _has_new_accounts(self) -> bool:
+        """Whether a wallet is not read yet; one that is only watched is found within seconds."""
+        if self._clock() >= self._watched_due:
+            self._watched_due = self._clock() + _WATCHED_SECONDS
+            self._has_new_watched = lacks_watched(self.spec.name)
+        return self._has_new_watched or lacks_accounts(self.spec.name)
+
+    def _has_come(self, now: datetime) -> bool:
+        """Whether somebody is expected now, and nobody was in the last pass: then the others must not be saved for."""
+        return not self._expected_since and is_expected(self.spec, now=now)
+
+    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+        head = self._adapter.head()
+        self._doubt_local_chain()
+        if not self._is_identified(lease, now):
+            return Outcome.AHEAD
+        if lease.height is not None and head.block.height < lease.height:
+            return self._fell_behind(lease, now)
+        if self._has_new_accounts():
+            open_accounts(lease, self.spec, self._pulse(head, now=now, pause=0.0))
+            self._has_new_watched = False
+        due = due_accounts(self.spec, now=now, most_others=self._reader.most_at_once)
+        reads = self._read(due, head)
+        if reads.readings or reads.error is None:
+            self._commit(lease, due, reads, head, now)
+        else:
+            self._pass_on(lease, reads, now)
+        if reads.error is not None and reads.is_failure:
+            raise reads.error
+        return Outcome.IDLE
+
+    def _began_anew(self) -> None:
+        self._forks.forget()
+        self._expected_since.clear()
+        self._watched_due = 0.0
+
+    def _doubt_local_chain(self) -> None:
+        if self.spec.is_local and self._clock() >= self._identity_due:
+            self._identity_due = self._clock() + _LOCAL_IDENTITY_SECONDS
+            self._identified_fence = None
+
+    def _fell_behind(self, lease: Lease, now: datetime) -> Outcome:
+        """Wait for a node that lags to grow past us again; a local chain may have begun anew."""
+        if self.spec.is_local and not self._is_same_chain(lease, now):
+            return Outcome.AHEAD
+        return Outcome.IDLE
+
+    def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
+        # What another node told before may be ahead of this one.
+        ready = [one for one in due if one.account.height <= head.block.height]
+        expected, others, watched = (
+            [self._forks.from_where(one.account) for one in ready if one.turn is turn]
+            for turn in Turn
+        )
+        most = self._reader.most_for_one
+        watched = [replace(account, most=most) for account in watched]
+        return self._reader.read(expected, others, watched, head=head)
+
+    def _commit(
+        self,
+        lease: Lease,
+        due: Sequence[DueAccount],
+        reads: AccountReads,
+        head: Head,
+        now: datetime,
+    ) -> None:
+        missing = self._forks.look(reads.readings, head=head, now=now)
+        pulse = self._next_pulse(reads, head, now)
+        new = commit_accounts(
+            lease,
+            self.spec,
+            readings=reads.readings,
+            broken=reads.broken,
+            missing=missing,
+            final_height=self._adapter.final_height(
+                head, read_height=head.block.height
+            ),
+            accounts_read_at=self._read_through(due, reads, now),
+            pulse=pulse,
+        )
+        self._meter.wrote(pulse.usage)
+        for key, error in reads.broken.items():
+            told = {"chain": self.spec.name, "key": key.hex(), "error": error}
+            log.error("account not read", **told)
+        if lost := (*missing.lost, *missing.lost_moved):
+            log.warning("reorganisation", chain=self.spec.name, transfers=len(lost))
+        if new:
+            log.info("transfers found", chain=self.spec.name, count=new)
+
+    def _pass_on(self, lease: Lease, reads: AccountReads, now: datetime) -> None:
+        """Let the other accounts have their turn first next time, although it may be the nodes' fault."""
+        with fenced(lease):
+            note_turns(self.spec.name, reads.broken, now=now)
+
+    def _next_pulse(self, reads: AccountReads, head: Head, now: datetime) -> Pulse:
+        """Tell when the next pass is due: at once if this one could not read everything, as soon as the budget allows."""
+        self._wanted = reads.wanted
+        pause = pause_seconds(self.spec, now=now) if reads.is_complete else 0.0
+        pause = max(pause, self._budget.seconds_until(self._wanted))
+        return self._pulse(head, now=now, pause=pause, reads=len(reads.readings))
+
+    def _read_through(
+        self, due: Sequence[DueAccount], reads: AccountReads, now: datetime
+    ) -> datetime:
+        """Return up to when every expected account is read; one that was not expected before counts from now on."""
+        done = {reading.key for reading in reads.readings}
+        done |= {key for key, reason in reads.broken.items() if reason}
+        expected = [one for one in due if one.turn is Turn.EXPECTED]
+        since = {
+            one.account.key: self._expected_since.get(one.account.key, now)
+            for one in expected
+        }
+        self._expected_since = since
+        waiting = [
+            max(one.known_through or since[one.account.key], since[one.account.key])
+            for one in expected
+            if one.account.key not in done
+        ]
+        return min(waiting, default=now)

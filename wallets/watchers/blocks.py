@@ -1,0 +1,232 @@
+"""Reading a chain block by block. A pass does one thing and writes it in one transaction, or nothing."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from wallets.chains.base import (
+    BlockAdapter,
+    ChainUnavailableError,
+    Head,
+    RangeTooLargeError,
+    Reading,
+    ReorgDuringReadError,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import Family
+from wallets.forwarders.factory import (
+    FactoryError,
+    Rpc,
+    check_factory,
+)
+from wallets.models import Block
+from wallets.selectors import watched_keys
+from wallets.watchers import ingest
+from wallets.watchers.demand import pause_seconds
+from wallets.watchers.leases import Lease
+from wallets.watchers.owners import Owners
+from wallets.watchers.passes import (
+    ChainWatcher,
+    Outcome,
+)
+from wallets.watchers.readings import read_window
+from wallets.watchers.reorgs import (
+    find_fork,
+    reaches_down_to,
+    stored_hash,
+)
+from wallets.watchers.windows import (
+    WindowSize,
+    window_end,
+)
+
+log = structlog.get_logger(__name__)
+
+_FACTORY_RETRY_SECONDS: Final = 10.0
+
+
+class Watcher(ChainWatcher):
+    """Reads one chain while it has the lease. `rpc` asks the same nodes as the adapter."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        adapter: BlockAdapter,
+        *,
+        rpc: Rpc,
+        owner: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(spec, adapter, owner=owner, clock=clock)
+        self._adapter = adapter
+        self._rpc = rpc
+        self._factory_due = 0.0
+        self._sizes = WindowSize()
+
+    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+        head = self._adapter.head()
+        if not self._is_identified(lease, now):
+            return Outcome.AHEAD
+        self._look_for_factory(lease)
+        if lease.height is None:
+            return self._begin(lease, head)
+        if (head.block.height, head.block.hash) == (lease.height, lease.block_hash):
+            self._commit_idle(lease, lease.height, head, now)
+            return Outcome.IDLE
+        if head.block.height <= lease.height:
+            return self._at_or_behind(lease, lease.height, head, now)
+        return self._read_next(lease, lease.height + 1, head, now)
+
+    def _begin(self, lease: Lease, head: Head) -> Outcome:
+        start = self.spec.start_block
+        if start is not None:
+            ingest.begin_at_height(lease, start - 1)
+            return Outcome.AHEAD
+        # A few blocks back, so that a fork of the first ones has something to be compared with.
+        first = max(head.block.height - self.spec.confirmations, 0)
+        [block] = self._adapter.blocks([first])
+        ingest.begin(lease, block)
+        return Outcome.AHEAD
+
+    def _at_or_behind(
+        self, lease: Lease, height: int, head: Head, now: datetime
+    ) -> Outcome:
+        """Deal with a head that is not above the cursor: a node that lags, or a chain that lost its tip."""
+        if not lease.block_hash:
+            return self._adopt(lease, height, head)
+        known = (
+            lease.block_hash
+            if head.block.height == height
+            else stored_hash(self.spec.name, head.block.height)
+        )
+        if known == head.block.hash:
+            # It will grow past us again; until then nothing is known to be read to the end.
+            return Outcome.IDLE
+        if known is None and not reaches_down_to(self.spec.name, head.block.height):
+            # A spare node that is far behind, most likely: nothing says that the chain forked.
+            raise ChainUnavailableError(
+                f"the nodes know no block above {head.block.height}"
+            )
+        return self._follow_fork(lease, height, head, now)
+
+    def _adopt(self, lease: Lease, height: int, head: Head) -> Outcome:
+        """Take the head for the block after which we were told to begin, once the chain is that long."""
+        if head.block.height < height:
+            return Outcome.IDLE
+        ingest.begin(lease, head.block)
+        return Outcome.AHEAD
+
+    def _read_next(
+        self, lease: Lease, first: int, head: Head, now: datetime
+    ) -> Outcome:
+        last = window_end(first, lease.window, head_height=head.block.height)
+        owners = Owners(self.spec.name)
+        try:
+            reading = read_window(
+                self._adapter,
+                first,
+                last,
+                head=head,
+                # Asked after the head: an address given out later cannot have been paid in these blocks.
+                hint=watched_keys(self.spec.name),
+                owners=owners,
+            )
+        except RangeTooLargeError:
+            if lease.window == 1:
+                raise
+            self._shrink(lease)
+            return Outcome.AHEAD
+        if lease.block_hash and reading.parent_hash != lease.block_hash:
+            return self._follow_fork(lease, first - 1, head, now)
+        self._commit(lease, reading, owners, head, now)
+        return Outcome.AHEAD if last < head.block.height else Outcome.IDLE
+
+    def _commit(
+        self, lease: Lease, reading: Reading, owners: Owners, head: Head, now: datetime
+    ) -> None:
+        is_last = reading.last == head.block.height
+        pulse = self._pulse(
+            head, now=now, pause=pause_seconds(self.spec, now=now) if is_last else 0.0
+        )
+        facts = owners.facts(reading.transfers)
+        new = ingest.commit_reading(
+            lease,
+            self.spec,
+            reading=reading,
+            facts=facts,
+            final_height=self._adapter.final_height(head, read_height=reading.last),
+            window=self._sizes.after_success(
+                lease.window, read=reading.last - reading.first + 1
+            ),
+            pulse=pulse,
+        )
+        self._meter.wrote(pulse.usage)
+        if len(facts.payments) != new:
+            known = len(facts.payments) - new
+            log.info("transfers seen again", chain=self.spec.name, count=known)
+
+    def _commit_idle(
+        self, lease: Lease, height: int, head: Head, now: datetime
+    ) -> None:
+        pulse = self._pulse(
+            head, now=now, pause=pause_seconds(self.spec, now=now), reads=0
+        )
+        final = self._adapter.final_height(head, read_height=height)
+        ingest.commit_idle(lease, self.spec, final_height=final, pulse=pulse)
+        self._meter.wrote(pulse.usage)
+
+    def _shrink(self, lease: Lease) -> None:
+        window = self._sizes.after_refusal(lease.window)
+        ingest.commit_window(lease, window)
+        log.info("smaller window", chain=self.spec.name, blocks=window)
+
+    def _follow_fork(
+        self, lease: Lease, height: int, head: Head, now: datetime
+    ) -> Outcome:
+        """Go back to where the chain forked, or stop it where that is deeper than what we called final."""
+        if not self._is_same_chain(lease, now):
+            return Outcome.AHEAD
+        [told] = self._adapter.blocks([head.block.height])
+        if told.hash != head.block.hash:
+            # The head may be that of a node which has just turned out to belong to another chain.
+            raise ReorgDuringReadError("the head is not there any more")
+        below = min(height, head.block.height)
+        fork = find_fork(self._adapter, self.spec.name, below=below)
+        if fork is None or fork.height <= height - self.spec.confirmations:
+            self._halt(lease, fork, height)
+            return Outcome.HALTED
+        if fork.height == height:
+            raise ReorgDuringReadError("two nodes are on different forks")
+        lost = ingest.rewind(lease, fork, now=now)
+        depth = height - fork.height
+        log.warning("reorganisation", chain=self.spec.name, depth=depth, transfers=lost)
+        return Outcome.AHEAD
+
+    def _halt(self, lease: Lease, fork: Block | None, height: int) -> None:
+        depth = "unknown depth" if fork is None else f"depth {height - fork.height}"
+        reason = f"reorganisation of {depth} at height {height}, deeper than final: see manage.py resume_chain"
+        ingest.halt(lease, reason)
+        log.error("chain halted", chain=self.spec.name, reason=reason)
+
+    def _began_anew(self) -> None:
+        self._factory_due = 0.0
+
+    def _look_for_factory(self, lease: Lease) -> None:
+        """Tell whether deposit addresses work here, so that web processes never have to ask a node."""
+        # Its code cannot be taken away again: a node that misses it later lags or lies.
+        if lease.factory_ok or self.spec.family is not Family.EVM:
+            return
+        if self._clock() < self._factory_due:
+            return
+        is_there = True
+        try:
+            check_factory(self._rpc)
+        except FactoryError as error:
+            is_there = False
+            log.warning("no factory", chain=self.spec.name, error=str(error))
+        self._factory_due = self._clock() + _FACTORY_RETRY_SECONDS
+        if is_there != lease.factory_ok:
+            ingest.note_factory(lease, is_there=is_there)

@@ -1,0 +1,292 @@
+"""Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import DateTimeField, F, QuerySet, Value
+from django.db.models.functions import Greatest
+
+from accounts.states import Mode
+from wallets.chains.base import BlockRef, Head, Reading
+from wallets.chains.registry import ChainSpec
+from wallets.models import AccountCursor, Block, ChainCursor, Transfer
+from wallets.networks import chains
+from wallets.states import TransferState
+from wallets.transfers.movements import (
+    confirm_movements,
+    detach_movements,
+    orphan_movements,
+)
+from wallets.transfers.service import (
+    confirm_through,
+    orphan_above,
+)
+from wallets.watchers.budget import Usage
+from wallets.watchers.leases import (
+    Lease,
+    fenced,
+)
+from wallets.watchers.owners import (
+    Facts,
+    record_facts,
+)
+
+LEAST_KEPT_BLOCKS = 256
+"""Hashes are kept this far below the head: deeper than any reorganisation we follow."""
+
+BEFORE_GENESIS: Final = -1
+"""The height of transfers that were final on a local chain which was replaced since."""
+
+# Blocks took longer in a chain's past than now, and reading a little too much again does no harm.
+_LONG_BLOCKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What a pass tells of its chain beside what it read.
+
+    `now` is when it began, `due_at` when the next one is meant to, `reads` how many windows or accounts it read.
+    """
+
+    head: Head
+    now: datetime
+    due_at: datetime
+    usage: Usage
+    reads: int = 1
+
+
+def begin(lease: Lease, block: BlockRef) -> None:
+    """Start reading a chain after `block`."""
+    with fenced(lease):
+        _keep_blocks(lease.chain, [block])
+        _cursor(lease).update(
+            height=block.height, block_hash=block.hash, first_height=block.height + 1
+        )
+
+
+def begin_at_height(lease: Lease, height: int) -> None:
+    """Start reading a chain after `height`, whatever block is there."""
+    with fenced(lease):
+        _cursor(lease).update(height=height, block_hash="", first_height=height + 1)
+
+
+def commit_reading(
+    lease: Lease,
+    spec: ChainSpec,
+    *,
+    reading: Reading,
+    facts: Facts,
+    final_height: int,
+    window: int,
+    pulse: Pulse,
+) -> int:
+    """Write a window whole and advance the cursor; return how many payments were new. Raises LeaseLostError."""
+    head, now = pulse.head, pulse.now
+    lowest = head.block.height - kept_blocks(spec)
+    with fenced(lease):
+        new = len(record_facts(facts, now=now))
+        _keep_blocks(spec.name, [b for b in reading.blocks if b.height > lowest])
+        Block.objects.filter(chain=spec.name, height__lte=lowest).delete()
+        confirm(spec.name, final_height, now=now)
+        _cursor(lease).update(
+            height=reading.last, block_hash=reading.blocks[-1].hash, window=window
+        )
+        write_pulse(lease, pulse)
+        if reading.last == head.block.height:
+            vouch(lease, spec, pulse)
+    return new
+
+
+def commit_idle(
+    lease: Lease, spec: ChainSpec, *, final_height: int, pulse: Pulse
+) -> None:
+    """Write that the chain was read to its head and had nothing new. Raises LeaseLostError."""
+    with fenced(lease):
+        confirm(lease.chain, final_height, now=pulse.now)
+        write_pulse(lease, pulse)
+        vouch(lease, spec, pulse)
+
+
+def confirm(chain: str, height: int, *, now: datetime) -> None:
+    """Make everything of a chain up to `height` final, but for large transfers."""
+    confirm_through(chain, height, now=now)
+    confirm_movements(chain, height, now=now)
+
+
+def commit_window(lease: Lease, window: int) -> None:
+    """Remember how many blocks to ask for at once."""
+    with fenced(lease):
+        _cursor(lease).update(window=window)
+
+
+def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
+    """Go back to a block that is still in the chain; return how many transfers were lost above it."""
+    with fenced(lease):
+        lost = orphan_above(lease.chain, fork.height, now=now)
+        orphan_movements(lease.chain, fork.height, now=now)
+        Block.objects.filter(chain=lease.chain, height__gt=fork.height).delete()
+        # What is mined again instead may hold payments in time: nothing is vouched for until it was read.
+        _cursor(lease).update(
+            height=fork.height, block_hash=fork.hash, read_through_at=None
+        )
+    return lost
+
+
+def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
+    """Begin anew on a local chain that was replaced; return how many transfers it took with it.
+
+    What was not final then can never become so and counts as orphaned. What was final stays: its checkouts are
+    completed, and a developer's history should survive the restart of a node. But it lies in no block of the new chain,
+    where forks and other sources would be asked for it.
+    """
+    with fenced(lease):
+        unsure = [TransferState.DETECTED]
+        lost = orphan_above(lease.chain, -1, now=now, states=unsure)
+        orphan_movements(lease.chain, -1, now=now, states=unsure)
+        detach_movements(lease.chain, BEFORE_GENESIS)
+        Transfer.objects.filter(
+            chain=lease.chain, mode=Mode.LIVE, state=TransferState.CONFIRMED
+        ).update(block_height=BEFORE_GENESIS)
+        Block.objects.filter(chain=lease.chain).delete()
+        AccountCursor.objects.filter(chain=lease.chain).delete()
+        _cursor(lease).update(
+            genesis_hash=genesis_hash,
+            height=None,
+            block_hash="",
+            first_height=None,
+            head=None,
+            read_through_at=None,
+            accounts_read_at=None,
+            due_at=None,
+            factory_ok=None,
+        )
+    return lost
+
+
+def remember_genesis(lease: Lease, genesis_hash: str) -> None:
+    """Write down the chain's first block, which tells it from any other."""
+    with fenced(lease):
+        _cursor(lease).update(genesis_hash=genesis_hash)
+
+
+def note_factory(lease: Lease, *, is_there: bool) -> None:
+    """Write down whether deposit addresses can be used on the chain."""
+    with fenced(lease):
+        _cursor(lease).update(factory_ok=is_there)
+
+
+def halt(lease: Lease, reason: str) -> None:
+    """Stop a chain until a person has looked."""
+    with fenced(lease):
+        _cursor(lease).update(halted_reason=reason[:200])
+
+
+@transaction.atomic
+def resume(chain: str, *, height: int, now: datetime) -> int:
+    """Let a halted chain go on after `height`; return how many transfers above it are taken back until seen again.
+
+    The fence moves, so that a watcher in the middle of a pass cannot undo this.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_RESUME, {"chain": chain, "height": height})
+        if not cursor.rowcount:
+            raise ChainCursor.DoesNotExist(chain)
+        lower_accounts(chain, height)
+    orphan_movements(chain, height, now=now)
+    return orphan_above(chain, height, now=now)
+
+
+_RESUME = """
+    WITH forgotten AS (
+        DELETE FROM wallets_block WHERE chain = %(chain)s)
+    UPDATE wallets_chaincursor
+    SET height = %(height)s, block_hash = '', halted_reason = '', fence = fence + 1, owner = '',
+        lease_until = 'epoch', due_at = NULL, read_through_at = NULL
+    WHERE chain = %(chain)s
+"""
+_LOWER = """
+    UPDATE wallets_accountcursor
+    SET height_time = height_time - make_interval(secs => (height - %(height)s) * %(block_seconds)s),
+        height = %(height)s, read_through_at = NULL
+    WHERE chain = %(chain)s AND height > %(height)s AND (%(keys)s::bytea[] IS NULL OR key = ANY(%(keys)s::bytea[]))
+"""
+
+
+def lower_accounts(
+    chain: str, height: int, *, keys: Sequence[bytes] | None = None
+) -> None:
+    """Have accounts read again from above `height`, all of the chain's unless `keys` says which.
+
+    A block's time is not known by its height alone; the time set is early enough in any case.
+    """
+    spec = chains().get(chain)
+    parameters: dict[str, Any] = {
+        "chain": chain,
+        "height": height,
+        "keys": keys if keys is None else list(keys),
+        "block_seconds": _LONG_BLOCKS * spec.block_seconds if spec else 0,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOWER, parameters)
+
+
+def kept_blocks(spec: ChainSpec) -> int:
+    """How many block hashes below the head are kept."""
+    return max(LEAST_KEPT_BLOCKS, 4 * spec.confirmations)
+
+
+def _cursor(lease: Lease) -> QuerySet[ChainCursor]:
+    return ChainCursor.objects.filter(chain=lease.chain)
+
+
+def write_pulse(lease: Lease, pulse: Pulse) -> None:
+    """Write what the node said, and that it could be read, which ends any failure."""
+    _cursor(lease).update(
+        head=pulse.head.block.height,
+        head_at=pulse.now,
+        head_time=pulse.head.block.time,
+        due_at=pulse.due_at,
+        requests=F("requests") + pulse.usage.new,
+        requests_minute=pulse.usage.last_minute,
+        reads=F("reads") + pulse.reads,
+        failing_since=None,
+        last_error="",
+    )
+
+
+def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:
+    """Return up to when everything paid is known, after all was read to the head; None if the nodes disagree.
+
+    A node that stands still shows an old head as if it were the newest, so on a public chain nothing is vouched for
+    past the head's own time. A local chain mints only when somebody pays, and has one node.
+    """
+    if not pulse.head.agreed:
+        return None
+    return pulse.now if spec.is_local else min(pulse.now, pulse.head.block.time)
+
+
+def vouch(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
+    """Write up to when everything paid on the chain is known, if the nodes agree that this is its head."""
+    through = known_through(spec, pulse)
+    if through is None:
+        return
+    # Two watchers' clocks may differ: what one vouched for is not taken back by the other.
+    seen = Greatest("read_through_at", Value(through, DateTimeField()))
+    _cursor(lease).update(read_through_at=seen)
+
+
+_KEEP = """
+    INSERT INTO wallets_block (chain, height, hash)
+    SELECT %s, height, hash FROM unnest(%s::bigint[], %s::text[]) AS b(height, hash)
+    ON CONFLICT (chain, height) DO UPDATE SET hash = EXCLUDED.hash
+"""
+
+
+def _keep_blocks(chain: str, blocks: Sequence[BlockRef]) -> None:
+    if blocks:
+        heights, hashes = [b.height for b in blocks], [b.hash for b in blocks]
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP, [chain, heights, hashes])

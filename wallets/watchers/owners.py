@@ -1,0 +1,148 @@
+"""Whose the addresses are that a chain told of, and what is recorded because of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounts.states import Mode
+from wallets.chains.base import TokenTransfer
+from wallets.selectors import Owner, Watch, owners_of, watches_of
+from wallets.states import Direction
+from wallets.transfers.movements import (
+    NewMovement,
+    NewOutflow,
+    record_movements,
+    record_outflows,
+)
+from wallets.transfers.service import (
+    NewTransfer,
+    record_transfers,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is recorded of what a chain told: payments, what moved in watched wallets, what left deposit addresses."""
+
+    payments: Sequence[NewTransfer] = ()
+    movements: Sequence[NewMovement] = ()
+    outflows: Sequence[NewOutflow] = ()
+
+
+def record_facts(facts: Facts, *, now: datetime) -> list[int]:
+    """Write facts in the caller's transaction; return the ids of the payments that were new or revived.
+
+    Payments go first: whether a movement is one is asked of them.
+    """
+    new = record_transfers(facts.payments, now=now)
+    record_movements(facts.movements, now=now)
+    record_outflows(facts.outflows, now=now)
+    return new
+
+
+class Owners:
+    """Remembers whose the addresses of a chain were, so that what was asked while reading is not asked again to write."""
+
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._asked: set[bytes] = {b""}
+        self._owners: dict[bytes, Owner] = {}
+        self._watches: dict[bytes, list[Watch]] = {}
+
+    def ours(self, keys: Iterable[bytes]) -> frozenset[bytes]:
+        """Return those of the addresses that are somebody's of us, or watched by somebody."""
+        wanted = frozenset(keys)
+        unknown = wanted - self._asked
+        self._owners |= owners_of(self._chain, {*unknown})
+        self._watches |= watches_of(self._chain, {*unknown})
+        self._asked |= unknown
+        return wanted & (self._owners.keys() | self._watches.keys())
+
+    def facts(self, transfers: Sequence[TokenTransfer]) -> Facts:
+        """Return everything that is recorded of these transfers; what concerns none of ours is left out."""
+        self._ask_about(transfers)
+        return Facts(
+            payments=self.payments(transfers),
+            movements=self.movements(transfers),
+            outflows=self.outflows(transfers),
+        )
+
+    def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
+        """Return what was paid to us, without what our deposit addresses pass on to merchants' own wallets.
+
+        That was paid to the deposit address, and recorded there.
+        """
+        told = list(transfers)
+        self._ask_about(told)
+        return [
+            self.owned(one)
+            for one in told
+            if one.recipient_key in self._owners and not self._is_sweep(one)
+        ]
+
+    def movements(self, transfers: Iterable[TokenTransfer]) -> list[NewMovement]:
+        """Return what moved in and out of watched wallets, once for each of those who watch them."""
+        told = list(transfers)
+        self._ask_about(told)
+        return [
+            NewMovement(watch.wallet_id, watch.merchant_id, direction, one)
+            for one in told
+            for direction, key in (
+                (Direction.IN, one.recipient_key),
+                (Direction.OUT, one.sender_key),
+            )
+            for watch in self._watches.get(key, ())
+        ]
+
+    def outflows(self, transfers: Iterable[TokenTransfer]) -> list[NewOutflow]:
+        """Return what left our deposit addresses, whoever had it sent."""
+        told = list(transfers)
+        self._ask_about(told)
+        return [
+            NewOutflow(deposit_id, one)
+            for one in told
+            if (deposit_id := self._deposit_of(one.sender_key)) is not None
+        ]
+
+    def deposits_among(self, keys: Iterable[bytes]) -> frozenset[bytes]:
+        """Return those of the addresses that are deposit addresses."""
+        ours = self.ours(keys)
+        return frozenset(key for key in ours if self._deposit_of(key) is not None)
+
+    def owned(self, transfer: TokenTransfer) -> NewTransfer:
+        """Return the transfer with its owner. Raises KeyError where `ours` named none for the recipient."""
+        owner = self._owners[transfer.recipient_key]
+        return NewTransfer(
+            chain=transfer.chain,
+            tx_hash=transfer.tx_hash,
+            position=transfer.position,
+            token=transfer.token,
+            token_address=transfer.token_address,
+            units=transfer.units,
+            sender=transfer.sender,
+            recipient=transfer.recipient,
+            deposit_id=owner.deposit_id,
+            wallet_id=owner.wallet_id,
+            labels=transfer.labels,
+            merchant_id=owner.merchant_id,
+            purpose=owner.purpose,
+            mode=Mode.LIVE,
+            block_height=transfer.block_height,
+            block_hash=transfer.block_hash,
+            block_time=transfer.block_time,
+        )
+
+    def _ask_about(self, transfers: Iterable[TokenTransfer]) -> None:
+        self.ours(
+            key for one in transfers for key in (one.recipient_key, one.sender_key)
+        )
+
+    def _is_sweep(self, transfer: TokenTransfer) -> bool:
+        return (
+            self._owners[transfer.recipient_key].wallet_id is not None
+            and self._deposit_of(transfer.sender_key) is not None
+        )
+
+    def _deposit_of(self, key: bytes) -> int | None:
+        owner = self._owners.get(key)
+        return owner.deposit_id if owner is not None else None

@@ -1,0 +1,144 @@
+"""What every watcher does with a pass: take the lease, rest when nobody pays, tell failures, know its chain again."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from enum import Enum
+
+import structlog
+
+from wallets.chains.base import ChainAdapter, ChainError, Head
+from wallets.chains.registry import ChainSpec
+from wallets.watchers import ingest
+from wallets.watchers.budget import Meter
+from wallets.watchers.demand import (
+    idle_seconds,
+    is_expected,
+)
+from wallets.watchers.ingest import Pulse
+from wallets.watchers.leases import (
+    LEASE_SECONDS,
+    LONGEST_LEASE_SECONDS,
+    Lease,
+    record_failure,
+    release_lease,
+    take_lease,
+)
+
+log = structlog.get_logger(__name__)
+
+
+class Outcome(Enum):
+    """What a pass came to, which says how soon the next one should be."""
+
+    AHEAD = "there is more to read"
+    IDLE = "read to the head"
+    QUIET = "no node was asked: it is too early for that"
+    STANDBY = "another watcher reads this chain"
+    HALTED = "the chain waits for a person"
+
+
+class ChainWatcher(ABC):
+    """Reads one chain while it has the lease. A pass does one thing and writes it in one transaction, or nothing."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        adapter: ChainAdapter,
+        *,
+        owner: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.spec = spec
+        self._chain = adapter
+        self._owner = owner
+        self._clock = clock
+        self._meter = Meter(spent=lambda: adapter.requests, clock=clock)
+        # The fence under which the nodes were last seen to serve the chain we know.
+        self._identified_fence: int | None = None
+        self._lease_seconds = LEASE_SECONDS
+
+    def tick(self, *, now: datetime) -> Outcome:
+        """Do one pass, begun at `now`. Raises ChainError, after writing it down, and LeaseLostError."""
+        lease = take_lease(self.spec.name, self._owner, seconds=self._lease_seconds)
+        if lease is None:
+            return Outcome.STANDBY
+        if lease.halted_reason:
+            return Outcome.HALTED
+        if self._may_rest(lease, now):
+            return Outcome.QUIET
+        begun = self._clock()
+        try:
+            return self._pass(lease, now)
+        except ChainError as error:
+            # A node that failed may have been replaced by another.
+            self._identified_fence = None
+            record_failure(lease, str(error), now=now)
+            raise
+        finally:
+            self._allow_for(self._clock() - begun)
+
+    def stop(self) -> None:
+        """Give the lease back."""
+        release_lease(self.spec.name, self._owner)
+
+    def close(self) -> None:
+        """Close the connections to the nodes."""
+        self._chain.close()
+
+    @abstractmethod
+    def _pass(self, lease: Lease, now: datetime) -> Outcome:
+        """Do what a pass does once it is ours to do."""
+
+    @abstractmethod
+    def _began_anew(self) -> None:
+        """Forget what was known of a local chain that was replaced."""
+
+    def _may_rest(self, lease: Lease, now: datetime) -> bool:
+        """Whether the next pass is not due yet and nobody came meanwhile. Never before the first pass under a lease."""
+        if self._identified_fence != lease.fence or lease.due_at is None:
+            return False
+        # A time further off was written by a clock that went wrong.
+        latest = now + timedelta(seconds=idle_seconds(self.spec))
+        if not now < lease.due_at <= latest:
+            return False
+        return not is_expected(self.spec, now=now)
+
+    def _allow_for(self, seconds: float) -> None:
+        """Ask for a lease that outlasts such passes, or watchers on slow nodes would take it from each other for ever."""
+        self._lease_seconds = min(
+            max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS
+        )
+
+    def _pulse(
+        self, head: Head, *, now: datetime, pause: float, reads: int = 1
+    ) -> Pulse:
+        due_at = now + timedelta(seconds=pause)
+        return Pulse(head, now, due_at, self._meter.usage(), reads)
+
+    def _is_identified(self, lease: Lease, now: datetime) -> bool:
+        """Make sure, once per lease and after each failure, that the nodes serve the chain that we know."""
+        if self._identified_fence == lease.fence:
+            return True
+        if not self._is_same_chain(lease, now):
+            return False
+        self._identified_fence = lease.fence
+        return True
+
+    def _is_same_chain(self, lease: Lease, now: datetime) -> bool:
+        """Compare the first block with the one we know; begin a local chain anew when it was replaced."""
+        genesis = self._chain.genesis()
+        if lease.genesis_hash == genesis:
+            return True
+        if not lease.genesis_hash:
+            ingest.remember_genesis(lease, genesis)
+            return True
+        if self.spec.is_local:
+            lost = ingest.reset(lease, genesis, now=now)
+            self._began_anew()
+            log.warning("local chain began anew", chain=self.spec.name, transfers=lost)
+            return False
+        ingest.halt(lease, "the nodes serve another chain than the one read so far")
+        log.error("chain halted: another genesis block", chain=self.spec.name)
+        return False

@@ -1,1 +1,0 @@
-"""Reading the chains: who reads which, in what order, and how what was read is written."""

@@ -1,0 +1,193 @@
+"""The list of deliveries: its filters, what a row shows, and one delivery with its tries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+
+from accounts.team.seats import Seat
+from webhooks.dashboard.words import (
+    DELIVERIES,
+    Badge,
+    result_of,
+    trouble_of,
+)
+from webhooks.models import Attempt, Delivery
+from webhooks.outbox.delivery_pages import (
+    DeliveryWalk,
+    Position,
+    delivery_keys,
+)
+from webhooks.outbox.events import SAMPLE_PREFIX
+from webhooks.states import DeliveryStatus
+
+PAGE_ROWS: Final = 25
+# A checkout has few events; of a search there are no further pages.
+MOST_FOUND: Final = 100
+# Twelve by themselves; by hand there may be any number.
+MOST_ATTEMPTS: Final = 50
+_LONGEST_SEARCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a list's query string asks for; what cannot be read asks for nothing."""
+
+    status: DeliveryStatus | None
+    type: str
+    text: str
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything but the tab leaves deliveries out."""
+        return bool(self.type or self.text)
+
+    def query(self, status: str) -> str:
+        """Return the query string of the same list on another tab."""
+        named = {"status": status, "type": self.type, "q": self.text}
+        return urlencode({name: value for name, value in named.items() if value})
+
+    def walk(self, seat: Seat) -> DeliveryWalk:
+        """Return the walk over what a seat may see of it."""
+        statuses = (self.status,) if self.status else tuple(DeliveryStatus)
+        return DeliveryWalk(seat.merchant.pk, seat.mode, statuses, type=self.type)
+
+
+def parse_wanted(query: Mapping[str, str]) -> Wanted:
+    """Read a query string that anybody may have written."""
+    status = query.get("status", "")
+    return Wanted(
+        status=DeliveryStatus(status) if status in DeliveryStatus.values else None,
+        type=_plain(query.get("type", "")),
+        text=_plain(query.get("q", "")),
+    )
+
+
+def _plain(text: str) -> str:
+    text = text.strip()
+    # PostgreSQL knows no NUL, and no id has such characters.
+    return text if text.isprintable() and len(text) <= _LONGEST_SEARCH else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDelivery:
+    """A row of the list. `last` says how the last try ended, empty before the first."""
+
+    row: Delivery
+    badge: Badge
+    attempts: int
+    last: str
+    next_at: datetime | None
+    is_sample: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page of the list, newest first, and the query strings of the pages beside it, empty at the ends."""
+
+    rows: Sequence[ListedDelivery]
+    newer: str
+    older: str
+
+
+def deliveries_of(seat: Seat) -> QuerySet[Delivery]:
+    """Return a merchant's deliveries of one mode, with their events and endpoints."""
+    mine = Delivery.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    # A page of bodies would be megabytes, and a list shows none.
+    return mine.select_related("event", "endpoint").defer("event__body")
+
+
+def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
+    """Return the page of a list that `before` or `after` names by the delivery beside it."""
+    if wanted.text:
+        return ListPage(listed(_found(seat, wanted)), "", "")
+    before = _position(seat, query.get("before", ""))
+    after = _position(seat, query.get("after", ""))
+    keys = delivery_keys(
+        wanted.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after
+    )
+    has_more, keys = len(keys) > PAGE_ROWS, keys[:PAGE_ROWS]
+    rows = list(deliveries_of(seat).filter(pk__in=keys).order_by("-created_at", "-pk"))
+    if not rows:
+        return ListPage([], "", "")
+    kept = wanted.query(wanted.status or "")
+    newer, older = (has_more, True) if after else (before is not None, has_more)
+    return ListPage(
+        listed(rows),
+        newer=_link(kept, "after", rows[0]) if newer else "",
+        older=_link(kept, "before", rows[-1]) if older else "",
+    )
+
+
+def _found(seat: Seat, wanted: Wanted) -> QuerySet[Delivery]:
+    """Return the deliveries that a text names: of a checkout, an event, or one by its own id."""
+    rows = deliveries_of(seat)
+    if wanted.text.startswith("whd_"):
+        rows = rows.filter(public_id=wanted.text)
+    elif wanted.text.startswith("evt_"):
+        rows = rows.filter(event__public_id=wanted.text)
+    else:
+        rows = rows.filter(event__subject_id=wanted.text)
+    if wanted.status:
+        rows = rows.filter(status=wanted.status)
+    if wanted.type:
+        rows = rows.filter(event_type=wanted.type)
+    return rows.order_by("-created_at", "-pk")[:MOST_FOUND]
+
+
+def _position(seat: Seat, public_id: str) -> Position | None:
+    rows = deliveries_of(seat).filter(public_id=_plain(public_id))
+    return rows.values_list("created_at", "pk").first()
+
+
+def _link(kept: str, move: str, row: Delivery) -> str:
+    return "&".join(filter(None, [kept, urlencode({move: row.public_id})]))
+
+
+def listed(rows: Iterable[Delivery]) -> list[ListedDelivery]:
+    """Return what the list shows of deliveries."""
+    rows = list(rows)
+    tries = _tries([row.pk for row in rows])
+    return [_listed(row, tries.get(row.pk, [])) for row in rows]
+
+
+def _listed(row: Delivery, tries: Sequence[Attempt]) -> ListedDelivery:
+    return ListedDelivery(
+        row=row,
+        badge=DELIVERIES[DeliveryStatus(row.status)],
+        attempts=len(tries),
+        last=result_of(tries[-1]) if tries else "",
+        next_at=row.next_attempt_at if row.status == DeliveryStatus.PENDING else None,
+        is_sample=row.event.public_id.startswith(SAMPLE_PREFIX),
+    )
+
+
+def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
+    found: dict[int, list[Attempt]] = {}
+    rows = Attempt.objects.filter(delivery__in=keys).order_by("pk")
+    for attempt in rows.only("delivery_id", "status_code", "error"):
+        found.setdefault(attempt.delivery_id, []).append(attempt)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAttempt:
+    """One try: `result` in a few words, `trouble` in a sentence or empty."""
+
+    row: Attempt
+    number: int
+    result: str
+    trouble: str
+
+
+def attempts_of(delivery: Delivery) -> list[ShownAttempt]:
+    """Return a delivery's newest tries, the last one first."""
+    rows = delivery.attempts.order_by("-pk")
+    count = rows.count()
+    return [
+        ShownAttempt(row, count - index, result_of(row), trouble_of(row))
+        for index, row in enumerate(rows[:MOST_ATTEMPTS])
+    ]

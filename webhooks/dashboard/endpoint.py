@@ -1,0 +1,174 @@
+"""The webhooks desk: where events go, how that endpoint does, and the secret they are signed with."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from accounts.team.permissions import Act
+from accounts.team.seats import (
+    Seat,
+    SeatedRequest,
+    seated,
+)
+from gateway.core.client_address import address_or_none
+from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.form_errors import add_refusal
+from gateway.core.secrets import SecretUnreadableError
+from webhooks.dashboard.forms import UrlForm
+from webhooks.dashboard.queries import (
+    default_endpoint,
+    endpoint_of,
+    last_roll,
+    last_success,
+    other_endpoints,
+    shown_endpoint,
+    troubled,
+    valid_secrets,
+)
+from webhooks.dashboard.snippets import SNIPPETS
+from webhooks.endpoints.samples import send_sample
+from webhooks.endpoints.secrets import (
+    roll_secret,
+    show_secret,
+)
+from webhooks.endpoints.service import (
+    enable_endpoint,
+    set_default_url,
+)
+from webhooks.models import Endpoint
+
+_MOST_TROUBLED = 20
+
+
+@seated(get=Act.SEE)
+def desk(request: SeatedRequest) -> HttpResponse:
+    """Show where events go, and how that does."""
+    endpoint = default_endpoint(request.seat)
+    return _page(request, UrlForm(initial={"url": endpoint.url if endpoint else ""}))
+
+
+@seated(post=Act.MANAGE_WEBHOOKS)
+def set_url(request: SeatedRequest) -> HttpResponse:
+    """Send the mode's events elsewhere, or nowhere."""
+    form = UrlForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    url = form.cleaned_data["url"]
+    try:
+        set_default_url(
+            request.seat.merchant,
+            mode=request.seat.mode,
+            url=url,
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except InvalidRequestError as error:
+        add_refusal(form, error)
+        return _page(request, form, status=422)
+    said = "Events now go to this URL." if url else "Events now go nowhere."
+    messages.success(request, said)
+    return _to_desk(request.seat)
+
+
+@seated(post=Act.MANAGE_WEBHOOKS)
+def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
+    """Send to a disabled endpoint again."""
+    endpoint = _endpoint(request.seat, endpoint_id)
+    enable_endpoint(
+        endpoint,
+        now=timezone.now(),
+        actor=request.user,
+        address=address_or_none(request),
+    )
+    messages.success(request, "The endpoint is on. What was held is being sent.")
+    return _to_desk(request.seat)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
+    """Send a test event to an endpoint and lead to what becomes of it."""
+    endpoint = _endpoint(request.seat, endpoint_id)
+    try:
+        delivery = send_sample(
+            endpoint,
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+        return _to_desk(request.seat)
+    return HttpResponseRedirect(
+        request.seat.url("dashboard_delivery", delivery_id=delivery.public_id)
+    )
+
+
+@seated(post=Act.MANAGE_WEBHOOKS, fresh=True)
+@sensitive_variables("secret")
+def secret(request: SeatedRequest) -> HttpResponse:
+    """Show the secret. It stands in this answer and nowhere else."""
+    try:
+        secret = show_secret(
+            request.seat.merchant,
+            now=timezone.now(),
+            actor=request.user,
+            address=address_or_none(request),
+        )
+    except SecretUnreadableError:
+        words = "The secret cannot be read with this installation's keys. Rotate it."
+        messages.error(request, words)
+        return _to_desk(request.seat)
+    return _secret_page(request, secret, is_new=False)
+
+
+@seated(post=Act.MANAGE_WEBHOOKS, fresh=True)
+@sensitive_variables("secret")
+def roll(request: SeatedRequest) -> HttpResponse:
+    """Make a new secret and show it; the one before signs on for a day."""
+    secret = roll_secret(
+        request.seat.merchant,
+        now=timezone.now(),
+        actor=request.user,
+        address=address_or_none(request),
+    )
+    return _secret_page(request, secret, is_new=True)
+
+
+@sensitive_variables("secret")
+def _secret_page(request: SeatedRequest, secret: str, *, is_new: bool) -> HttpResponse:
+    old = valid_secrets(request.seat, now=timezone.now())[1:]
+    context = {"secret": secret, "is_new": is_new, "old": old}
+    return render(request, "dashboard/webhooks/secret.html", context)
+
+
+def _page(request: SeatedRequest, form: UrlForm, status: int = 200) -> HttpResponse:
+    seat = request.seat
+    endpoint = default_endpoint(seat)
+    others = troubled(seat).filter(is_default=False).order_by("-pk")
+    context = {
+        "form": form,
+        "endpoint": shown_endpoint(endpoint) if endpoint else None,
+        "last_success": last_success(seat, endpoint) if endpoint else None,
+        "secrets": valid_secrets(seat, now=timezone.now()),
+        "last_roll": last_roll(seat),
+        "troubled": [shown_endpoint(row) for row in others[:_MOST_TROUBLED]],
+        "others": other_endpoints(seat, request.GET),
+        "snippets": SNIPPETS,
+        "signature_header": settings.WEBHOOK_SIGNATURE_HEADER,
+    }
+    return render(request, "dashboard/webhooks/desk.html", context, status=status)
+
+
+def _endpoint(seat: Seat, endpoint_id: int) -> Endpoint:
+    endpoint = endpoint_of(seat, endpoint_id)
+    if endpoint is None:
+        raise Http404
+    return endpoint
+
+
+def _to_desk(seat: Seat) -> HttpResponse:
+    return HttpResponseRedirect(seat.url("dashboard_webhooks"))

@@ -1,0 +1,1 @@
+"""Delivering webhooks: claiming due deliveries, sending them, recording attempts, retrying."""

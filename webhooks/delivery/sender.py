@@ -1,0 +1,299 @@
+"""The sender: takes due deliveries, POSTs them, and writes down what came of it.
+
+Three things run side by side: claiming (woken by the bell, and each second by itself), up to two lanes per endpoint
+that POST with no database connection held, and recording in batches. What is lost in between is sent again.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from gateway.core.bell import Listener
+from webhooks.delivery import claims
+from webhooks.delivery.attempts import (
+    Outcome,
+    record,
+)
+from webhooks.delivery.batches import (
+    Batch,
+    Demand,
+    Work,
+    claim_batch,
+)
+from webhooks.delivery.endpoints import (
+    Roster,
+    Served,
+)
+from webhooks.delivery.transport import (
+    Response,
+    Transport,
+)
+from webhooks.outbox.events import BELL, SAMPLE_PREFIX
+from webhooks.schedule import Answer
+from webhooks.signatures import sign
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+# Renewed well before it ends, so it may be shorter than a POST: a dead sender delays its endpoints by so much.
+LEASE = timedelta(seconds=15)
+# The part of a lease that is left when it is renewed.
+_RENEW_AT = 0.7
+_POLL_SECONDS = 1.0
+_PAUSE_SECONDS = 1.0
+_RECORDED_AT_ONCE = 500
+# What is still under way so long after being asked to stop is given up, and sent again by another sender.
+_GRACE_SECONDS = 8.0
+
+
+class Sender:
+    """One sender process. Any number may run side by side."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        name: str,
+        lease: timedelta = LEASE,
+        poll_seconds: float = _POLL_SECONDS,
+        clock: Callable[[], datetime] = timezone.now,
+    ) -> None:
+        self._transport = transport
+        self._name = name
+        self._lease = lease
+        self._poll_seconds = poll_seconds
+        self._clock = clock
+        self._roster = Roster()
+        self._after = 0
+        self._leased_until = 0.0
+        self._outcomes: list[Outcome] = []
+        self._recovered: set[int] = set()
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._look = asyncio.Event()
+        self._done = asyncio.Event()
+        self._stopping = False
+        self._closing = False
+        self._claims = ThreadPoolExecutor(1, "claims")
+        self._records = ThreadPoolExecutor(1, "records")
+
+    async def run(self) -> None:
+        """Send until `stop` is called, then finish what is under way."""
+        try:
+            # A helper that fails ends them all, and the process: better started again than half alive.
+            async with asyncio.TaskGroup() as self._tasks:
+                self._tasks.create_task(self._listen())
+                self._tasks.create_task(self._record_until_closed())
+                await self._claim_until_stopped()
+                await self._finish_lanes()
+                self._closing = True
+                self._done.set()
+        finally:
+            await self._leave()
+
+    def stop(self) -> None:
+        """Take nothing more. To be called in the event loop's thread."""
+        self._stopping = True
+        self._look.set()
+
+    async def _claim_until_stopped(self) -> None:
+        while not self._stopping:
+            self._look.clear()
+            if not await self._claim():
+                await self._look.wait()
+
+    async def _listen(self) -> None:
+        bell = Listener(BELL)
+        while not self._stopping:
+            await bell.wait_async(self._poll_seconds)
+            self._look.set()
+        bell.close()
+
+    async def _claim(self) -> bool:
+        """Claim once; return whether there may be more to take at once."""
+        demand = self._demand()
+        asked_at = time.monotonic()
+        try:
+            visit = partial(claim_batch, demand, now=self._clock())
+            batch = await self._in_database(self._claims, visit)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("cannot claim webhooks", error=str(error))
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return True
+        if demand.renewed or not self._roster.served:
+            self._leased_until = asked_at + self._lease.total_seconds()
+        self._dispatch(batch)
+        return len(batch.taken) == demand.limit > 0
+
+    def _demand(self) -> Demand:
+        roster = self._roster
+        released = roster.pop_idle()
+        left = self._leased_until - time.monotonic()
+        renew = left < self._lease.total_seconds() * _RENEW_AT
+        return Demand(
+            sender=self._name,
+            lease=self._lease,
+            rooms=roster.rooms(),
+            held=roster.held(),
+            renewed=list(roster.served) if renew else (),
+            released=released,
+            limit=roster.free(),
+            after=self._after,
+            passed_over=roster.busy_merchants(),
+        )
+
+    def _dispatch(self, batch: Batch) -> None:
+        self._after = batch.after
+        self._roster.remove(batch.lost)
+        self._roster.add(batch.taken)
+        for work in batch.work:
+            served = self._roster.served.get(work.claimed.endpoint)
+            if served is not None:
+                served.accept([work])
+        if not self._stopping:
+            for served in self._roster.served.values():
+                self._open_lanes(served)
+
+    def _open_lanes(self, served: Served) -> None:
+        for _ in range(served.missing_lanes()):
+            served.lanes += 1
+            lane = self._tasks.create_task(self._run_lane(served))
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+
+    async def _run_lane(self, served: Served) -> None:
+        while (work := self._next(served)) is not None:
+            outcome = await self._send(work)
+            if served.note(outcome.answer):
+                self._recovered.add(served.endpoint)
+            self._outcomes.append(outcome)
+            self._done.set()
+        served.lanes -= 1
+
+    def _next(self, served: Served) -> Work | None:
+        # A process that was frozen wakes up with work that is others' by now.
+        if self._stopping or time.monotonic() >= self._leased_until:
+            served.drop_queue()
+        return served.queue.popleft() if served.queue else None
+
+    async def _send(self, work: Work) -> Outcome:
+        claimed = work.claimed
+        started_at, started = self._clock(), time.monotonic()
+        headers = _headers(work, started_at)
+        try:
+            response = await self._transport.post(
+                claimed.url, claimed.body, headers, now=started_at
+            )
+        except Exception:  # a lane that dies would keep its endpoint waiting for ever
+            log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
+            response = Response(Answer(None, error="internal"), {})
+        return Outcome(
+            claimed=claimed,
+            answer=response.answer,
+            started_at=started_at,
+            duration=timedelta(seconds=time.monotonic() - started),
+            request_headers=headers,
+            response_headers=response.headers,
+            response_body=response.body,
+        )
+
+    async def _record_until_closed(self) -> None:
+        while not (self._closing and not self._outcomes):
+            if not self._outcomes:
+                self._done.clear()
+                await self._done.wait()
+            batch = self._outcomes[:_RECORDED_AT_ONCE]
+            del self._outcomes[:_RECORDED_AT_ONCE]
+            if batch:
+                recovered, self._recovered = self._recovered, set()
+                await self._record(batch, recovered)
+                self._forget(batch)
+
+    async def _record(self, batch: Sequence[Outcome], recovered: set[int]) -> None:
+        write = partial(record, batch, troubled=recovered)
+        while True:
+            try:
+                await self._in_database(self._records, write)
+                return
+            except (OperationalError, InterfaceError) as error:
+                log.warning("cannot record webhook tries", error=str(error))
+                if self._closing:
+                    return
+                await asyncio.sleep(_PAUSE_SECONDS)
+            except DatabaseError:
+                log.exception("a webhook try cannot be recorded", tries=len(batch))
+                break
+        # One row that cannot be written must not keep back the others.
+        for outcome in batch if len(batch) > 1 else ():
+            await self._record([outcome], recovered)
+
+    def _forget(self, batch: Sequence[Outcome]) -> None:
+        for outcome in batch:
+            served = self._roster.served.get(outcome.claimed.endpoint)
+            if served is None:
+                continue
+            served.recorded(outcome.claimed.delivery)
+            if served.wants_more and served.room() is not None:
+                served.wants_more = False
+                self._look.set()
+
+    async def _finish_lanes(self) -> None:
+        if self._lanes:
+            _, late = await asyncio.wait(self._lanes, timeout=_GRACE_SECONDS)
+            for lane in late:
+                lane.cancel()
+
+    async def _leave(self) -> None:
+        served = list(self._roster.served)
+        try:
+            give_back = partial(claims.release, self._name, served)
+            await self._in_database(self._claims, give_back)
+        except (DatabaseError, InterfaceError) as error:
+            log.warning("leases left to end by themselves", error=str(error))
+        for threads in (self._claims, self._records):
+            await self._in_database(threads, _disconnect)
+            threads.shutdown()
+
+    async def _in_database(
+        self, threads: ThreadPoolExecutor, query: Callable[[], T]
+    ) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            threads, _on_good_connection, query
+        )
+
+
+def _on_good_connection(query: Callable[[], T]) -> T:
+    try:
+        return query()
+    except (OperationalError, InterfaceError):
+        # The server may have gone; the next query shall begin with a new connection.
+        connection.close()
+        raise
+
+
+def _disconnect() -> None:
+    # `connection` is another one in each thread, so the thread itself must look it up.
+    connection.close()
+
+
+def _headers(work: Work, at: datetime) -> dict[str, str]:
+    claimed = work.claimed
+    is_sample = claimed.event_id.startswith(SAMPLE_PREFIX)
+    return {
+        "Content-Type": "application/json",
+        "X-Service-Event": claimed.event_type,
+        "X-Service-Delivery": claimed.delivery_id,
+        **({"X-Service-Sample": "true"} if is_sample else {}),
+    } | sign(
+        claimed.body,
+        message_id=claimed.event_id,
+        timestamp=int(at.timestamp()),
+        secrets=work.secrets,
+    )

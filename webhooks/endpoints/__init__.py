@@ -1,0 +1,1 @@
+"""Webhook endpoints: their URLs, secrets, health and test events."""

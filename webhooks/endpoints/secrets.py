@@ -1,0 +1,100 @@
+"""The merchants' signing secrets: at rest encrypted, one current, during a rotation a second that still signs."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from gateway.core.secrets import seal, unseal
+from webhooks.models import SigningSecret
+from webhooks.signatures import new_secret
+
+DEFAULT_OVERLAP = timedelta(hours=24)
+# How the audit log calls a rotation.
+ROLLED = "webhook_secret.rolled"
+
+
+def secrets_of(merchant: Merchant, *, now: datetime) -> list[str]:
+    """Return the merchant's valid secrets, the current one first. Raises SecretUnreadableError."""
+    sealed = sealed_secrets([merchant.pk], now=now).get(merchant.pk, [])
+    return [unseal(token) for token in sealed]
+
+
+def sealed_secrets(
+    merchant_ids: Iterable[int], *, now: datetime
+) -> dict[int, list[bytes]]:
+    """Return the valid secrets of several merchants, still encrypted, current ones first."""
+    valid = Q(expires_at=None) | Q(expires_at__gt=now)
+    rows = (
+        SigningSecret.objects.filter(valid, merchant_id__in=list(merchant_ids))
+        .order_by(F("expires_at").desc(nulls_first=True), "-pk")
+        .values_list("merchant_id", "sealed")
+    )
+    found = defaultdict(list)
+    for merchant_id, sealed in rows:
+        found[merchant_id].append(bytes(sealed))
+    return dict(found)
+
+
+def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
+    """Return the merchant's current secret, made now if there is none. Raises SecretUnreadableError."""
+    current = SigningSecret.objects.filter(merchant=merchant, expires_at=None)
+    if not current.exists():
+        # A rival may insert first; then its secret is the one.
+        SigningSecret.objects.bulk_create(
+            [_sealed(merchant, now)], ignore_conflicts=True
+        )
+    return unseal(bytes(current.get().sealed))
+
+
+@transaction.atomic
+def show_secret(
+    merchant: Merchant, *, now: datetime, actor: User, address: str | None = None
+) -> str:
+    """Return the current secret to a person, and write down who asked. Raises SecretUnreadableError."""
+    secret = ensure_secret(merchant, now=now)
+    record(
+        merchant,
+        action="webhook_secret.shown",
+        actor=actor,
+        object_id=merchant.public_id,
+        now=now,
+        address=address,
+    )
+    return secret
+
+
+@transaction.atomic
+def roll_secret(
+    merchant: Merchant,
+    *,
+    now: datetime,
+    overlap: timedelta = DEFAULT_OVERLAP,
+    actor: User | None = None,
+    address: str | None = None,
+) -> str:
+    """Make a new current secret and return it; the one before goes on signing for `overlap`."""
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    SigningSecret.objects.filter(merchant=merchant, expires_at=None).update(
+        expires_at=now + overlap
+    )
+    row = _sealed(merchant, now)
+    row.save()
+    record(
+        merchant,
+        action=ROLLED,
+        actor=actor,
+        object_id=merchant.public_id,
+        after={"overlap_seconds": int(overlap.total_seconds())},
+        now=now,
+        address=address,
+    )
+    return unseal(bytes(row.sealed))
+
+
+def _sealed(merchant: Merchant, now: datetime) -> SigningSecret:
+    return SigningSecret(merchant=merchant, sealed=seal(new_secret()), created_at=now)

@@ -1,0 +1,205 @@
+"""Where events go, and whether they still do."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+from django.db.models import F, Q
+
+from accounts.audit.service import record
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from accounts.team.owners import mail_owners
+from gateway.core import bell
+from gateway.core.web_urls import (
+    check_destination,
+    url_policy,
+)
+from webhooks.endpoints.secrets import ensure_secret
+from webhooks.models import Delivery, Endpoint
+from webhooks.outbox.events import BELL
+from webhooks.states import DeliveryStatus
+
+log = structlog.get_logger(__name__)
+
+# How long an endpoint has been failing when its owners are told, and told again.
+TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
+
+
+@transaction.atomic
+def set_default_url(
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    url: str,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
+) -> Endpoint | None:
+    """Send the mode's events to `url` unless a checkout names another; empty sends them nowhere.
+
+    Naming a disabled endpoint enables it. The owners are told of a change that a person made, who is the `actor`. Raises InvalidRequestError (url_invalid, url_forbidden).
+    """
+    if url:
+        check_destination(url, param="url", policy=url_policy())
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    defaults = Endpoint.objects.filter(merchant=merchant, mode=mode, is_default=True)
+    before = defaults.values_list("url", flat=True).first() or ""
+    endpoint = None
+    if url != before:
+        defaults.update(is_default=False)
+    if url:
+        endpoint = _default_endpoint(merchant, mode, url, now, actor)
+        ensure_secret(merchant, now=now)
+    if url != before:
+        record(
+            merchant,
+            action="webhook_url.changed",
+            actor=actor,
+            object_id=merchant.public_id,
+            before={"mode": mode, "url": before},
+            after={"mode": mode, "url": url},
+            now=now,
+            address=address,
+        )
+        if actor is not None:
+            _mail_change(merchant, mode, url, now, actor)
+    return endpoint
+
+
+def _mail_change(
+    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User
+) -> None:
+    mail_owners(
+        merchant.pk,
+        key=f"webhook_url:{merchant.pk}:{mode}:{now.isoformat()}",
+        subject=f"The webhook address was changed ({merchant.name})",
+        text=f"{actor.email} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
+        f"  {f'to {url}' if url else 'nowhere'}\n\n"
+        "If this is not what you want, change it in the dashboard under Webhooks, and look at your team.\n",
+        now=now,
+    )
+
+
+def _default_endpoint(
+    merchant: Merchant, mode: Mode, url: str, now: datetime, actor: User | None
+) -> Endpoint:
+    endpoint, _ = Endpoint.objects.update_or_create(
+        merchant=merchant,
+        mode=mode,
+        url=url,
+        defaults={"is_default": True},
+        create_defaults={"is_default": True, "created_at": now},
+    )
+    if endpoint.disabled_at is not None:
+        enable_endpoint(endpoint, now=now, actor=actor)
+    return endpoint
+
+
+@transaction.atomic
+def disable_endpoint(
+    endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None
+) -> None:
+    """Send nothing more to an endpoint; what waits for it is held. Disabling twice changes nothing."""
+    changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
+        disabled_at=now, disabled_reason=reason, next_probe_at=None
+    )
+    if not changed:
+        return
+    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.PENDING).update(
+        status=DeliveryStatus.HELD
+    )
+    record(
+        endpoint.merchant,
+        action="webhook_endpoint.disabled",
+        actor=actor,
+        object_id=endpoint.url[:80],
+        after={"mode": endpoint.mode, "reason": reason},
+        now=now,
+    )
+
+
+@transaction.atomic
+def enable_endpoint(
+    endpoint: Endpoint,
+    *,
+    now: datetime,
+    actor: User | None = None,
+    address: str | None = None,
+) -> None:
+    """Send to a disabled endpoint again, at once what was held. Enabling twice changes nothing."""
+    changed = (
+        Endpoint.objects.filter(pk=endpoint.pk)
+        .exclude(disabled_at=None)
+        .update(
+            disabled_at=None,
+            disabled_reason="",
+            consecutive_failures=0,
+            failing_since=None,
+            next_probe_at=None,
+            owner_told_at=None,
+        )
+    )
+    if not changed:
+        return
+    Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.HELD).update(
+        status=DeliveryStatus.PENDING, next_attempt_at=now, is_due=True
+    )
+    record(
+        endpoint.merchant,
+        action="webhook_endpoint.enabled",
+        actor=actor,
+        object_id=endpoint.url[:80],
+        after={"mode": endpoint.mode},
+        now=now,
+        address=address,
+    )
+    transaction.on_commit(lambda: bell.ring(BELL))
+
+
+def tell_owners(*, now: datetime) -> int:
+    """Mail the owners of endpoints that have been failing for a day, and again after three; return how many."""
+    return sum(_tell_of(endpoint, now) for endpoint in _failing_untold(now))
+
+
+@transaction.atomic
+def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
+    """Promise the mails beside the mark that they were: two sweeps at once tell only once."""
+    marked = Endpoint.objects.filter(
+        pk=endpoint.pk,
+        failing_since=endpoint.failing_since,
+        owner_told_at=endpoint.owner_told_at,
+    ).update(owner_told_at=now)
+    if marked:
+        _mail_owners(endpoint, now)
+    return bool(marked)
+
+
+def _failing_untold(now: datetime) -> list[Endpoint]:
+    first, second = TELL_AFTER
+    never = Q(failing_since__lte=now - first, owner_told_at=None)
+    again = Q(
+        failing_since__lte=now - second,
+        owner_told_at__lt=F("failing_since") + second,
+    )
+    rows = Endpoint.objects.filter(never | again, disabled_at=None)
+    return list(rows.select_related("merchant").order_by("pk"))
+
+
+def _mail_owners(endpoint: Endpoint, now: datetime) -> None:
+    log.warning(
+        "a webhook endpoint keeps failing",
+        merchant=endpoint.merchant.public_id,
+        endpoint=endpoint.pk,
+        failing_since=str(endpoint.failing_since),
+    )
+    mail_owners(
+        endpoint.merchant_id,
+        key=f"endpoint:{endpoint.pk}:{now:%Y%m%dT%H%M%S}",
+        subject=f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
+        text=f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
+        f"  {endpoint.url}\n\n"
+        "We go on trying. After five days of nothing but failures we stop until you enable it again.\n"
+        "No payment is lost: GET /api/v1/events lists every event.\n",
+        now=now,
+    )

@@ -1,0 +1,1 @@
+"""The outbox: publishing events and listing their deliveries."""

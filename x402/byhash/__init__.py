@@ -1,0 +1,1 @@
+"""Verifying a payment by its transaction hash (the specification's protocol)."""

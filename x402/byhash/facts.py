@@ -1,0 +1,176 @@
+"""What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from django.db import connection
+from django.db.models import Q
+
+from accounts.states import Mode
+from wallets.chains.base import FoundTransaction, TokenTransfer
+from wallets.lookup import Lookup, ask_on
+from wallets.networks import is_accepted
+from x402.errors import ProofUnknownError
+from x402.inputs import Proof
+from x402.models import Authorization
+from x402.rules import (
+    IN_HAND,
+    Candidate,
+    Facts,
+)
+from x402.states import AuthorizationState
+
+_UNKNOWN_FOR: Final = timedelta(seconds=3)
+_MOST_REMEMBERED: Final = 10_000
+
+
+class _Known(NamedTuple):
+    """What our own books have of a movement."""
+
+    transfer_id: int | None = None
+    is_used: bool = False
+
+
+_Moves = set[tuple[str, str, int]]
+_Books = dict[tuple[str, int, str], _Known]
+
+
+def facts_from_chain(
+    proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]
+) -> Facts:
+    """Ask a node of the chain, and do something else until it answers.
+
+    What none knew a moment ago is not asked for again. Raises ProofUnknownError where none can tell, or the merchant asked too
+    often already.
+    """
+    if _lately_unknown.has(proof, now):
+        meanwhile()
+        return _unknown(proof)
+    asked = ask_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
+    meanwhile()
+    looked = asked.answer()
+    if looked.unasked:
+        raise ProofUnknownError(proof.chain)
+    if not looked.transactions:
+        _lately_unknown.note(proof, now)
+        return _unknown(proof)
+    awaited = _awaited(proof, now=now)
+    return _facts(looked, looked.transactions[0], proof.pay_to, awaited)
+
+
+class _LatelyUnknown:
+    """What no node of a chain knew a moment ago, in this process. What could not be asked is not in it."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], datetime] = {}
+
+    def has(self, proof: Proof, now: datetime) -> bool:
+        told_at = self._told.get((proof.chain, proof.tx_hash))
+        return told_at is not None and told_at <= now < told_at + _UNKNOWN_FOR
+
+    def note(self, proof: Proof, now: datetime) -> None:
+        if len(self._told) >= _MOST_REMEMBERED:
+            self._told.clear()
+        self._told[proof.chain, proof.tx_hash] = now
+
+    def forget(self) -> None:
+        self._told.clear()
+
+
+_lately_unknown: Final = _LatelyUnknown()
+
+
+def _unknown(proof: Proof) -> Facts:
+    return Facts(pay_to=proof.pay_to, is_known=False, succeeded=False, candidates=())
+
+
+def _facts(
+    looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves
+) -> Facts:
+    waits = found.succeeded and found.block_height is None
+    books = _books(found)
+    return Facts(
+        pay_to=pay_to,
+        # In no block yet it may still come to nothing.
+        is_known=not waits,
+        succeeded=found.succeeded,
+        candidates=[
+            replace(
+                _candidate(one, looked, found, books),
+                is_awaited=(one.token, one.sender, one.units) in awaited,
+            )
+            for one in found.transfers
+        ],
+        other_movements=any(move.token is None for move in found.movements),
+    )
+
+
+def _awaited(proof: Proof, *, now: datetime) -> _Moves:
+    """Return what authorisations that we are settling move to an address: token, payer and base units.
+
+    Of one that nobody has in hand and that was never sent nothing is awaited: its payer may have paid by itself since.
+    """
+    open_ones = Authorization.objects.filter(
+        Q(state=AuthorizationState.SENT)
+        | Q(state=AuthorizationState.TAKEN, taken_until__gte=now),
+        mode=Mode.LIVE,
+        chain=proof.chain,
+        pay_to=proof.pay_to,
+        created_at__gt=now - IN_HAND,
+    )
+    rows = open_ones.values_list("token", "payer", "units")
+    return {(token, payer, int(units)) for token, payer, units in rows}
+
+
+# Of one that is orphaned its watcher has yet to learn that it came back.
+_KNOWN: Final = """
+    SELECT t.tx_hash, t.position, t.recipient, CASE WHEN t.state <> 'orphaned' THEN t.id END, c.transfer_id IS NOT NULL
+    FROM wallets_transfer t LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
+    WHERE t.mode = 'live' AND t.chain = %(chain)s AND t.tx_hash = ANY(%(hashes)s::text[])
+    UNION ALL
+    SELECT tx_hash, position, pay_to, NULL, TRUE FROM x402_payment
+    WHERE mode = 'live' AND chain = %(chain)s AND tx_hash = ANY(%(hashes)s::text[])
+"""
+
+
+def _books(found: FoundTransaction) -> _Books:
+    """Return what is known of the movements under the names that they are kept by, whatever hash was named.
+
+    On TON a transaction moves things in others, each with a hash of its own.
+    """
+    hashes = list({one.tx_hash for one in found.transfers})
+    books: _Books = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, {"chain": found.chain, "hashes": hashes})
+        for tx_hash, position, recipient, transfer_id, is_used in cursor:
+            key = (tx_hash, position, recipient)
+            known = books.get(key, _Known())
+            books[key] = _Known(
+                transfer_id or known.transfer_id, is_used or known.is_used
+            )
+    return books
+
+
+def _candidate(
+    one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _Books
+) -> Candidate:
+    key = (one.tx_hash, one.position, one.recipient)
+    transfer_id, is_used = books.get(key, _Known())
+    depth = 1 if looked.head is None else looked.head - one.block_height + 1
+    return Candidate(
+        tx_hash=one.tx_hash,
+        position=one.position,
+        token=one.token,
+        token_is_accepted=is_accepted(one.chain, one.token),
+        units=one.units,
+        sender=one.sender,
+        recipient=one.recipient,
+        block_height=one.block_height,
+        block_time=one.block_time,
+        confirmations=max(depth, 1),
+        is_used=is_used,
+        transfer_id=transfer_id,
+        is_deep_enough=found.is_final,
+    )

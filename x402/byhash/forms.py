@@ -1,0 +1,162 @@
+"""Reading what is sent to the facilitator by hand, character by character: every byte of it may be meant to hurt.
+
+Raises InvalidRequestError naming the parameter.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from gateway.core import json
+from gateway.core.fields import missing, refuse, text_in
+from gateway.core.money import TOKEN_DECIMALS, to_units
+from wallets.addresses import AddressError
+from wallets.networks import address_on, chain_spec, chains
+from wallets.transfers.hashes import (
+    UnreadableHashError,
+    spellings,
+)
+from x402.inputs import FAILING, SCHEME, Proof, Requirements, VerifyRequest
+from x402.models import RESOURCE_LENGTH
+from x402.states import Reason
+
+_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
+# No hash of any chain is longer, and none has anything around it.
+_HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
+_LONGEST_NAME: Final = 64
+_LONGEST_SIGNATURE: Final = 400
+
+Body = Mapping[str, Any]
+
+
+def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
+    """Read a body in the specification's form."""
+    payment, requirements = _object(body, "payment"), _object(body, "requirements")
+    chain = _chain(payment, "payment.chain")
+    tx_hash = _text(payment, "payment.txHash", 100)
+    proof = Proof(
+        tx_hash=_hash(tx_hash, chain, is_test=is_test),
+        chain=chain,
+        token=_text(payment, "payment.token", _LONGEST_NAME),
+        units=_units(payment, "payment.amount"),
+        payer=_address(payment, "payment.payerAddress", chain),
+        pay_to=_address(payment, "payment.payTo", chain),
+        signature=_optional(payment, "payment.signature", _LONGEST_SIGNATURE),
+        public_key=_optional(payment, "payment.publicKey", _LONGEST_SIGNATURE),
+    )
+    wanted = _requirements(requirements)
+    return VerifyRequest(proof, wanted, _digest(proof, wanted))
+
+
+def parse_settle(body: Body) -> tuple[str | None, str | None]:
+    """Read which chain and token a merchant's funds are to be settled of; None for all of them.
+
+    A payment of either protocol is refused here: it would move what nobody asked for.
+    """
+    for name in ("payment", "paymentPayload", "paymentRequirements"):
+        if name in body:
+            raise refuse(name, f"A body with {name} needs x402Version.")
+    chain, token = (text_in(body, name, _LONGEST_NAME) for name in ("chain", "token"))
+    return chain or None, token or None
+
+
+def _requirements(body: Body) -> Requirements:
+    scheme = _text(body, "requirements.scheme", _LONGEST_NAME)
+    if scheme != SCHEME:
+        raise refuse("requirements.scheme", f'scheme must be "{SCHEME}".')
+    return Requirements(
+        chain=_chain(body, "requirements.network"),
+        token=_text(body, "requirements.asset", _LONGEST_NAME),
+        units=_units(body, "requirements.maxAmountRequired"),
+        resource=_text(body, "requirements.resource", RESOURCE_LENGTH),
+    )
+
+
+def _object(body: Body, name: str) -> Body:
+    value = body.get(name)
+    if value is None:
+        raise missing(name)
+    if not isinstance(value, dict):
+        raise refuse(name, f"{name} must be an object.")
+    return value
+
+
+def _text(body: Body, path: str, longest: int) -> str:
+    """Read a text that must be there; `path` ends with its name and is what an error calls it."""
+    name = path.rpartition(".")[2]
+    if body.get(name) is None:
+        raise missing(path)
+    text = text_in({path: body[name]}, path, longest)
+    if not text:
+        raise refuse(path, f"{path} must not be empty.")
+    return text
+
+
+def _optional(body: Body, path: str, longest: int) -> str:
+    name = path.rpartition(".")[2]
+    return text_in({path: body.get(name)}, path, longest)
+
+
+def _chain(body: Body, path: str) -> str:
+    name = _text(body, path, _LONGEST_NAME)
+    if name not in chains():
+        known = ", ".join(chains())
+        raise refuse(path, f"{path} must be one of {known}.", "chain_unsupported")
+    return name
+
+
+def _hash(text: str, chain: str, *, is_test: bool) -> str:
+    """Return the one spelling under which the chain's transactions are kept, so that no other one pays again."""
+    if is_test and text.startswith(FAILING) and text[len(FAILING) :] in Reason.values:
+        return text
+    if _HASH.fullmatch(text):
+        try:
+            named = spellings(text)
+        except UnreadableHashError:
+            named = {}
+        if chain in named:
+            return named[chain]
+    raise refuse("payment.txHash", f"txHash must be a transaction's hash on {chain}.")
+
+
+def _units(body: Body, path: str) -> int:
+    name = path.rpartition(".")[2]
+    value = body.get(name)
+    if value is None:
+        raise missing(path)
+    if json.number_text(value) is not None:
+        raise refuse(
+            path,
+            f'{path} must be a string such as "0.01"; a JSON number has lost precision already.',
+            "amount_not_string",
+        )
+    if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
+        raise refuse(
+            path,
+            f'{path} must look like "0.01": digits, at most {TOKEN_DECIMALS} decimals.',
+            "amount_invalid",
+        )
+    units = to_units(Decimal(value))
+    if units == 0:
+        raise refuse(path, f"{path} must be more than nothing.", "amount_out_of_range")
+    return units
+
+
+def _address(body: Body, path: str, chain: str) -> str:
+    spec = chain_spec(chain)
+    text = _text(body, path, 80)
+    try:
+        return address_on(spec, text)
+    except AddressError as error:
+        raise refuse(path, f"{path} {error}", "address_invalid") from None
+
+
+def _digest(proof: Proof, wanted: Requirements) -> bytes:
+    told = [
+        *(proof.tx_hash, proof.chain, proof.token, proof.units, proof.payer),
+        *(proof.pay_to, proof.signature, proof.public_key),
+        *(wanted.chain, wanted.token, wanted.units, wanted.resource),
+    ]
+    return hashlib.sha256(json.dumps(told)).digest()

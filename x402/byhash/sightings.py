@@ -1,0 +1,35 @@
+"""When merchants first asked about transactions: a payment's age counts from then, however often nodes were away since."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from gateway.core.rate_limits import (
+    Limit,
+    hit,
+)
+from x402.inputs import Proof
+
+PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
+"""How many are written down for a merchant: strangers can make it ask about any hash. Of further ones nobody's age is less."""
+
+_NOTE: Final = """
+    INSERT INTO x402_sighting (merchant_id, chain, tx_hash, seen_at)
+    VALUES (%(merchant)s, %(chain)s, %(tx_hash)s, %(now)s::timestamptz)
+    ON CONFLICT (merchant_id, chain, tx_hash) DO NOTHING
+"""
+
+
+def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
+    """Write down when a merchant first asked about a transaction; later ones change nothing."""
+    if hit(PER_DAY, str(merchant_id), now=now.timestamp()).exceeded:
+        return
+    parameters: dict[str, Any] = {
+        "merchant": merchant_id,
+        "chain": proof.chain,
+        "tx_hash": proof.tx_hash,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE, parameters)

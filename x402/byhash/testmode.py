@@ -1,0 +1,40 @@
+"""Test mode: no chain is asked, and a hash may name the reason it wants to be refused for."""
+
+from datetime import datetime
+from typing import Final
+
+from x402.inputs import FAILING, Proof
+from x402.rules import (
+    CONFIRMATIONS,
+    Candidate,
+    Verdict,
+)
+from x402.states import Reason
+
+_MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})
+
+
+def asked_for(proof: Proof) -> Verdict | None:
+    """Return the verdict that a test's hash names; None where it names none."""
+    if not proof.tx_hash.startswith(FAILING):
+        return None
+    reason = Reason(proof.tx_hash.removeprefix(FAILING))
+    retry = 1 if reason in _MAY_CHANGE else None
+    return Verdict(reason=reason, message="A test asked for this.", retry_after=retry)
+
+
+def simulated(proof: Proof, *, now: datetime) -> Candidate:
+    """Return what the chain would tell, had the payment been made as it is claimed."""
+    return Candidate(
+        tx_hash=proof.tx_hash,
+        position=0,
+        token=proof.token,
+        token_is_accepted=True,
+        units=proof.units,
+        sender=proof.payer,
+        recipient=proof.pay_to,
+        block_height=0,
+        block_time=now,
+        confirmations=CONFIRMATIONS[proof.chain],
+        is_used=False,
+    )

@@ -1,0 +1,63 @@
+"""The API's answers in the standard's form, and which bodies are in it."""
+
+from typing import Any, Final
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.keys.authentication import principal_of_request
+from gateway.core.errors import InvalidRequestError
+from gateway.core.visits import call_again, visit_of
+from gateway.core.wire import json_body
+from x402.exact.settlement import settle_standard
+from x402.exact.verification import verify_standard
+from x402.exact.waiters import (
+    CalledAgainError,
+    Waiting,
+)
+from x402.idempotency import idempotency_key
+from x402.payments.claims import Caller
+
+# What a settlement keeps of its visit.
+_WAITING: Final = "x402.waiting"
+
+
+def verify_answer(request: Request) -> Response | None:
+    """Answer a verification in the standard's form; None where the body is in the specification's."""
+    if (asked := _asked(request)) is None:
+        return None
+    return Response(verify_standard(*asked, clock=timezone.now))
+
+
+def settle_answer(request: Request) -> Response | None:
+    """Answer a settlement of one payment in the standard's form; None where a merchant's own funds are meant.
+
+    While the payment is on its way the answer is to be asked for again.
+    """
+    if (asked := _asked(request)) is None:
+        return None
+    asker = request._request  # noqa: SLF001 - DRF offers no other way to the Django request
+    visit = visit_of(asker)
+    waiting = Waiting()
+    if visit is not None:
+        waiting = visit.setdefault(_WAITING, Waiting(in_thread=False))
+    try:
+        return Response(settle_standard(*asked, clock=timezone.now, waiting=waiting))
+    except CalledAgainError as error:
+        response = Response()
+        call_again(asker, response, error.after)
+        return response
+
+
+def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
+    body = json_body(request)
+    if "x402Version" not in body:
+        return None
+    if "payment" in body:
+        raise InvalidRequestError(
+            "A body has either payment or x402Version, not both.", param="x402Version"
+        )
+    principal = principal_of_request(request)
+    key = idempotency_key(request)
+    return Caller(principal.merchant_id, principal.mode, key), body

@@ -1,0 +1,249 @@
+"""Whose turn it is with a signed authorisation: a row for each, and a lease of a few seconds on it.
+
+The lease only spares work. That nothing is sent twice is the ledger's doing, where one authorisation is one transaction.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast
+
+from accounts.states import Mode
+from settlements.models import GasAttempt, GasTransaction
+from settlements.states import Purpose, TransactionState
+from x402.exact.errors import TakenElsewhereError
+from x402.exact.inputs import StandardRequest
+from x402.models import Authorization
+from x402.payments.answers import KEPT
+from x402.payments.claims import Caller
+from x402.states import AuthorizationState
+
+LEASE: Final = timedelta(seconds=5)
+
+UNSENT_KEPT: Final = timedelta(days=7)
+"""For so long it can be seen that an authorisation came to nothing."""
+
+_LOOKED_AT_AGAIN: Final = timedelta(hours=1)
+# Long after the last fork that a network may have.
+_FORKS_END: Final = timedelta(days=1)
+_OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
+
+
+def find(request: StandardRequest) -> Authorization | None:
+    """Return what is known of an authorisation."""
+    return _rows(request).select_related("transaction", "payment").first()
+
+
+def find_for(caller: Caller, request: StandardRequest) -> Authorization | None:
+    """Return what is known of an authorisation in a caller's mode."""
+    return _rows_for(caller, request).first()
+
+
+def left_open(*, now: datetime) -> QuerySet[Authorization]:
+    """Return what was sent and nobody has in hand; what was looked at lately comes last."""
+    rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
+    looked_at = F("taken_until").asc(nulls_first=True)
+    return rows.select_related("transaction__account", "payment").order_by(
+        looked_at, "pk"
+    )
+
+
+def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
+    """Return what failed in a block that a fork took back, and got through in another one, which is final."""
+    rows = Authorization.objects.filter(
+        state=AuthorizationState.FAILED,
+        payment=None,
+        transaction__isnull=False,
+        created_at__gt=now - _FORKS_END,
+        transaction__succeeded=True,
+        transaction__state=TransactionState.MINED,
+        transaction__mined_at__gt=now - _LOOKED_AT_AGAIN,
+    )
+    return rows.select_related("transaction__account", "payment").order_by("pk")
+
+
+def claim(
+    merchant_id: int, request: StandardRequest, *, now: datetime
+) -> Authorization:
+    """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
+    values = _terms(merchant_id, request) | {
+        "taken_until": now + LEASE,
+        "pending": {"version": request.version},
+    }
+    try:
+        with transaction.atomic():
+            return Authorization.objects.create(
+                mode=Mode.LIVE,
+                chain=request.spec.name,
+                token=request.token,
+                payer=request.signed.payer,
+                nonce=request.signed.nonce,
+                created_at=now,
+                **values,
+            )
+    except IntegrityError:
+        return _claim_known(merchant_id, request, values, now)
+
+
+def _claim_known(
+    merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime
+) -> Authorization:
+    row = _rows(request).first()
+    # What came to nothing before anything was sent may be tried again, and by another merchant.
+    failed = Q(state=AuthorizationState.FAILED, transaction=None, tx_hash="")
+    free = failed | (
+        Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now)
+    )
+    changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
+    # How long it holds back what looks like its transfer counts from now.
+    changed |= {"created_at": now}
+    if row is None or not _rows(request).filter(free).update(**changed):
+        raise TakenElsewhereError
+    row.refresh_from_db()
+    if row.tx_hash:
+        # Whoever had it before us was only slow, and sent it just now.
+        raise TakenElsewhereError
+    return row
+
+
+def take_over(row: Authorization, *, now: datetime) -> bool:
+    """Take in hand what another process left lying; say whether it is ours now."""
+    rows = Authorization.objects.filter(_is_free(now), pk=row.pk, state__in=_OPEN)
+    taken = rows.update(taken_until=now + LEASE)
+    if taken:
+        row.refresh_from_db()
+    return bool(taken)
+
+
+def release(row: Authorization) -> None:
+    """Let others go on with it."""
+    Authorization.objects.filter(pk=row.pk).update(taken_until=None)
+
+
+def step_back(row: Authorization, *, now: datetime) -> None:
+    """Look after others first, before this one is looked at again; whoever has it in hand by now keeps it."""
+    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN, taken_until=None)
+    rows.update(taken_until=now)
+
+
+def forget_unsent(*, now: datetime) -> int:
+    """Forget what came to nothing a week ago before anything was sent for it; return how many there were.
+
+    Whoever asks about one of these would begin anew with the row as well as without it.
+    """
+    ledgers = GasTransaction.objects.filter(
+        purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField())
+    )
+    rows = Authorization.objects.filter(
+        _is_free(now),
+        ~Exists(ledgers),
+        state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED),
+        transaction=None,
+        tx_hash="",
+        payment=None,
+        created_at__lt=now - UNSENT_KEPT,
+    )
+    return rows.delete()[0]
+
+
+def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:
+    """Write down which transaction carries an authorisation out; return its first attempt. Raises TakenElsewhereError."""
+    attempt = made.attempts.order_by("number")[0]
+    _write_sent(row, {"transaction": made, "tx_hash": attempt.tx_hash}, now)
+    row.transaction, row.tx_hash = made, attempt.tx_hash
+    return attempt
+
+
+def keep_signed(row: Authorization, *, now: datetime) -> None:
+    """Write down the whole transaction that carries an authorisation out, before it is sent (Solana).
+
+    Raises TakenElsewhereError.
+    """
+    names = ("signed", "network_fee", "tx_hash")
+    _write_sent(row, {name: getattr(row, name) for name in names}, now)
+
+
+def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> None:
+    # Whoever was held up for longer than its lease may find that another one ended it: nothing may be sent then, for nobody
+    # would look after it.
+    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN)
+    sent = {"state": AuthorizationState.SENT, "taken_until": now + LEASE}
+    if not rows.update(**values, **sent):
+        raise TakenElsewhereError
+
+
+def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
+    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place."""
+    terms = _terms(merchant_id, request)
+    return all(getattr(row, name) == value for name, value in terms.items())
+
+
+def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
+    """Claim the one `success` of a settled authorisation; say whether this request may be answered so.
+
+    A request with the Idempotency-Key of the one that has it may too, for seven days.
+    """
+    rows = _rows_for(caller, request)
+    # The database locks the row and looks at it again, so that of several requests one finds it unclaimed.
+    if rows.filter(served_at=None).update(served_at=now, served_key=caller.key):
+        return True
+    repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT)
+    return bool(caller.key) and repeated.exists()
+
+
+def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
+    """Whether nothing was sent for an authorisation, and whoever had it in hand failed or died."""
+    if row.transaction_id is not None or row.tx_hash:
+        return False
+    is_left = row.state == AuthorizationState.TAKEN and not _is_held(row, now)
+    return is_left or row.state == AuthorizationState.FAILED
+
+
+def has_ended(row: Authorization) -> bool:
+    """Whether an authorisation's answer stands. One that a fork reopened before anybody was served is waited for again."""
+    return row.answer is not None and not (
+        row.state == AuthorizationState.SENT and row.served_at is None
+    )
+
+
+def is_unanswered(row: Authorization) -> bool:
+    """Whether an authorisation was sent or settled, and no settle of it was answered `success` yet."""
+    is_sent = row.state in (AuthorizationState.SENT, AuthorizationState.SETTLED)
+    return is_sent and row.served_at is None
+
+
+def _rows_for(caller: Caller, request: StandardRequest) -> QuerySet[Authorization]:
+    rows = _rows(request, caller.mode)
+    # Simulated ones are each merchant's own.
+    return (
+        rows.filter(merchant=caller.merchant_id) if caller.mode == Mode.TEST else rows
+    )
+
+
+def _rows(request: StandardRequest, mode: Mode = Mode.LIVE) -> QuerySet[Authorization]:
+    return Authorization.objects.filter(
+        mode=mode,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        nonce=request.signed.nonce,
+    )
+
+
+def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
+    return {
+        "merchant_id": merchant_id,
+        "pay_to": request.pay_to,
+        "units": request.units,
+        "resource": request.resource,
+    }
+
+
+def _is_held(row: Authorization, now: datetime) -> bool:
+    return row.taken_until is not None and row.taken_until >= now
+
+
+def _is_free(now: datetime) -> Q:
+    return Q(taken_until=None) | Q(taken_until__lt=now)

@@ -1,0 +1,1 @@
+"""Scheme `exact` on EVM chains: EIP-3009 and Permit2."""

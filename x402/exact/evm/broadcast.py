@@ -1,0 +1,136 @@
+"""Sending a call by our gas account: through the ledger, once for each authorisation."""
+
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from settlements.gas.broadcast import (
+    broadcast,
+    find_receipt,
+)
+from settlements.gas.ledger import (
+    GasCall,
+    intend,
+)
+from settlements.gas.node import GasNode, Receipt
+from settlements.models import GasAttempt, GasTransaction
+from settlements.states import Purpose
+from wallets.chains.base import ChainError
+from x402.exact.authorizations import adopt
+from x402.exact.errors import (
+    BalanceUnknownError,
+    ReceiptMissingError,
+)
+from x402.exact.evm import (
+    calls,
+    contracts,
+)
+from x402.exact.evm.calls import Call
+from x402.exact.evm.nodes import (
+    gas_node_of,
+    pool_of,
+)
+from x402.exact.inputs import StandardRequest
+from x402.exact.promises import (
+    Balance,
+    must_ask_balance,
+    refuse_overdrawn,
+)
+from x402.exact.shares import refuse_greedy
+from x402.models import Authorization
+
+_FIRST_PAUSES: Final = (0.003, 0.005, 0.01)
+
+
+def send(
+    row: Authorization, request: StandardRequest, call: Call, *, now: datetime
+) -> None:
+    """Write down the transaction that carries an authorisation out, and hand it to a node.
+
+    Raises RevertedError where the call would not get through, OverdrawnError, NoGasError, ChainError: then nothing was sent.
+    """
+    spec = request.spec
+    gas = calls.gas_for(pool_of(spec), call)
+    node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
+    refuse_greedy(row.merchant_id, spec.name, now=now)
+    # Asked for here, so that the ledger's transaction below waits for no node.
+    node.prices()
+    balance = _balance_of(row, request) if must_ask_balance(row, now=now) else None
+    try:
+        attempt = _write(row, sent, balance, node=node, now=now)
+    except BalanceUnknownError:
+        # Another payment of this payer was sent meanwhile.
+        asked = _balance_of(row, request)
+        attempt = _write(row, sent, asked, node=node, now=now)
+    # Whether it was taken is written down once it is in a block, or waits for longer than most.
+    with suppress(ChainError):
+        node.send(bytes(attempt.raw))
+
+
+def _write(
+    row: Authorization,
+    call: GasCall,
+    balance: Balance | None,
+    *,
+    node: GasNode,
+    now: datetime,
+) -> GasAttempt:
+    """Write down what is sent, in one transaction with what the payer has open."""
+    with transaction.atomic():
+        refuse_overdrawn(row, balance, now=now)
+        made = intend(
+            row.chain,
+            call,
+            purpose=Purpose.X402,
+            reference=reference_of(row),
+            node=node,
+            now=now,
+        )
+        return adopt(row, made, now=now)
+
+
+def _balance_of(row: Authorization, request: StandardRequest) -> Balance:
+    """Ask what a payer has at one block. Raises RevertedError, ChainError."""
+    spec = request.spec
+    height = gas_node_of(spec).height()
+    token, block = spec.tokens[row.token].address, hex(height)
+    units = contracts.read(
+        pool_of(spec), token, contracts.BALANCE_OF, row.payer, block=block
+    )
+    return Balance(int(units), height)
+
+
+def reference_of(row: Authorization) -> str:
+    """Return what the ledger calls an authorisation's transaction."""
+    return str(row.pk)
+
+
+def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
+    """Hand a transaction to the nodes. Written down it is, so that where none takes it now it is sent later."""
+    with suppress(ChainError):
+        broadcast(made, node=node, now=now)
+
+
+def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:
+    """Return a transaction's receipt. Raises ReceiptMissingError where it is in no block yet."""
+    with suppress(ChainError):
+        # By now it may have been sent again for more.
+        if (receipt := find_receipt(made, node=node)) is not None:
+            return receipt
+    raise ReceiptMissingError(row.tx_hash)
+
+
+def look_at_once(row: Authorization, *, node: GasNode) -> Receipt | None:
+    """Look for a transaction that was sent just now: some chains, local ones among them, have it in a block at once.
+
+    Returns None after some milliseconds.
+    """
+    for pause in _FIRST_PAUSES:
+        time.sleep(pause)
+        with suppress(ChainError):
+            if (receipt := node.receipt(row.tx_hash)) is not None:
+                return receipt
+    return None

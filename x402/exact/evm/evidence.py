@@ -1,0 +1,104 @@
+"""What the chain itself says of an authorisation: in which transaction it was used, whoever sent that."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from settlements.gas.node import GasNode, Receipt
+from wallets.chains import evm_decode
+from wallets.chains.base import ChainUnavailableError
+from wallets.chains.pool import RpcPool
+from wallets.forwarders.addresses import keccak
+from x402.exact.evm import (
+    eip3009,
+    logs,
+    permit2,
+    permit2_payments,
+)
+from x402.exact.inputs import (
+    Executed,
+    StandardRequest,
+)
+
+# EIP-3009.
+_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
+# Public nodes search so many blocks at once; this many pieces go back an hour on the fastest of our chains.
+_BLOCKS: Final = 1_000
+_PIECES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Whether an authorisation can be used no more, and where it paid; None where it was not seen to pay."""
+
+    is_used: bool
+    executed: Executed | None = None
+
+
+def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
+    """Return the transfer of an authorisation in a receipt; None where it moved nothing so. Raises MalformedAnswerError.
+
+    Of several alike, as in a batch of somebody else's, it is the first one after the authorisation's own event.
+    """
+    if not receipt.succeeded:
+        return None
+    used_at = _used_at(receipt, request)
+    for position, log in logs.transfers(receipt):
+        is_after = evm_decode.quantity(log.get("logIndex")) > used_at
+        if is_after and logs.is_payment(log, request):
+            return Executed(receipt.tx_hash, position, receipt.height)
+    return None
+
+
+def find_used(
+    pool: RpcPool, request: StandardRequest, *, at_least: int = 0
+) -> Evidence:
+    """Find where somebody else carried an authorisation out, as nodes see it that know the block `at_least`.
+
+    Raises ChainError.
+    """
+    node = GasNode(pool)
+    newest = node.height()
+    if newest < at_least:
+        raise ChainUnavailableError("a node is behind what we know already")
+    is_permit = request.signed.is_permit2
+    # At that very block: behind one address may be nodes of which one knows less than the other.
+    kind = permit2 if is_permit else eip3009
+    if not kind.is_used(pool, request, block=hex(newest)):
+        return Evidence(is_used=False)
+    find = permit2_payments.find_payment if is_permit else _find_payment
+    for searched in _pieces(newest):
+        if executed := find(pool, node, request, searched):
+            return Evidence(is_used=True, executed=executed)
+    return Evidence(is_used=True)
+
+
+def _pieces(newest: int) -> Iterator[logs.Searched]:
+    for piece in range(_PIECES):
+        last = newest - piece * _BLOCKS
+        yield logs.Searched(max(last - _BLOCKS + 1, 0), last)
+        if last < _BLOCKS:
+            return
+
+
+def _find_payment(
+    pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
+) -> Executed | None:
+    for log in logs.find_logs(pool, request.asset, _use_of(request), searched):
+        receipt = node.receipt(logs.transaction_of(log))
+        if receipt and (found := transfer_in(receipt, request)):
+            return found
+    return None
+
+
+def _use_of(request: StandardRequest) -> list[str]:
+    signed = request.signed
+    return [_USED, logs.topic(signed.payer), signed.nonce]
+
+
+def _used_at(receipt: Receipt, request: StandardRequest) -> int:
+    """Return the place of the authorisation's own event; before everything where there is none (Permit2)."""
+    for log in logs.told_logs(receipt):
+        if logs.emitter(log) == request.asset and log["topics"] == _use_of(request):
+            return evm_decode.quantity(log.get("logIndex"))
+    return -1

@@ -1,0 +1,136 @@
+"""Payloads of payers on EVM chains: EIP-3009's and Permit2's authorisations, every value of them read by hand.
+
+Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from wallets.addresses import AddressError, canonical_address
+from wallets.chains.specs import Family
+from x402.exact import reasons
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.evm.contracts import PROXY
+from x402.exact.inputs import (
+    PERMIT2_PREFIX,
+    Body,
+    Signed,
+)
+
+_UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
+_NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+# Smart wallets' signatures may hold several, and what deploys them.
+_SIGNATURE: Final = re.compile(r"0x(?:[0-9a-fA-F]{2}){65,4096}", re.ASCII)
+_MOST: Final = 2**256 - 1
+
+
+def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Keep what the payer's signature is about, and the way of transfer."""
+    kept = {key: extra.get(key) for key in ("name", "version", "assetTransferMethod")}
+    return {
+        key: value
+        for key, value in kept.items()
+        if isinstance(value, str) and len(value) <= 64
+    }
+
+
+def read_signed(payload: Body, *, asset: str) -> Signed:
+    """Read what a payer signed about a token. Raises RefusedPaymentError."""
+    signature = payload.get("signature")
+    if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
+        raise RefusedPaymentError(reasons.SIGNATURE)
+    if "permit2Authorization" in payload:
+        return _permit2(_object(payload, "permit2Authorization"), signature, asset)
+    return _eip3009(_object(payload, "authorization"), signature)
+
+
+def _eip3009(told: Body, signature: str) -> Signed:
+    nonce = _text(told, "nonce", _NONCE).lower()
+    signed = Signed(
+        payer=_payer(told),
+        recipient=_party(told, "to"),
+        units=_number(told, "value"),
+        valid_after=_number(told, "validAfter"),
+        valid_before=_number(told, "validBefore"),
+        nonce=nonce,
+        payload={},
+    )
+    authorization = {
+        "from": signed.payer,
+        "to": signed.recipient,
+        "value": str(signed.units),
+        "validAfter": str(signed.valid_after),
+        "validBefore": str(signed.valid_before),
+        "nonce": nonce,
+    }
+    payload = {"authorization": authorization, "signature": signature}
+    return replace(signed, payload=payload)
+
+
+def _permit2(told: Body, signature: str, asset: str) -> Signed:
+    permitted, witness = _object(told, "permitted"), _object(told, "witness")
+    # In test mode nobody else looks.
+    _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
+    _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
+    nonce = _number(told, "nonce")
+    signed = Signed(
+        payer=_payer(told),
+        recipient=_party(witness, "to"),
+        units=_number(permitted, "amount"),
+        valid_after=_number(witness, "validAfter"),
+        valid_before=_number(told, "deadline"),
+        nonce=f"{PERMIT2_PREFIX}{nonce}",
+        payload={},
+    )
+    authorization = {
+        "from": signed.payer,
+        "permitted": {"token": asset, "amount": str(signed.units)},
+        "spender": PROXY,
+        "nonce": str(nonce),
+        "deadline": str(signed.valid_before),
+        "witness": {"to": signed.recipient, "validAfter": str(signed.valid_after)},
+    }
+    payload = {"permit2Authorization": authorization, "signature": signature}
+    return replace(signed, payload=payload)
+
+
+def _expect(found: str, wanted: str, reason: str, payer: str) -> None:
+    if found != wanted:
+        raise RefusedPaymentError(reason, payer=payer)
+
+
+def _object(body: Body, name: str) -> Body:
+    value = body.get(name)
+    if not isinstance(value, dict):
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} must be an object.")
+    return value
+
+
+def _text(body: Body, name: str, form: re.Pattern[str]) -> str:
+    value = body.get(name)
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} is malformed.")
+    return value
+
+
+def _number(body: Body, name: str) -> int:
+    number = int(_text(body, name, _UINT256))
+    if number > _MOST:
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD, f"{name} is malformed.")
+    return number
+
+
+def _payer(body: Body) -> str:
+    return _party(body, "from")
+
+
+def _party(body: Body, name: str) -> str:
+    value = body.get(name)
+    try:
+        return canonical_address(str(value), family=Family.EVM)
+    except AddressError:
+        raise RefusedPaymentError(
+            reasons.INVALID_PAYLOAD, f"{name} is no address."
+        ) from None

@@ -1,0 +1,186 @@
+"""Permit2 (Uniswap) behind the standard's own proxy, for tokens without authorisations of their own, as USDT is.
+
+Source: Uniswap/permit2, PyPI x402 2.25.
+"""
+
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from wallets.chains.pool import RpcPool
+from wallets.signatures import Types, typed_digest
+from x402.exact import reasons
+from x402.exact.errors import RevertedError
+from x402.exact.evm import (
+    calls,
+    contracts,
+    signatures,
+)
+from x402.exact.evm.calls import Call
+from x402.exact.evm.contracts import (
+    BALANCE_OF,
+    PERMIT2,
+    PROXY,
+    Function,
+)
+from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
+
+SETTLE: Final = Function(
+    "settle",
+    (
+        "((address,uint256),uint256,uint256)",
+        "address",
+        "(address,uint256)",
+        "bytes",
+    ),
+)
+"""The proxy's: what is permitted with its number and end, by whom, to whom from when on, and the signature."""
+
+_BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
+_ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
+_TYPES: Final[Types] = {
+    "PermitWitnessTransferFrom": {
+        "permitted": "TokenPermissions",
+        "spender": "address",
+        "nonce": "uint256",
+        "deadline": "uint256",
+        "witness": "Witness",
+    },
+    "TokenPermissions": {"token": "address", "amount": "uint256"},
+    "Witness": {"to": "address", "validAfter": "uint256"},
+}
+# Names of the contracts' errors, and what the standard calls them.
+_SAID: Final = MappingProxyType(
+    {
+        "InvalidAmount": "invalid_permit2_amount",
+        "InvalidDestination": "invalid_permit2_destination",
+        "InvalidOwner": "invalid_permit2_owner",
+        "PaymentTooEarly": "permit2_payment_too_early",
+        "InvalidSignature": reasons.PERMIT2_SIGNATURE,
+        "SignatureExpired": reasons.PERMIT2_SIGNATURE,
+        "InvalidNonce": reasons.PERMIT2_NONCE,
+    }
+)
+
+
+def number_of(request: StandardRequest) -> int:
+    """Return the number that an authorisation uses up."""
+    return int(request.signed.nonce.removeprefix(PERMIT2_PREFIX))
+
+
+def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
+    """Whether an authorisation's number was used, or taken back by the payer, up to a block. Raises ChainError."""
+    place, bit = divmod(number_of(request), 256)
+    payer = request.signed.payer
+    try:
+        word = contracts.read(pool, PERMIT2, _BITMAP, payer, place, block=block)
+    except RevertedError:
+        # There is no Permit2 here.
+        return False
+    return bool(word >> bit & 1)
+
+
+def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
+    """Return the standard's reason why an authorisation would be refused; "" where nothing speaks against it.
+
+    Who is paid, how much, of which token, until when and through which contract was looked at before. Raises ChainError.
+    """
+    signed = request.signed
+    if request.version == 1:
+        # The first version has none.
+        return reasons.INVALID_PAYLOAD
+    if signed.valid_after > now.timestamp():
+        return reasons.PERMIT2_EARLY
+    if not _is_signed(pool, request):
+        return reasons.PERMIT2_SIGNATURE
+    if not calls.has_code(pool, request.spec, request.asset):
+        return reasons.NOT_DEPLOYED
+    reason = _funds_refusal(pool, request)
+    # Whoever carried it out took what the payer had, or had allowed.
+    return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
+
+
+def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether the payer is known to have signed; what was signed is judged before all else here."""
+    del pool, request
+    return True
+
+
+def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
+    signed = request.signed
+    allowed = _ask_token(pool, request, _ALLOWANCE, signed.payer, PERMIT2)
+    if allowed is None or allowed < request.units:
+        return reasons.PERMIT2_ALLOWANCE
+    balance = _ask_token(pool, request, BALANCE_OF, signed.payer)
+    if balance is None:
+        return reasons.NO_BALANCE
+    return reasons.INSUFFICIENT_BALANCE if balance < request.units else ""
+
+
+def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
+    """Return the standard's reason why the payment fails if it is tried now; "" where it does not. Raises ChainError."""
+    call = call_of(request)
+    try:
+        calls.expect_ours(pool, request.spec, call)
+        calls.gas_for(pool, call)
+    except RevertedError:
+        used = is_used(pool, request)
+        return reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED
+    return ""
+
+
+def call_of(request: StandardRequest) -> Call:
+    """Return the call of the proxy that carries an authorisation out."""
+    signed = request.signed
+    permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
+    witness = (signed.recipient, signed.valid_after)
+    data = SETTLE.call(permit, signed.payer, witness, _signature_of(request))
+    return Call(PROXY, data)
+
+
+def reason_of(error: RevertedError) -> str:
+    """Return the standard's reason for what a contract said."""
+    found = (reason for name, reason in _SAID.items() if name in str(error))
+    return next(found, reasons.TRANSACTION_FAILED)
+
+
+def _signature_of(request: StandardRequest) -> bytes:
+    return bytes.fromhex(request.signed.payload["signature"][2:])
+
+
+def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
+    payer, signature = request.signed.payer, _signature_of(request)
+    try:
+        signed = _digest_of(request)
+        if contracts.code_of(pool, payer):
+            return signatures.is_vouched_for(pool, payer, signed, signature)
+        return signatures.is_of_key(payer, signed, signature)
+    except ValueError:
+        return False
+
+
+def _digest_of(request: StandardRequest) -> bytes:
+    # Permit2's domain has no version.
+    domain = {
+        "name": "Permit2",
+        "chainId": request.spec.chain_id,
+        "verifyingContract": PERMIT2,
+    }
+    signed = request.signed
+    message = {
+        "permitted": {"token": request.asset, "amount": signed.units},
+        "spender": PROXY,
+        "nonce": number_of(request),
+        "deadline": signed.valid_before,
+        "witness": {"to": signed.recipient, "validAfter": signed.valid_after},
+    }
+    return typed_digest(_TYPES, domain, message)
+
+
+def _ask_token(
+    pool: RpcPool, request: StandardRequest, function: Function, *arguments: str
+) -> int | None:
+    try:
+        return int(contracts.read(pool, request.asset, function, *arguments))
+    except RevertedError:
+        return None

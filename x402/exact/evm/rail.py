@@ -1,0 +1,218 @@
+"""How an authorisation is carried out on EVM chains: its kind judges it, a gas account of ours sends it."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from settlements.errors import NoGasError
+from settlements.gas.broadcast import find_receipt
+from settlements.models import GasTransaction
+from settlements.states import Purpose, TransactionState
+from wallets.chains.base import ChainError
+from wallets.chains.pool import RpcPool
+from x402.exact import (
+    answers,
+    reasons,
+)
+from x402.exact.authorizations import (
+    adopt,
+    release,
+)
+from x402.exact.checks import refuse_late
+from x402.exact.errors import (
+    OverdrawnError,
+    ReceiptMissingError,
+    RevertedError,
+)
+from x402.exact.evm import (
+    calls,
+    eip3009,
+    permit2,
+)
+from x402.exact.evm.broadcast import (
+    look,
+    look_at_once,
+    push,
+    reference_of,
+    send,
+)
+from x402.exact.evm.calls import Call
+from x402.exact.evm.nodes import (
+    gas_node_of,
+    pool_of,
+)
+from x402.exact.evm.outcome import (
+    conclude,
+    conclude_elsewhere,
+    conclude_return,
+    was_paid,
+)
+from x402.exact.evm.payloads import (
+    read_domain,
+    read_signed,
+)
+from x402.exact.inputs import (
+    Body,
+    Clock,
+    Signed,
+    StandardRequest,
+)
+from x402.exact.records import fail_row
+from x402.models import Authorization
+
+Answer = dict[str, Any]
+
+# Perhaps used by somebody who handed the authorisation in before us: then the merchant has its money. Of a failed
+# simulation version 1 knows no more where a chain has no Multicall3.
+_PERHAPS_USED: Final = frozenset(
+    {reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED}
+)
+
+
+class EvmRail:
+    """A Rail."""
+
+    questions = 1
+
+    def read_extra(self, extra: Body) -> Mapping[str, Any]:
+        """Return the token's EIP-712 domain and the way of transfer."""
+        return read_domain(extra)
+
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
+    ) -> Signed:
+        """Return an EIP-3009 or Permit2 authorisation, which says by itself whom it pays."""
+        return read_signed(payload, asset=asset)
+
+    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+        """Return the answer whether an authorisation would settle now."""
+        pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
+        try:
+            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
+                pool, request
+            )
+            if not reason or (
+                reason in _PERHAPS_USED
+                and kind.is_proven(pool, request)
+                and was_paid(pool, request)
+            ):
+                return answers.valid(request)
+        except ChainError:
+            return answers.unverified(payer)
+        return answers.invalid(reason, payer=payer)
+
+    def begin(
+        self,
+        request: StandardRequest,
+        take: Callable[[], Authorization],
+        *,
+        clock: Clock,
+    ) -> Answer:
+        """Judge it, and send it. Raises TakenElsewhereError."""
+        pool, kind = pool_of(request.spec), _kind(request)
+        try:
+            reason = kind.refusal(pool, request, now=clock())
+            if reason == reasons.PERMIT2_NONCE:
+                return conclude_elsewhere(
+                    take(), request, reason, pool=pool, clock=clock
+                )
+            if reason:
+                return answers.failed(request, reason)
+            call = kind.call_of(request)
+            calls.expect_ours(pool, request.spec, call)
+        except RevertedError as error:
+            return answers.failed(request, kind.reason_of(error))
+        except ChainError:
+            return answers.trouble(request)
+        row = take()
+        try:
+            send(row, request, call, now=clock())
+        except RevertedError as error:
+            reason = kind.reason_of(error)
+            return self._refused(row, request, reason, clock=clock)
+        except OverdrawnError:
+            return fail_row(row, answers.overdrawn(request))
+        except (ChainError, NoGasError):
+            release(row)
+            return answers.trouble(request)
+        receipt = look_at_once(row, node=gas_node_of(request.spec))
+        return conclude(row, request, receipt, pool=pool, clock=clock)
+
+    def _refused(
+        self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock
+    ) -> Answer:
+        """Answer what a token refuses: perhaps because somebody else handed the authorisation in."""
+        pool = pool_of(request.spec)
+        try:
+            is_proven = _kind(request).is_proven(pool, request)
+        except ChainError:
+            release(row)
+            return answers.trouble(request)
+        if not is_proven:
+            return fail_row(row, answers.failed(request, reasons.SIGNATURE))
+        return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
+
+    def go_on(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> Answer:
+        """Look for what the ledger has of it, and send it again where no node took it yet."""
+        made = _transaction_of(row)
+        if made is None:
+            refuse_late(request, now=clock())
+            return self.begin(request, lambda: row, clock=clock)
+        if row.transaction_id != made.pk:
+            adopt(row, made, now=clock())
+        pool, node = pool_of(request.spec), gas_node_of(request.spec)
+        if made.state == TransactionState.INTENDED:
+            push(made, node=node, now=clock())
+        try:
+            receipt = look(row, made, node=node)
+        except ReceiptMissingError:
+            return conclude(row, request, None, pool=pool, clock=clock)
+        return conclude(row, request, receipt, pool=pool, clock=clock)
+
+    def finish(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> None:
+        """End it by its transaction's receipt, or by what became of it without one."""
+        made, pool = row.transaction, pool_of(request.spec)
+        if made is None:
+            conclude_return(row, request, pool=pool, clock=clock)
+            return
+        if _came_to_nothing(made):
+            failed = reasons.TRANSACTION_FAILED
+            conclude_elsewhere(row, request, failed, pool=pool, clock=clock)
+            return
+        receipt = find_receipt(made, node=gas_node_of(request.spec))
+        conclude(row, request, receipt, pool=pool, clock=clock)
+
+
+class _Kind(Protocol):
+    """What EIP-3009 and Permit2 do each in its own way."""
+
+    def refusal(
+        self, pool: RpcPool, request: StandardRequest, *, now: datetime
+    ) -> str: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
+    def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
+    def call_of(self, request: StandardRequest) -> Call: ...
+    def reason_of(self, error: RevertedError) -> str: ...
+
+
+def _kind(request: StandardRequest) -> _Kind:
+    return permit2 if request.signed.is_permit2 else eip3009
+
+
+def _transaction_of(row: Authorization) -> GasTransaction | None:
+    """Return what the ledger has for an authorisation, even where its process died before it could say so."""
+    rows = GasTransaction.objects.select_related("account").filter(
+        purpose=Purpose.X402, reference=reference_of(row)
+    )
+    return rows.exclude(state=TransactionState.DROPPED).first()
+
+
+def _came_to_nothing(made: GasTransaction) -> bool:
+    """Whether the ledger gave a transaction up, and its number is used for good: nothing of it can get into a block."""
+    if made.purpose == Purpose.CANCEL:
+        return made.state == TransactionState.MINED
+    return made.state == TransactionState.DROPPED

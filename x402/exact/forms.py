@@ -1,0 +1,178 @@
+"""Reading the standard's bodies by hand, every value of them.
+
+Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from accounts.states import Mode
+from gateway.core.errors import InvalidRequestError
+from gateway.core.fields import storable
+from wallets.addresses import AddressError, canonical_address
+from wallets.chains.registry import ChainSpec
+from x402.exact import reasons
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.inputs import (
+    Body,
+    StandardRequest,
+)
+from x402.exact.networks import (
+    VERSIONS,
+    chain_called,
+)
+from x402.exact.rails import rail_of
+from x402.inputs import SCHEME
+from x402.models import RESOURCE_LENGTH
+
+_AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
+_AMOUNTS: Final = MappingProxyType({1: "maxAmountRequired", 2: "amount"})
+_WANTED: Final = reasons.INVALID_REQUIREMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What both versions say, under different names."""
+
+    scheme: str
+    network: str
+    amount: str
+    asset: str
+    pay_to: str
+    resource: str
+    extra: Mapping[str, Any]
+    payload: Body
+
+
+def network_in(body: Body) -> str:
+    """Return the network that a body names, however wrong the rest of it is; "" where it names none."""
+    requirements = body.get("paymentRequirements")
+    named = requirements.get("network") if isinstance(requirements, dict) else None
+    return named[:64] if isinstance(named, str) and storable(named) else ""
+
+
+def parse_standard(body: Body, mode: Mode) -> StandardRequest:
+    """Read a body of `/verify` or `/settle`."""
+    version = body["x402Version"]
+    if type(version) is not int or version not in VERSIONS:
+        raise RefusedPaymentError(reasons.INVALID_VERSION)
+    asked = _asked(body, version)
+    if asked.scheme != SCHEME:
+        raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
+    spec = chain_called(asked.network, version, mode)
+    if spec is None:
+        raise RefusedPaymentError(
+            reasons.INVALID_NETWORK, "Payments on this network are not settled here."
+        )
+    if not _AMOUNT.fullmatch(asked.amount):
+        name = _AMOUNTS[version]
+        raise InvalidRequestError(
+            f"{name} must be a whole number of base units.",
+            code="amount_invalid",
+            param=f"paymentRequirements.{name}",
+        )
+    rail = rail_of(spec.family)
+    asset = _address(asked.asset, "asset", spec)
+    pay_to = _address(asked.pay_to, "payTo", spec)
+    extra = rail.read_extra(asked.extra)
+    return StandardRequest(
+        version=version,
+        network=asked.network,
+        spec=spec,
+        token=_symbol(asset, spec),
+        asset=asset,
+        pay_to=pay_to,
+        units=int(asked.amount),
+        resource=asked.resource,
+        extra=extra,
+        signed=rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra),
+    )
+
+
+def _asked(body: Body, version: int) -> _Asked:
+    names = ("scheme", "network", "asset", "payTo", _AMOUNTS[version])
+    more = ("resource",) if version == 1 else ()
+    wanted = _object(body, "paymentRequirements", _WANTED, *names, *more)
+    _expect_seconds(wanted, _WANTED)
+    if version == 1:
+        told = _object(body, "paymentPayload", reasons.INVALID_PAYLOAD, *names[:2])
+        return _first(wanted, told)
+    told = _object(body, "paymentPayload", reasons.INVALID_PAYLOAD)
+    accepted = _object(told, "accepted", reasons.INVALID_PAYLOAD, *names)
+    _expect_seconds(accepted, reasons.INVALID_PAYLOAD)
+    resource = told.get("resource")
+    if resource is not None:
+        resource = _object(told, "resource", reasons.INVALID_PAYLOAD, "url")["url"]
+    return _same(wanted, accepted, told, wanted["amount"], resource or "")
+
+
+def _first(wanted: Body, told: Body) -> _Asked:
+    if told.get("x402Version", 1) != 1:
+        raise RefusedPaymentError(reasons.INVALID_PAYLOAD)
+    amount = wanted["maxAmountRequired"]
+    return _same(wanted, told, told, amount, wanted["resource"])
+
+
+def _same(
+    wanted: Body, accepted: Body, told: Body, amount: str, resource: str
+) -> _Asked:
+    """Return what is asked, if the payer means the same scheme and network."""
+    payload = _object(told, "payload", reasons.INVALID_PAYLOAD)
+    if accepted["scheme"] != wanted["scheme"]:
+        raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
+    if accepted["network"] != wanted["network"]:
+        raise RefusedPaymentError(reasons.NETWORK_MISMATCH)
+    has_extra = wanted.get("extra") is not None
+    return _Asked(
+        scheme=wanted["scheme"],
+        network=wanted["network"],
+        amount=amount,
+        asset=wanted["asset"],
+        pay_to=wanted["payTo"],
+        resource=_resource(resource),
+        extra=_object(wanted, "extra", _WANTED) if has_extra else {},
+        payload=payload,
+    )
+
+
+def _object(body: Body, name: str, reason: str, *texts: str) -> Body:
+    """Return an object in a body, with these texts in it; what is missing or of another type is refused for `reason`."""
+    value = body.get(name)
+    if not isinstance(value, dict):
+        raise RefusedPaymentError(reason, f"{name} must be an object.")
+    for text in texts:
+        if not isinstance(value.get(text), str):
+            raise RefusedPaymentError(reason, f"{text} must be a string.")
+    return value
+
+
+def _expect_seconds(part: Body, reason: str) -> None:
+    if type(part.get("maxTimeoutSeconds")) is not int:
+        raise RefusedPaymentError(reason, "maxTimeoutSeconds must be a whole number.")
+
+
+def _resource(text: str) -> str:
+    if len(text) > RESOURCE_LENGTH or not storable(text):
+        raise _requirements(f"resource must be at most {RESOURCE_LENGTH} characters.")
+    return text
+
+
+def _symbol(asset: str, spec: ChainSpec) -> str:
+    for token in spec.accepted_tokens:
+        if token.address == asset:
+            return token.symbol
+    raise _requirements("asset is no token that is accepted on this network.")
+
+
+def _address(text: str, name: str, spec: ChainSpec) -> str:
+    try:
+        return canonical_address(text, family=spec.family)
+    except AddressError:
+        raise _requirements(f"{name} is no address of this network.") from None
+
+
+def _requirements(message: str) -> RefusedPaymentError:
+    return RefusedPaymentError(reasons.INVALID_REQUIREMENTS, message)

@@ -1,0 +1,68 @@
+"""What resource servers ask in the standard's words, read and checked already, and where a chain did it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from wallets.chains.registry import ChainSpec
+
+Clock = Callable[[], datetime]
+"""Tells the time: what waits for a node has to ask more than once."""
+
+PERMIT2_PREFIX: Final = "permit2:"
+"""How the nonce of a Permit2 authorisation begins."""
+
+Body = Mapping[str, Any]
+"""A JSON object as it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a payer signed: `units` of the token to `recipient`, between two Unix times.
+
+    Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
+    0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the standard's own form of it, with nothing in it that was not checked.
+    """
+
+    payer: str
+    recipient: str
+    units: int
+    valid_after: int
+    valid_before: int
+    nonce: str
+    payload: Mapping[str, Any]
+
+    @property
+    def is_permit2(self) -> bool:
+        """Whether the authorisation is one of Permit2's."""
+        return self.nonce.startswith(PERMIT2_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class StandardRequest:
+    """A body of `/verify` or `/settle` with `x402Version`.
+
+    `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
+    costs, `extra` is the token's EIP-712 domain as the resource server knows it.
+    """
+
+    version: int
+    network: str
+    spec: ChainSpec
+    token: str
+    asset: str
+    pay_to: str
+    units: int
+    resource: str
+    extra: Mapping[str, Any]
+    signed: Signed
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """Where an authorisation was carried out: `position` is the transfer's, as watchers count it."""
+
+    tx_hash: str
+    position: int
+    height: int

@@ -1,0 +1,242 @@
+"""Writing down that an authorisation was carried out: the payment, its fee, and whose transfer it is."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.fees.service import (
+    CompletedPayment,
+    charge,
+)
+from accounts.states import FeeKind, Mode
+from gateway.core.money import from_units
+from wallets.models import Transfer, TransferClaim
+from wallets.states import ClaimKind, TransferState
+from x402.exact import answers
+from x402.exact.authorizations import is_same
+from x402.exact.errors import TakenElsewhereError
+from x402.exact.inputs import (
+    Executed,
+    StandardRequest,
+)
+from x402.models import Authorization, X402Payment
+from x402.payments.addresses import expect_machines
+from x402.payments.transfers import bring_back
+from x402.states import AuthorizationState, PaymentStatus, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """Who paid whom for what."""
+
+    merchant_id: int
+    mode: Mode
+    request: StandardRequest
+
+
+def settle_row(
+    row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime
+) -> dict[str, Any]:
+    """End an authorisation that moved its money; return the answer that it settled, which one request may give.
+
+    A payment by it that the network took back stands again, where its money is now.
+    """
+    with transaction.atomic():
+        reversed_ = _lock_reversed(row)
+        locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
+        if reversed_ is not None and locked.state != AuthorizationState.SETTLED:
+            _return_payment(locked, reversed_, request, executed, now)
+            return _answer_to(locked, row, request)
+        # Settled by others, and perhaps taken back meanwhile: then the next look at it finds that.
+        if locked.payment_id is not None:
+            return _answer_to(locked, row, request)
+        # By now another request may have it, for another resource.
+        bought = replace(request, resource=locked.resource)
+        payer = Payer(locked.merchant_id, Mode.LIVE, bought)
+        payment = record(payer, executed, now=now)
+        if payment is None:
+            # Its money bought something by its transaction's hash before.
+            return _end(locked, answers.used(request, tx_hash=executed.tx_hash))
+        locked.payment = payment
+        _settle(locked, request, executed)
+        return _answer_to(locked, row, request)
+
+
+def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
+    """End an authorisation that can never be carried out; return the answer.
+
+    Raises TakenElsewhereError where another request settled it meanwhile, or sent what this one knows nothing of.
+    """
+    with transaction.atomic():
+        locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
+        is_settled = locked.state == AuthorizationState.SETTLED
+        if is_settled or locked.tx_hash != row.tx_hash:
+            raise TakenElsewhereError
+        return _end(locked, answer)
+
+
+def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | None:
+    """Write a payment down, with its fee; None where the transfer was used for something already."""
+    try:
+        with transaction.atomic():
+            payment = X402Payment.objects.create(**_values(payer, executed, now))
+            if payer.mode == Mode.LIVE:
+                _charge(payment, now)
+                _claim_transfer(payment, now)
+    except IntegrityError:
+        return None
+    return payment
+
+
+@transaction.atomic
+def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
+    """Write down that a test's authorisation settled; return the payment's id. Recorded before, it is the same one again."""
+    request, payment = payer.request, record(payer, executed, now=now)
+    if payment is None:
+        known = X402Payment.objects.filter(
+            merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name
+        )
+        return known.get(tx_hash=executed.tx_hash).public_id
+    Authorization.objects.create(
+        merchant_id=payer.merchant_id,
+        mode=payer.mode,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        nonce=request.signed.nonce,
+        pay_to=request.pay_to,
+        units=request.units,
+        resource=request.resource,
+        state=AuthorizationState.SETTLED,
+        tx_hash=executed.tx_hash,
+        payment=payment,
+        created_at=now,
+    )
+    return payment.public_id
+
+
+def _lock_reversed(row: Authorization) -> X402Payment | None:
+    """Lock the payment that an authorisation made once, before the authorisation: whoever follows payments does so too."""
+    if row.payment_id is None:
+        return None
+    rows = X402Payment.objects.select_for_update(no_key=True)
+    return rows.filter(pk=row.payment_id, status=PaymentStatus.REVERSED).first()
+
+
+def _return_payment(
+    locked: Authorization,
+    payment: X402Payment,
+    request: StandardRequest,
+    executed: Executed,
+    now: datetime,
+) -> None:
+    if (payment.tx_hash, payment.position) == (executed.tx_hash, executed.position):
+        # Where it was before its watcher sees it again, and lets it stand.
+        return
+    try:
+        with transaction.atomic():
+            _move(payment, executed, now)
+    except IntegrityError:
+        _end(locked, answers.used(request, tx_hash=executed.tx_hash))
+        return
+    _settle(locked, request, executed)
+    bring_back(payment, now=now)
+
+
+def _move(payment: X402Payment, executed: Executed, now: datetime) -> None:
+    TransferClaim.objects.filter(transfer=payment.transfer_id).delete()
+    payment.tx_hash, payment.position = executed.tx_hash, executed.position
+    payment.block_height, payment.block_time = executed.height, now
+    payment.transfer = None
+    payment.save(
+        update_fields=[
+            *("tx_hash", "position", "block_height", "block_time"),
+            "transfer",
+        ]
+    )
+    _claim_transfer(payment, now)
+
+
+def _settle(
+    locked: Authorization, request: StandardRequest, executed: Executed
+) -> None:
+    locked.tx_hash = executed.tx_hash
+    locked.state, locked.taken_until = AuthorizationState.SETTLED, None
+    payment_id = locked.payment.public_id if locked.payment else ""
+    locked.answer = answers.settled(request, executed.tx_hash, payment_id)
+    locked.save(update_fields=["payment", "tx_hash", "state", "taken_until", "answer"])
+
+
+def _answer_to(
+    ended: Authorization, row: Authorization, request: StandardRequest
+) -> dict[str, Any]:
+    """Return the kept answer to whoever has the payment; it may have passed to another request meanwhile.
+
+    `row` is what the request had in hand.
+    """
+    if not is_same(ended, row.merchant_id, request):
+        is_ours = ended.merchant_id == row.merchant_id
+        return answers.used(request, tx_hash=ended.tx_hash if is_ours else "")
+    return answers.in_words_of(request, ended.answer or {})
+
+
+def _end(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
+    row.state, row.answer, row.taken_until = AuthorizationState.FAILED, answer, None
+    row.save(update_fields=["state", "answer", "taken_until"])
+    return answer
+
+
+def _values(payer: Payer, executed: Executed, now: datetime) -> dict[str, Any]:
+    request = payer.request
+    return {
+        "merchant_id": payer.merchant_id,
+        "mode": payer.mode,
+        "protocol": Protocol.EXACT,
+        "chain": request.spec.name,
+        "tx_hash": executed.tx_hash,
+        "position": executed.position,
+        "token": request.token,
+        "units": request.units,
+        "required_units": request.units,
+        "payer": request.signed.payer,
+        "pay_to": request.pay_to,
+        "is_signed": True,
+        "resource": request.resource,
+        "block_height": executed.height,
+        "block_time": now,
+        "verified_at": now,
+    }
+
+
+def _charge(payment: X402Payment, now: datetime) -> None:
+    received = from_units(int(payment.units))
+    completed = CompletedPayment(
+        merchant_id=payment.merchant_id,
+        kind=FeeKind.X402,
+        subject_id=payment.public_id,
+        chain=payment.chain,
+        token=payment.token,
+        received=received,
+    )
+    charge([completed], now=now)
+
+
+def _claim_transfer(payment: X402Payment, now: datetime) -> None:
+    """Claim the transfer where a watcher was faster than we were; else whoever follows payments does."""
+    found = Transfer.objects.filter(
+        chain=payment.chain,
+        tx_hash=payment.tx_hash,
+        position=payment.position,
+        merchant=payment.merchant_id,
+        mode=Mode.LIVE,
+        purpose=ClaimKind.X402,
+    ).exclude(state=TransferState.ORPHANED)
+    transfer = found.first()
+    if transfer is None:
+        expect_machines(payment.merchant_id, now=now)
+        return
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=now)
+    payment.transfer = transfer
+    payment.save(update_fields=["transfer"])

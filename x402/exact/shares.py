@@ -1,0 +1,154 @@
+"""What one merchant's machines may use of our gas, and of what a chain's nodes allow, so that nobody uses up what is there
+for all.
+"""
+
+import time
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q
+
+from accounts.states import Mode
+from gateway.core.rate_limits import (
+    Limit,
+    hit,
+)
+from settlements.errors import NoGasError
+from settlements.gas.ledger import COSTS
+from settlements.gas.policy import gas_policy
+from settlements.states import Purpose, TransactionState
+from wallets.chains.registry import ChainSpec
+from x402.exact import reasons
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.inputs import StandardRequest
+from x402.models import Authorization
+from x402.states import AuthorizationState
+
+FREE_FAILURES: Final = 1
+"""So many of a payer's authorisations may fail on the chain within an hour, and on our gas, before it has to wait."""
+
+LONGEST_WAIT: Final = timedelta(minutes=15)
+"""The first one after those has to wait for a minute, each further one for twice as long as the one before, up to this."""
+
+WINDOW: Final = timedelta(minutes=10)
+FAILED_PART: Final = 50
+"""What failed for one merchant's payers within that time may cost this part of its share of a day's gas at most."""
+
+VERIFYING: Final = 4
+"""One of so many requests that a chain's nodes allow may begin a verification. It asks two to five things, as looking up does."""
+
+SETTLING: Final = 2
+"""And one of so many a settlement: twice as many, so that what was let through a verification is not held up at its end, where
+a minute's settlements come in the next one with its own."""
+
+_LEAST_A_MINUTE: Final = 6
+_DAY: Final = timedelta(days=1)
+_HOUR: Final = timedelta(hours=1)
+_MOST_COUNTED: Final = 10
+# What is summed up for each settlement would cost more than it saves.
+_KNOWN_SECONDS: Final = 10.0
+_MOST_REMEMBERED: Final = 10_000
+
+_SPENT: Final = f"""
+    SELECT {COSTS}
+    FROM settlements_gastransaction t JOIN x402_authorization z ON z.transaction_id = t.id
+    JOIN settlements_gasaccount g ON g.id = t.account_id
+    WHERE z.merchant_id = %(merchant)s AND g.chain = %(chain)s AND t.created_at >= %(since)s::timestamptz
+      AND t.state <> 'dropped'
+"""  # noqa: S608 - only our own text is put in
+_SPENT_ON_FAILED: Final = f"{_SPENT} AND z.state = 'failed'"
+# By merchant and chain: what it spent in wei, and when that was summed up, on the monotonic clock.
+_known: dict[tuple[int, str], tuple[float, int]] = {}
+
+
+def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
+    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE)."""
+    share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
+    if _spent(merchant_id, chain, now) > share:
+        raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
+    failed = _sum(_SPENT_ON_FAILED, merchant_id, chain, now - WINDOW)
+    refuse_failed(failed, share, chain)
+
+
+def refuse_failed(failed: int, share: Decimal, chain: str) -> None:
+    """Raise NoGasError where too much of a merchant's share went to what failed a moment ago, whoever its payers are."""
+    if failed * FAILED_PART > share:
+        raise NoGasError(
+            f"too many payments of the merchant failed on {chain} just now"
+        )
+
+
+def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
+    """Whether a chain's nodes may be asked once more in this minute for machines, and for this merchant's.
+
+    One merchant alone gets three quarters of the share. Nodes of a local network are there for nobody else.
+    """
+    if spec.is_local:
+        return True
+    most = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
+    scope, moment = f"x402.exact.{share}", now.timestamp()
+    own = Limit(f"{scope}.asker", max(3 * most // 4, _LEAST_A_MINUTE))
+    if hit(own, f"{spec.name}:{merchant_id}", now=moment).exceeded:
+        return False
+    return not hit(Limit(scope, most), spec.name, now=moment).exceeded
+
+
+def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
+    """Raise RefusedPaymentError for a payer whose authorisations failed on the chain, and on our gas, a moment ago.
+
+    What a payer's own contract says of a signature may change between our asking and the transaction's turn.
+    """
+    failed = Authorization.objects.filter(
+        mode=Mode.LIVE,
+        chain=request.spec.name,
+        token=request.token,
+        payer=request.signed.payer,
+        state=AuthorizationState.FAILED,
+        created_at__gt=now - _HOUR,
+    ).filter(Q(transaction__isnull=False) | Q(network_fee__gt=0))
+    # Neither of these was the payer's doing.
+    ours = failed.exclude(transaction__state=TransactionState.DROPPED).exclude(
+        transaction__purpose=Purpose.CANCEL
+    )
+    times = list(
+        ours.order_by("-created_at").values_list("created_at", flat=True)[
+            :_MOST_COUNTED
+        ]
+    )
+    if len(times) <= FREE_FAILURES:
+        return
+    wait = min(timedelta(minutes=2 ** (len(times) - FREE_FAILURES - 1)), LONGEST_WAIT)
+    left = times[0] + wait - now
+    if left > timedelta():
+        minutes = -(-left // timedelta(minutes=1))
+        raise RefusedPaymentError(
+            reasons.TRANSACTION_FAILED,
+            f"Payments of this payer failed on the chain. Try again in {minutes} minutes.",
+            payer=request.signed.payer,
+        )
+
+
+def _spent(merchant_id: int, chain: str, now: datetime) -> int:
+    clock = time.monotonic()
+    known = _known.get((merchant_id, chain))
+    if known is not None and clock - known[0] < _KNOWN_SECONDS:
+        return known[1]
+    if len(_known) > _MOST_REMEMBERED:
+        _known.clear()
+    spent = _sum(_SPENT, merchant_id, chain, now - _DAY)
+    _known[merchant_id, chain] = clock, spent
+    return spent
+
+
+def _sum(statement: str, merchant_id: int, chain: str, since: datetime) -> int:
+    parameters: dict[str, Any] = {
+        "merchant": merchant_id,
+        "chain": chain,
+        "since": since,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.fetchone()[0])

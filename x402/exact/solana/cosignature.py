@@ -1,0 +1,26 @@
+"""Our signature beside the payer's, written down with the whole transaction before anybody is sent it."""
+
+from datetime import datetime
+
+from settlements.gas.solana_keys import solana_gas_keys
+from x402.exact.authorizations import keep_signed
+from x402.exact.solana.transfers import Transfer
+from x402.models import Authorization
+
+
+def sign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
+    """Sign a transfer that was read and tried, and keep it. Its network fee is ours from now on."""
+    from solders.signature import Signature
+    from solders.transaction import VersionedTransaction
+
+    ours = Signature(solana_gas_keys()[transfer.fee_payer].sign(transfer.message))
+    signed = VersionedTransaction.from_bytes(transfer.transaction)
+    signed.signatures = [ours, signed.signatures[1]]
+    row.signed, row.tx_hash = bytes(signed), str(ours)
+    row.network_fee = transfer.network_fee
+    keep_signed(row, now=now)
+
+
+def was_signed(row: Authorization) -> bool:
+    """Whether a transaction may be on its way for an authorisation."""
+    return row.signed is not None

@@ -1,0 +1,48 @@
+"""What payers' transactions may cost us on Solana: a day's limit, and a merchant's share of it. Lamports throughout.
+
+Counted is the most that each transaction may cost, from when it was signed, unless it can be in no block any more.
+"""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Q, Sum
+
+from settlements.errors import NoGasError
+from x402.exact.shares import (
+    WINDOW,
+    refuse_failed,
+)
+from x402.models import Authorization
+from x402.states import AuthorizationState
+
+LAMPORTS: Final = 10**9
+_DAY: Final = timedelta(days=1)
+
+
+def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
+    """Raise NoGasError where a transaction would cost more than is left of the day's, or of the merchant's share of it."""
+    daily = Decimal(settings.GAS_DAILY_COINS[row.chain]) * LAMPORTS
+    rows = Authorization.objects.filter(
+        chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
+    )
+    own = Q(merchant=row.merchant_id)
+    spent = rows.aggregate(
+        all=Sum("network_fee", default=0),
+        own=Sum("network_fee", default=0, filter=own),
+        failed=Sum("network_fee", default=0, filter=own & _failed_since(now - WINDOW)),
+    )
+    if spent["all"] + cost > daily:
+        raise NoGasError(f"the day's gas on {row.chain} is spent (GAS_DAILY_COINS)")
+    share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
+    if spent["own"] + cost > share:
+        raise NoGasError(
+            f"the merchant's share of the day's gas on {row.chain} is spent"
+        )
+    refuse_failed(spent["failed"], share, row.chain)
+
+
+def _failed_since(moment: datetime) -> Q:
+    return Q(state=AuthorizationState.FAILED, created_at__gt=moment)

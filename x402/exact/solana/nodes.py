@@ -1,0 +1,155 @@
+"""What Solana's nodes are asked about a payer's transaction. Their answers are checked here, and one node fails as ChainError."""
+
+import base64
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from wallets.chains import solana_decode as decode
+from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
+from wallets.chains.pool import RpcPool
+from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.solana_balances import held
+from wallets.chains.solana_questions import ask_finalized, ask_head, whole
+from x402.exact.connections import KeptPerThread
+from x402.exact.promises import Balance
+from x402.exact.solana.transfers import Transfer
+
+# Of our own account: it has too little, or was never paid anything.
+_OURS: Final = frozenset(
+    {"InsufficientFundsForFee", "AccountNotFound", "InvalidAccountForFee"}
+)
+# Its first account, which is ours, would be left with less than an account must hold.
+_TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
+_UNKNOWN_HASH: Final = "BlockhashNotFound"
+_LONGEST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What a transaction would come to: `error` is the network's word for why it fails, "" where it does not.
+
+    `is_ours` says that our account cannot pay for it, which says nothing about the payment.
+    """
+
+    error: str
+    is_ours: bool = False
+
+
+class SolanaNodes:
+    """A chain's nodes, for one thread. All raise ChainError."""
+
+    def __init__(self, spec: ChainSpec) -> None:
+        self.pool: RpcPool = open_pool(spec)
+        self._adapter: ChainAdapter = open_adapter(spec, self.pool)
+
+    def simulate(self, transaction: bytes) -> Simulated:
+        """Run a transaction without sending it; our account's signature need not be there."""
+        options = {
+            "encoding": "base64",
+            "sigVerify": False,
+            "replaceRecentBlockhash": False,
+            # The newest state: payers' libraries take the hash of the newest block that is confirmed.
+            "commitment": "processed",
+        }
+        asked = [_text(transaction), options]
+        ask = whole(lambda node: _refusable(node, _SIMULATE, asked))
+        error = _error_in(self.pool.run(ask))
+        if error == _UNKNOWN_HASH:
+            # Too old, or newer than what this node has seen.
+            other = self.pool.second_opinion(ask)
+            error = error if other is None else _error_in(other)
+        if error is None:
+            return Simulated("")
+        is_ours = str(error) in _OURS or error == _TOO_LITTLE_LEFT
+        return Simulated(str(error)[:_LONGEST], is_ours=is_ours)
+
+    def send(self, transaction: bytes) -> None:
+        """Hand a signed transaction to a node, which passes it on. What it says of it is not believed: the chain tells."""
+        options = {"encoding": "base64", "skipPreflight": True, "maxRetries": 2}
+        asked = [_text(transaction), options]
+        self.pool.run(whole(lambda node: _refusable(node, "sendTransaction", asked)))
+
+    def find(self, signature: str) -> FoundTransaction | None:
+        """Return a transaction as its watcher reads it; None where no node knows it.
+
+        One that failed is in no block until that cannot be undone: on another fork it may succeed.
+        """
+        found = self._adapter.find(signature)
+        if found is None or found.succeeded or found.block_height is None:
+            return found
+        is_for_good = found.block_height <= self.pool.run(whole(ask_finalized))
+        return found if is_for_good else replace(found, block_height=None)
+
+    def balance(self, transfer: Transfer) -> Balance:
+        """Return what the account that a transfer takes from holds, and at which slot."""
+        options = {"encoding": "base64", "commitment": "confirmed"}
+        asked = [[transfer.source], options]
+        answer = self.pool.run(
+            whole(lambda node: node.call("getMultipleAccounts", asked))
+        )
+        slot, accounts = decode.in_context(answer)
+        if len(decode.items(accounts)) != 1:
+            raise MalformedAnswerError("as many accounts came as were not asked for")
+        owner, program = decode.from_base58(transfer.payer), transfer.program
+        units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
+        return Balance(units, slot)
+
+    def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
+        """Whether every node says that a transaction is in no block and none takes it any more, in a state that is final.
+
+        That state is newer than `since`, when the block's hash was known: a node that fell behind has not heard of it yet,
+        and says the same.
+        """
+        told = self.pool.each(lambda node: _is_lost(node, signature, blockhash, since))
+        return all(told)
+
+
+_kept: Final = KeptPerThread(SolanaNodes)
+_SIMULATE: Final = "simulateTransaction"
+
+
+def nodes_of(spec: ChainSpec) -> SolanaNodes:
+    """Return this thread's connections to a chain's nodes."""
+    return _kept.of(spec)
+
+
+def _text(transaction: bytes) -> str:
+    return base64.b64encode(transaction).decode()
+
+
+def _refusable(node: Node, method: str, params: list[Any]) -> Any:
+    """Ask; a refusal is about the transaction, and no fault of the node."""
+    try:
+        return node.call(method, params)
+    except RefusedError as error:
+        return error
+
+
+def _error_in(answer: Any) -> Any:
+    """Return why a transaction that was run failed; None where it did not."""
+    if isinstance(answer, RefusedError):
+        # It was not run at all, which says nothing about the payment.
+        raise answer
+    return decode.field(decode.in_context(answer)[1], "err")
+
+
+def _is_lost(node: Node, signature: str, blockhash: str, since: datetime) -> bool:
+    head = ask_head(node, commitment="finalized")
+    if head.time <= since or _is_valid(node, blockhash, slot=head.height):
+        return False
+    options = {"searchTransactionHistory": True}
+    answer = node.call("getSignatureStatuses", [[signature], options])
+    # Several nodes may stand behind one address, and not all of them have come so far.
+    is_as_new = decode.in_context(answer)[0] >= head.height
+    return is_as_new and decode.has_succeeded(answer) is None
+
+
+def _is_valid(node: Node, blockhash: str, *, slot: int) -> bool:
+    options = {"commitment": "finalized", "minContextSlot": slot}
+    value = decode.in_context(node.call("isBlockhashValid", [blockhash, options]))[1]
+    if not isinstance(value, bool):
+        raise MalformedAnswerError("whether a hash is valid is no yes or no")
+    return value

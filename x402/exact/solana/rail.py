@@ -1,0 +1,222 @@
+"""How a payment is carried out on Solana: an account of ours signs the payer's transaction beside it, and pays the network.
+
+The network takes a transaction once, under the name of its first signature, which is ours and always comes out the same.
+So it is written down before it is sent, and sent as often as one likes.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from django.db import transaction
+
+from settlements.errors import NoGasError
+from settlements.gas.solana_keys import solana_gas_keys
+from wallets.chains.base import ChainError, FoundTransaction
+from x402.exact import answers
+from x402.exact.authorizations import release
+from x402.exact.errors import (
+    BalanceUnknownError,
+    OverdrawnError,
+)
+from x402.exact.inputs import (
+    Body,
+    Clock,
+    Signed,
+    StandardRequest,
+)
+from x402.exact.promises import (
+    Balance,
+    must_ask_balance,
+    refuse_overdrawn,
+)
+from x402.exact.records import fail_row
+from x402.exact.solana import (
+    payloads,
+    reasons,
+)
+from x402.exact.solana.cosignature import (
+    sign,
+    was_signed,
+)
+from x402.exact.solana.gas_limits import refuse_spending
+from x402.exact.solana.nodes import (
+    SolanaNodes,
+    nodes_of,
+)
+from x402.exact.solana.outcome import (
+    conclude,
+    conclude_expired,
+)
+from x402.exact.solana.transfers import (
+    Transfer,
+    read_transfer,
+)
+from x402.models import Authorization
+
+log = structlog.get_logger(__name__)
+
+Answer = dict[str, Any]
+
+# Local networks have it in a block at once.
+_FIRST_PAUSE: Final = 0.02
+# A block's hash is good for 150 blocks, about a minute.
+_EXPIRES: Final = timedelta(minutes=2)
+# Nodes forget old transactions: what none knows of after that may have been paid long ago.
+_REMEMBERED: Final = timedelta(hours=12)
+
+
+class SolanaRail:
+    """A Rail."""
+
+    # For the transaction and its status, before and after it is sent again.
+    questions = 5
+
+    def read_extra(self, extra: Body) -> Mapping[str, Any]:
+        """Return who pays for the network, and the memo."""
+        return payloads.read_extra(extra)
+
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
+    ) -> Signed:
+        """Return the transfer in a payer's transaction."""
+        return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
+
+    def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
+        """Return what a node says would become of the transaction, which it sees without our signature."""
+        payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
+        if transfer.fee_payer not in solana_gas_keys():
+            return answers.invalid(reasons.FEE_PAYER_UNKNOWN, payer=payer)
+        try:
+            simulated = nodes_of(request.spec).simulate(transfer.transaction)
+        except ChainError:
+            return answers.unverified(payer)
+        if simulated.is_ours:
+            return answers.unverified(payer)
+        if simulated.error:
+            return answers.invalid(reasons.SIMULATION, simulated.error, payer=payer)
+        return answers.valid(request)
+
+    def begin(
+        self,
+        request: StandardRequest,
+        take: Callable[[], Authorization],
+        *,
+        clock: Clock,
+    ) -> Answer:
+        """Try it, take it in hand, sign it, send it, and wait. Raises TakenElsewhereError."""
+        refusal = _refusal(request)
+        return refusal or self._carry_out(take(), request, clock)
+
+    def go_on(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> Answer:
+        """Send again what was signed, and wait; sign it where nobody did."""
+        if was_signed(row):
+            return self._pursue(row, request, clock)
+        refusal = _refusal(request)
+        if refusal is None:
+            return self._carry_out(row, request, clock)
+        row.refresh_from_db()
+        # Whoever had it before us was only slow, and what it sent is why nothing is left to send.
+        return self._pursue(row, request, clock) if was_signed(row) else refusal
+
+    def finish(
+        self, row: Authorization, request: StandardRequest, *, clock: Clock
+    ) -> None:
+        """End it by what the chain has of it, or once the chain can have nothing of it any more."""
+        if row.signed is None:
+            return
+        nodes = nodes_of(request.spec)
+        found = nodes.find(row.tx_hash)
+        if _is_in_block(found):
+            conclude(row, request, found, now=clock())
+        elif _EXPIRES < clock() - row.created_at < _REMEMBERED and _is_lost(row, nodes):
+            conclude_expired(row, request)
+        else:
+            nodes.send(bytes(row.signed))
+            release(row)
+
+    def _carry_out(
+        self, row: Authorization, request: StandardRequest, clock: Clock
+    ) -> Answer:
+        """Sign what is in our hand, and send it."""
+        transfer = payloads.transfer_of(request.signed)
+        try:
+            refuse_spending(row, transfer.network_fee, now=clock())
+            _sign(row, transfer, request, now=clock())
+        except OverdrawnError:
+            return fail_row(row, answers.overdrawn(request))
+        except (NoGasError, ChainError) as error:
+            log.warning("not sent", chain=row.chain, error=str(error))
+            release(row)
+            return answers.trouble(request)
+        return self._pursue(row, request, clock)
+
+    def _pursue(
+        self, row: Authorization, request: StandardRequest, clock: Clock
+    ) -> Answer:
+        """Look for it, and send it once more where it is in no block yet."""
+        nodes = nodes_of(request.spec)
+        found = None
+        with suppress(ChainError):
+            found = nodes.find(row.tx_hash)
+            if not _is_in_block(found):
+                nodes.send(bytes(row.signed or b""))
+                time.sleep(_FIRST_PAUSE)
+                found = nodes.find(row.tx_hash)
+        if _is_in_block(found):
+            return conclude(row, request, found, now=clock())
+        release(row)
+        return answers.pending(request, row.tx_hash)
+
+
+def _sign(
+    row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime
+) -> None:
+    """Sign a transfer that the payer's balance covers beside all that is on its way. Raises OverdrawnError, ChainError."""
+    nodes, balance = nodes_of(request.spec), None
+    if must_ask_balance(row, now=now):
+        balance = nodes.balance(transfer)
+    try:
+        _sign_within(row, transfer, balance, now)
+    except BalanceUnknownError:
+        # Another payment of this payer was signed meanwhile.
+        _sign_within(row, transfer, nodes.balance(transfer), now)
+
+
+def _sign_within(
+    row: Authorization, transfer: Transfer, balance: Balance | None, now: datetime
+) -> None:
+    with transaction.atomic():
+        refuse_overdrawn(row, balance, now=now)
+        sign(row, transfer, now=now)
+
+
+def _refusal(request: StandardRequest) -> Answer | None:
+    """Return the answer to what cannot be carried out now."""
+    transfer = payloads.transfer_of(request.signed)
+    if transfer.fee_payer not in solana_gas_keys():
+        return answers.failed(request, reasons.FEE_PAYER_UNKNOWN)
+    try:
+        simulated = nodes_of(request.spec).simulate(transfer.transaction)
+    except ChainError:
+        return answers.trouble(request)
+    if simulated.is_ours:
+        log.error("our account cannot pay", account=transfer.fee_payer)
+        return answers.trouble(request)
+    if not simulated.error:
+        return None
+    return answers.failed(request, reasons.SIMULATION, simulated.error)
+
+
+def _is_in_block(found: FoundTransaction | None) -> bool:
+    return found is not None and found.block_height is not None
+
+
+def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:
+    blockhash = read_transfer(bytes(row.signed or b"")).blockhash
+    return nodes.is_lost(row.tx_hash, blockhash, since=row.created_at + _EXPIRES)

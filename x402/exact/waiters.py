@@ -1,0 +1,195 @@
+"""Requests that wait for a chain: how many may, and when they look again.
+
+A request takes a place before anything is sent for it, so that what is sent is waited for. It holds no thread meanwhile: the
+web front calls it again when its chain has a new block. Nodes that take connections and answer nothing are asked by few
+threads at once, until they answer.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from threading import Lock, get_ident
+from typing import Final
+
+from django.conf import settings
+
+from settlements.gas.broadcast import RECEIPT_SECONDS
+from wallets.chains.registry import ChainSpec
+from x402.exact.blocks import next_block
+
+MOST_WAITING: Final = 400
+"""Requests of one process that may wait, and three quarters of them for one chain."""
+
+_LOOKS_IN_A_BLOCK: Final = 40
+# One of so many questions that a chain's nodes allow is for waiting settlements.
+_SHARE: Final = 4
+# A node that answers does so within a fraction of that, and many payers at once take a few seconds of processor time.
+_SLOW_SECONDS: Final = 6.0
+_FIRST_TURN: Final = 0.01
+_LONGEST_TURN: Final = 0.25
+# A request that nobody called again has lost its client, and no longer needs its place.
+_LOST_SECONDS: Final = 3 * RECEIPT_SECONDS
+
+
+class CalledAgainError(Exception):
+    """The request is to be made once more when `after` is done; nothing is lost by that."""
+
+    def __init__(self, after: "Future[None]") -> None:
+        super().__init__("to be called again")
+        self.after = after
+
+
+class Waiting:
+    """One request's wait, over all its calls. `in_thread` where nobody would call it again."""
+
+    def __init__(self, *, in_thread: bool = True) -> None:
+        self._in_thread = in_thread
+        self._until: float | None = None
+        self._looks = 0
+        self._turn = _FIRST_TURN
+
+    def enter(self, chain: str) -> bool:
+        """Take a place, where there is one or this request has it already."""
+        return _places.take(self, chain)
+
+    def leave(self) -> None:
+        """Leave the place to others."""
+        _places.give_back(self)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it waited for as long as a request may, from when it first did."""
+        return self._until is not None and time.monotonic() > self._until
+
+    def for_block(self, spec: ChainSpec, *, questions: int = 1) -> None:
+        """Wait for a chain's next block, in which the transaction may be. A look asks so many questions.
+
+        Raises CalledAgainError.
+        """
+        at_least = longest_pause(spec, questions=questions) if self._looks else 0.0
+        self._looks += 1
+        self._wait(spec, at_least, max(at_least, spec.block_seconds / 2))
+
+    def for_turn(self, spec: ChainSpec) -> None:
+        """Wait a moment for another request to do its part. Raises CalledAgainError."""
+        seconds, self._turn = self._turn, min(1.5 * self._turn, _LONGEST_TURN)
+        self._wait(spec, seconds, seconds)
+
+    def _wait(self, spec: ChainSpec, at_least: float, at_most: float) -> None:
+        now = time.monotonic()
+        if self._until is None:
+            self._until = now + RECEIPT_SECONDS
+        left = max(self._until - now, 0.0)
+        every = longest_pause(spec, questions=1, waiting=1)
+        after = next_block(
+            spec, at_least=min(at_least, left), at_most=min(at_most, left), every=every
+        )
+        if not self._in_thread:
+            raise CalledAgainError(after)
+        after.result()
+
+
+class _Places:
+    """Which requests of this process wait, for which chain, and since when on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._taken: dict[Waiting, tuple[str, float]] = {}
+
+    def take(self, waiting: Waiting, chain: str) -> bool:
+        with self._lock:
+            if waiting in self._taken:
+                return True
+            now = time.monotonic()
+            if not self._is_free(chain):
+                self._taken = {
+                    one: (name, since)
+                    for one, (name, since) in self._taken.items()
+                    if now - since < _LOST_SECONDS
+                }
+                if not self._is_free(chain):
+                    return False
+            self._taken[waiting] = (chain, now)
+            return True
+
+    def is_free(self, chain: str) -> bool:
+        with self._lock:
+            return self._is_free(chain)
+
+    def count(self, chain: str) -> int:
+        with self._lock:
+            return self._counted()[chain]
+
+    def give_back(self, waiting: Waiting) -> None:
+        with self._lock:
+            self._taken.pop(waiting, None)
+
+    def _is_free(self, chain: str) -> bool:
+        if len(self._taken) >= MOST_WAITING:
+            return False
+        return self._counted()[chain] < 3 * MOST_WAITING // 4
+
+    def _counted(self) -> Counter[str]:
+        return Counter(chain for chain, _ in self._taken.values())
+
+
+class _Askers:
+    """Which threads of this process are asking a chain's nodes, and since when, on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)
+
+    def enter(self, chain: str) -> bool:
+        """Begin to ask, unless a sixth of all threads have been asking for long."""
+        now, most = time.monotonic(), max(settings.WEB_THREADS // 6, 1)
+        with self._lock:
+            asking = self._since[chain]
+            slow = sum(now - since > _SLOW_SECONDS for since in asking.values())
+            if slow >= most:
+                return False
+            asking[get_ident()] = now
+            return True
+
+    def leave(self, chain: str) -> None:
+        """Stop asking."""
+        with self._lock:
+            self._since[chain].pop(get_ident(), None)
+
+
+_places: Final = _Places()
+_askers: Final = _Askers()
+
+
+def has_place(chain: str) -> bool:
+    """Whether one more request may wait for a chain."""
+    return _places.is_free(chain)
+
+
+def longest_pause(
+    spec: ChainSpec, *, questions: int = 1, waiting: int | None = None
+) -> float:
+    """Return the seconds between two looks of one who waits, which ask so many questions.
+
+    All who wait for a chain in this process take a quarter together of what a public node allows.
+    """
+    often = spec.block_seconds / _LOOKS_IN_A_BLOCK
+    if spec.is_local:
+        return often
+    if waiting is None:
+        waiting = max(_places.count(spec.name), 1)
+    return max(often, questions * waiting * _SHARE * 60 / spec.requests_per_minute)
+
+
+@contextmanager
+def asking(chain: str) -> Iterator[bool]:
+    """Ask a chain's nodes for as long as the block lasts; yield False where too many do so who get no answer."""
+    if not _askers.enter(chain):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        _askers.leave(chain)

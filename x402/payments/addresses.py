@@ -1,0 +1,235 @@
+"""Where a merchant's machines pay: forwarders of their own, and on the other chains a wallet of their own."""
+
+import secrets
+import time
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+from django.urls import reverse
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from wallets.addresses import evm_key
+from wallets.chains.specs import Family
+from wallets.forwarders.addresses import (
+    checksum,
+    deposit_key,
+)
+from wallets.models import EPOCH, ChainCursor, DepositAddress, ReceivingWallet
+from wallets.networks import chain_spec, chains, watched_chains
+from wallets.selectors import TEST_DESTINATION, TEST_WALLETS, receiving_wallets
+from wallets.states import ClaimKind
+from wallets.watchers.demand import WATCH_AFTER_EXPIRY
+from x402.models import Forwarder
+
+_DAY: Final = timedelta(days=1)
+
+LATELY: Final = timedelta(hours=2)
+"""For so long after a wallet was replaced it may be paid still: a machine was told of it, and pays within the hour."""
+
+_AGAIN_AFTER_SECONDS: Final = 60.0
+_MOST_REMEMBERED: Final = 10_000
+# When each merchant's machines were last said to be expected, by this process's clock.
+_told: dict[int, float] = {}
+# By merchant and destination. A forwarder is never another one afterwards.
+_forwarders: dict[tuple[int, bytes], str] = {}
+
+# Where the merchant's forwarder to a destination is.
+_Find = Callable[[int, bytes], str | None]
+
+
+def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
+    """Return where a merchant's machines pay on a chain, in canonical form; None where there is nowhere yet.
+
+    A forwarder is made when it is first asked for, one for each wallet that the money ends up in.
+    """
+    return _pay_to(merchant_id, mode, chain, _forwarder)
+
+
+def known_pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
+    """Return what `pay_to` does, or None where it would make a forwarder: looking writes nothing."""
+    return _pay_to(merchant_id, mode, chain, _known_forwarder)
+
+
+def _pay_to(merchant_id: int, mode: Mode, chain: str, forwarder: _Find) -> str | None:
+    if mode == Mode.TEST:
+        return _test_pay_to(chain)
+    if chain_spec(chain).family is not Family.EVM:
+        rows = ReceivingWallet.objects.of_machines()
+        present = rows.filter(merchant=merchant_id, chain=chain, retired_at=None)
+        return present.values_list("address", flat=True).first()
+    wallet = receiving_wallets(merchant_id).get(chain)
+    return None if wallet is None else forwarder(merchant_id, evm_key(wallet))
+
+
+def settles_directly(chain: str) -> bool:
+    """Whether machines pay the merchant's own wallet on a chain; elsewhere a forwarder, which is flushed in batches."""
+    return chain_spec(chain).family is not Family.EVM
+
+
+def is_paid_at(
+    merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime
+) -> bool:
+    """Whether a merchant's machines pay at an address in canonical form, or did until a moment ago."""
+    if address == pay_to(merchant_id, mode, chain):
+        return True
+    return mode == Mode.LIVE and _was_paid_at(merchant_id, chain, address, now=now)
+
+
+def _was_paid_at(merchant_id: int, chain: str, address: str, *, now: datetime) -> bool:
+    retired = ReceivingWallet.objects.filter(
+        merchant=merchant_id, chain=chain, retired_at__gt=now - LATELY
+    )
+    if chain_spec(chain).family is not Family.EVM:
+        return retired.of_machines().filter(address=address).exists()
+    forwarders = Forwarder.objects.filter(
+        merchant=merchant_id, deposit__key=evm_key(address)
+    )
+    destinations = forwarders.values("destination")
+    return retired.of_checkouts().filter(key__in=destinations).exists()
+
+
+def _test_pay_to(chain: str) -> str:
+    family = chain_spec(chain).family
+    return checksum(TEST_DESTINATION) if family is Family.EVM else TEST_WALLETS[family]
+
+
+def _forwarder(merchant_id: int, destination: bytes) -> str:
+    known = _known_forwarder(merchant_id, destination)
+    return known or checksum(_make_forwarder(merchant_id, destination))
+
+
+def _known_forwarder(merchant_id: int, destination: bytes) -> str | None:
+    known = _forwarders.get((merchant_id, destination))
+    if known is not None:
+        return known
+    rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
+    found = rows.values_list("deposit__key", flat=True).first()
+    if found is None:
+        return None
+    address = checksum(bytes(found))
+    _remember(merchant_id, destination, address)
+    return address
+
+
+def _remember(merchant_id: int, destination: bytes, address: str) -> None:
+    # What a transaction of ours wrote may be rolled back, and money for it would be lost.
+    if connection.in_atomic_block:
+        return
+    if len(_forwarders) > _MOST_REMEMBERED:
+        _forwarders.clear()
+    _forwarders[merchant_id, destination] = address
+
+
+def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
+    nonce = secrets.token_bytes(32)
+    key = deposit_key(destination, nonce)
+    try:
+        with transaction.atomic():
+            deposit = DepositAddress.objects.create(
+                key=key,
+                destination=destination,
+                nonce=nonce,
+                merchant_id=merchant_id,
+                mode=Mode.LIVE,
+                purpose=ClaimKind.X402,
+                # Only `expect_machines` says that somebody pays; the address itself is watched for ever.
+                watched_until=EPOCH,
+            )
+            Forwarder.objects.create(
+                merchant_id=merchant_id, deposit=deposit, destination=destination
+            )
+    except IntegrityError:
+        # Somebody was faster: theirs is the merchant's.
+        rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
+        return bytes(rows.values_list("deposit__key", flat=True).get())
+    return key
+
+
+def expect_machines(merchant_id: int, *, now: datetime) -> None:
+    """Have the chains read at full pace for a day on which a merchant's machines may pay.
+
+    Cheap to say often: a process says it once a minute for each merchant, and rows change once a day.
+    """
+    clock = time.monotonic()
+    if clock - _told.get(merchant_id, -_AGAIN_AFTER_SECONDS) < _AGAIN_AFTER_SECONDS:
+        return
+    if len(_told) > _MOST_REMEMBERED:
+        _told.clear()
+    _told[merchant_id] = clock
+    _expect_at_forwarders(merchant_id, now)
+    _expect_at_wallets(merchant_id, now)
+
+
+def _expect_at_forwarders(merchant_id: int, now: datetime) -> None:
+    deposits = DepositAddress.objects.filter(
+        pk__in=Forwarder.objects.filter(merchant=merchant_id).values("deposit"),
+        watched_until__lt=now + _DAY + WATCH_AFTER_EXPIRY,
+    )
+    deposits.update(watched_until=now + 2 * _DAY + WATCH_AFTER_EXPIRY)
+
+
+def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
+    """Where the amount tells checkouts apart the chain's pace is the wallets' affair: on Ethereum the checkouts' one's."""
+    exact = [
+        name
+        for name, spec in chains().items()
+        if spec.family is Family.EVM and spec.exact_amount_required
+    ]
+    wallets = ReceivingWallet.objects.filter(
+        Q(expected_until=None) | Q(expected_until__lt=now + _DAY),
+        Q(purpose=ClaimKind.X402) | Q(chain__in=exact),
+        merchant=merchant_id,
+        retired_at=None,
+    )
+    wallets.update(expected_until=now + 2 * _DAY)
+
+
+def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
+    """Return where a merchant's machines pay, by chain; forwarders are made as `pay_to` makes them.
+
+    Left out are chains without a node or where no address is set, and chains on which forwarders could not be flushed.
+    """
+    return _everywhere(merchant_id, mode, pay_to)
+
+
+def known_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
+    """Return what `pay_to_everywhere` does, without the forwarders it would make: looking writes nothing."""
+    return _everywhere(merchant_id, mode, known_pay_to)
+
+
+def _everywhere(
+    merchant_id: int, mode: Mode, where: Callable[[int, Mode, str], str | None]
+) -> dict[str, str]:
+    names = list(chains()) if mode == Mode.TEST else payable_chains()
+    found = {name: where(merchant_id, mode, name) for name in names}
+    return {name: address for name, address in found.items() if address is not None}
+
+
+def missing_chains(mode: Mode, found: Collection[str]) -> list[str]:
+    """Return the chains that machines could pay on once a wallet is set there, `found` being those where they can."""
+    names = payable_chains() if mode == Mode.LIVE else []
+    return [name for name in names if name not in found]
+
+
+def wallet_page(merchant: Merchant, chain: str) -> str:
+    """Return the address of the dashboard's page that sets the wallet which machines pay on a chain, or in the end."""
+    is_evm = chain_spec(chain).family is Family.EVM
+    name = "dashboard_receiving_wallet" if is_evm else "dashboard_x402_wallet"
+    here = {"mer_id": merchant.public_id, "mode": Mode.LIVE, "chain": chain}
+    return f"{settings.BASE_URL}{reverse(name, kwargs=here)}"
+
+
+def payable_chains() -> list[str]:
+    """Return the chains that are read; those of forwarders only where the factory is."""
+    rows = ChainCursor.objects.filter(factory_ok=True)
+    with_factory = set(rows.values_list("chain", flat=True))
+    return [
+        spec.name
+        for spec in watched_chains()
+        if spec.family is not Family.EVM or spec.name in with_factory
+    ]

@@ -1,0 +1,178 @@
+"""Using a payment up: one insert decides who has it, and whoever has it owes the fee and keeps the answer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from django.db import IntegrityError, connection
+
+from accounts.fees.service import FEE_OF
+from accounts.states import Mode
+from gateway.core.ids import new_id
+from wallets.networks import is_accepted
+from x402.inputs import VerifyRequest
+from x402.payloads import valid_payload
+from x402.payments.addresses import settles_directly
+from x402.payments.books import (
+    IS_AWAITED,
+    IS_RECORDED,
+)
+from x402.rules import (
+    CONFIRMATIONS,
+    IN_HAND,
+    OLDEST,
+    Candidate,
+)
+from x402.states import PaymentStatus, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a key of a merchant, in a mode. `key` is the request's Idempotency-Key, "" for none."""
+
+    merchant_id: int
+    mode: Mode
+    key: str = ""
+
+
+# What pays: a movement that was judged already, or the first one recorded that is deep enough and that nothing speaks against.
+_JUDGED: Final = """
+    SELECT %(tx_hash)s::text AS tx_hash, %(position)s::int AS position, %(units)s::numeric AS units,
+           %(height)s::bigint AS block_height, %(block_time)s::timestamptz AS block_time, %(is_final)s::boolean AS is_final,
+           %(transfer)s::bigint AS transfer_id, %(confirmations)s::bigint AS confirmations
+"""
+_RECORDED: Final = f"""
+    SELECT t.tx_hash, t.position, t.units, t.block_height, t.block_time, t.state = 'confirmed' AS is_final,
+           t.id AS transfer_id,
+           GREATEST(k.head - t.block_height + 1, 1) AS confirmations
+    FROM wallets_transfer t LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+    WHERE {IS_RECORDED} AND t.token = %(token)s AND t.sender = %(payer)s
+      AND (t.state = 'confirmed' OR t.state = 'detected' AND k.head - t.block_height + 1 >= %(enough)s::bigint)
+      AND t.units >= %(least)s::numeric AND t.block_time >= %(now)s::timestamptz - %(oldest)s AND NOT {IS_AWAITED}
+      AND (%(is_signed)s::boolean OR NOT EXISTS (
+          SELECT FROM x402_machinesettings m WHERE m.merchant_id = %(merchant)s AND m.requires_signature))
+    ORDER BY t.position LIMIT 1
+"""  # noqa: S608 - only our own text is put in
+
+# One statement: the payment's own key decides, and whoever inserts it also claims the transfer, owes the fee and keeps the
+# answer. A transfer that something else claimed, or an answer that somebody else kept, undoes all of it.
+_USE: Final = """
+    WITH paid AS ({paid}), used AS (
+        INSERT INTO x402_payment (
+            public_id, merchant_id, mode, protocol, chain, tx_hash, position, token, units, required_units, payer, pay_to,
+            is_signed, resource, status, block_height, block_time, verified_at, final_at, settled_at, transfer_id)
+        SELECT %(public_id)s::text, %(merchant)s::bigint, %(mode)s::text, %(protocol)s::text, %(chain)s::text,
+               paid.tx_hash, paid.position, %(token)s::text, paid.units, %(required)s::numeric, %(payer)s::text,
+               %(pay_to)s::text, %(is_signed)s::boolean, %(resource)s::text,
+               CASE WHEN paid.is_final THEN %(final_status)s::text ELSE 'verified' END, paid.block_height, paid.block_time,
+               %(now)s::timestamptz, CASE WHEN paid.is_final THEN %(now)s::timestamptz END,
+               CASE WHEN paid.is_final THEN %(settled_at)s::timestamptz END, paid.transfer_id
+        FROM paid
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    ), claimed AS (
+        INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
+        SELECT paid.transfer_id, 'x402', %(now)s::timestamptz FROM used, paid WHERE paid.transfer_id IS NOT NULL
+    ), charged AS (
+        INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
+        SELECT m.id, 'x402', %(public_id)s::text, %(chain)s::text, %(token)s::text, paid.usd, m.fee_rate, {fee},
+               %(now)s::timestamptz
+        FROM used, (SELECT units * 0.000001 AS usd FROM paid) paid, accounts_merchant m
+        WHERE m.id = %(merchant)s::bigint AND %(mode)s::text = 'live'
+    ), kept AS (
+        INSERT INTO x402_keptanswer (merchant_id, mode, key, digest, answer, created_at)
+        SELECT %(merchant)s::bigint, %(mode)s::text, %(key)s::text, %(digest)s::bytea,
+               %(answer)s::jsonb || jsonb_build_object('confirmations', paid.confirmations), %(now)s::timestamptz
+        FROM used, paid WHERE %(key)s::text <> ''
+    )
+    SELECT paid.confirmations FROM used, paid
+"""
+_FEE: Final = FEE_OF.format(received="paid.usd")
+_USE_JUDGED: Final = _USE.format(paid=_JUDGED, fee=_FEE)
+_USE_RECORDED: Final = _USE.format(paid=_RECORDED, fee=_FEE)
+
+
+def use_recorded(
+    caller: Caller, request: VerifyRequest, *, now: datetime
+) -> dict[str, Any] | None:
+    """Use up a payment that its watcher recorded, if nothing speaks against it; return the answer that says so.
+
+    None says nothing but that a closer look is needed. The request's own claims and its signature hold already. What pays here
+    `x402.rules.judge` would have pay as well, but for a transfer beside one that is awaited: that one it would wait for.
+    """
+    proof, wanted = request.proof, request.requirements
+    if caller.mode == Mode.TEST or not is_accepted(proof.chain, wanted.token):
+        return None
+    parameters = {
+        "tx_hash": proof.tx_hash,
+        "least": max(proof.units, wanted.units),
+        "oldest": OLDEST,
+        "in_hand": IN_HAND,
+        "enough": CONFIRMATIONS[proof.chain],
+    }
+    return _use(_USE_RECORDED, caller, request, parameters, now)
+
+
+def use_up(
+    caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime
+) -> dict[str, Any] | None:
+    """Use a payment up that was judged to pay, and return the answer that says so; None where somebody was faster.
+
+    That is somebody with the same payment, or with another one and the same Idempotency-Key.
+    """
+    parameters = {
+        "tx_hash": paid.tx_hash,
+        "position": paid.position,
+        "units": paid.units,
+        "height": paid.block_height,
+        "block_time": paid.block_time,
+        "is_final": paid.is_final,
+        "transfer": paid.transfer_id,
+        "confirmations": paid.confirmations,
+    }
+    return _use(_USE_JUDGED, caller, request, parameters, now)
+
+
+def _use(
+    statement: str,
+    caller: Caller,
+    request: VerifyRequest,
+    paid: dict[str, Any],
+    now: datetime,
+) -> dict[str, Any] | None:
+    public_id = new_id("x4p")
+    answer = valid_payload(request.proof.tx_hash, public_id, now=now)
+    parameters = paid | _payment(caller, request, now)
+    parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
+    try:
+        # A transaction by itself: beginning and committing one around it would be two more round trips.
+        with connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            used = cursor.fetchone()
+    except IntegrityError:
+        return None
+    return answer | {"confirmations": used[0]} if used else None
+
+
+def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str, Any]:
+    """What the caller and the request say of a payment, whatever it turns out to be."""
+    proof, wanted = request.proof, request.requirements
+    is_direct = settles_directly(proof.chain)
+    return {
+        "merchant": caller.merchant_id,
+        "mode": caller.mode,
+        "key": caller.key,
+        "digest": request.digest,
+        "protocol": Protocol.HASH,
+        "chain": proof.chain,
+        "token": wanted.token,
+        "required": wanted.units,
+        "payer": proof.payer,
+        "pay_to": proof.pay_to,
+        "is_signed": bool(proof.signature),
+        "resource": wanted.resource,
+        "now": now,
+        "final_status": PaymentStatus.SETTLED if is_direct else PaymentStatus.VERIFIED,
+        "settled_at": now if is_direct else None,
+    }

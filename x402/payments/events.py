@@ -1,0 +1,74 @@
+"""Telling merchants what became of machines' payments after these were verified."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from accounts.states import Mode
+from accounts.team.owners import mail_owners
+from gateway.core import json
+from gateway.core.money import format_units
+from gateway.core.times import iso
+from wallets.networks import chain_spec
+from webhooks.outbox.events import (
+    NewEvent,
+    publish,
+)
+from x402.models import X402Payment
+from x402.payloads import payment_payload
+
+REVERSED: Final = "x402.payment.reversed"
+RETURNED: Final = "x402.payment.returned"
+
+_TEXT: Final = """The machine payment {id} had been verified:
+
+  {amount} {token} on {chain}
+  {tx_hash}
+  for {resource}
+
+Since then its network has removed it from the chain, or never had it there for good. The payment is marked reversed, and
+its fee is taken back. What was given for it cannot be asked back from the network. The money may come back by itself; we
+go on looking, and tell you.
+"""
+
+
+def tell(
+    *, reversed_: Sequence[X402Payment], returned: Sequence[X402Payment], now: datetime
+) -> None:
+    """Promise events, and mails for what is reversed, in the caller's transaction and as its last act."""
+    for payment in reversed_:
+        _mail(payment, now)
+    events = [*_events(reversed_, REVERSED, now), *_events(returned, RETURNED, now)]
+    publish(events, now=now)
+
+
+def _events(
+    payments: Iterable[X402Payment], what: str, now: datetime
+) -> Iterable[NewEvent]:
+    for payment in payments:
+        yield NewEvent(
+            merchant_id=payment.merchant_id,
+            mode=Mode(payment.mode),
+            type=what,
+            subject_id=payment.public_id,
+            # It may go and come more than once.
+            occurrence=f"{payment.public_id}:{what}:{iso(now)}",
+            data=json.dumps(payment_payload(payment)),
+        )
+
+
+def _mail(payment: X402Payment, now: datetime) -> None:
+    mail_owners(
+        payment.merchant_id,
+        key=f"x402-reversed:{payment.public_id}:{iso(now)}",
+        subject=f"The network took a machine's payment back: {payment.public_id}",
+        text=_TEXT.format(
+            id=payment.public_id,
+            amount=format_units(payment.units),
+            token=payment.token,
+            chain=chain_spec(payment.chain).title,
+            tx_hash=payment.tx_hash,
+            resource=payment.resource or "a resource without a name",
+        ),
+        now=now,
+    )

@@ -1,0 +1,191 @@
+"""Following machines' payments on their chains: linked to what watchers record, final, reversed, and back again.
+
+Locks are taken in the order every writer keeps: transfers, payments by id, their authorisations, then counters and events.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+import structlog
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import QuerySet
+
+from accounts.fees import service
+from accounts.states import FeeKind, Mode
+from wallets.models import Transfer, TransferClaim
+from wallets.states import ClaimKind, TransferState
+from x402.models import X402Payment
+from x402.payments.addresses import settles_directly
+from x402.payments.events import tell
+from x402.payments.reversals import (
+    close,
+    reopen,
+)
+from x402.states import PaymentStatus
+
+log = structlog.get_logger(__name__)
+
+BATCH: Final = 500
+# Behind everything queued by then; each sweep tries again.
+_SET_ASIDE: Final = timedelta(minutes=1)
+_WRITTEN: Final = (
+    *("transfer", "units", "block_height", "block_time"),
+    *("status", "final_at", "settled_at", "reversed_at"),
+)
+_Key: TypeAlias = tuple[str, str, int]
+
+
+def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:
+    """Deal with every queued transfer to machines' addresses; return how many there were. Safe to run many times at once.
+
+    What no payment was made of stays verifiable.
+    """
+    total = 0
+    while dealt_with := _follow_some(now=now, batch=batch):
+        total += dealt_with
+    return total
+
+
+def _follow_some(*, now: datetime, batch: int) -> int:
+    """Deal with a batch; where one of its transfers cannot be dealt with, with each of the others."""
+    queued = Transfer.objects.queued(ClaimKind.X402)
+    try:
+        return _follow(queued[:batch], now)
+    except (OperationalError, InterfaceError):
+        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+    except Exception:
+        log.exception("a batch of machines' transfers failed; taking them one by one")
+        return sum(
+            _follow_one(pk, now)
+            for pk in list(queued.values_list("pk", flat=True)[:batch])
+        )
+
+
+def _follow_one(pk: int, now: datetime) -> int:
+    try:
+        return _follow(Transfer.objects.queued(ClaimKind.X402).filter(pk=pk), now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("transfer set aside", transfer=pk)
+        Transfer.objects.filter(pk=pk).update(queued_at=now + _SET_ASIDE)
+        return 0
+
+
+@transaction.atomic
+def _follow(queued: QuerySet[Transfer], now: datetime) -> int:
+    transfers = list(queued.select_for_update(skip_locked=True, no_key=True))
+    payments = _payments_of(transfers)
+    change = _Change()
+    for transfer in transfers:
+        payment = payments.get((transfer.chain, transfer.tx_hash, transfer.position))
+        if payment is not None and _is_of(payment, transfer):
+            change.follow(payment, transfer, now)
+    Transfer.objects.filter(pk__in=[one.pk for one in transfers]).update(queued_at=None)
+    change.write(now)
+    return len(transfers)
+
+
+def _payments_of(transfers: Sequence[Transfer]) -> dict[_Key, X402Payment]:
+    if not transfers:
+        return {}
+    rows = X402Payment.objects.filter(
+        mode=Mode.LIVE,
+        chain__in={one.chain for one in transfers},
+        tx_hash__in={one.tx_hash for one in transfers},
+    )
+    locked = rows.order_by("pk").select_for_update(no_key=True)
+    return {(one.chain, one.tx_hash, one.position): one for one in locked}
+
+
+def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
+    """Mined again, a transaction may pay somebody else at the same position."""
+    same = (payment.merchant_id, payment.pay_to, payment.token)
+    return same == (transfer.merchant_id, transfer.recipient, transfer.token)
+
+
+def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
+    """Mark payments reversed that no chain has any more; the caller holds their locks."""
+    change = _Change()
+    for payment in payments:
+        change.reverse(payment, now)
+    change.write(now)
+
+
+def bring_back(payment: X402Payment, *, now: datetime) -> None:
+    """Let a reversed payment stand again, where another transaction made it; the caller holds its lock, and does no more."""
+    change = _Change()
+    change.bring_back(payment)
+    change.write(now)
+
+
+@dataclass
+class _Change:
+    """What a batch of payments goes through, collected so that each table is written once."""
+
+    changed: list[X402Payment] = field(default_factory=list)
+    linked: list[Transfer] = field(default_factory=list)
+    reversed: list[X402Payment] = field(default_factory=list)
+    returned: list[X402Payment] = field(default_factory=list)
+
+    def follow(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
+        """Bring one payment in line with its transfer."""
+        if payment.transfer_id is None:
+            payment.transfer = transfer
+            self.linked.append(transfer)
+        # Mined again it may move less than it did.
+        is_enough = transfer.units >= payment.required_units
+        if transfer.state == TransferState.ORPHANED or not is_enough:
+            self.reverse(payment, now)
+            return
+        payment.units = transfer.units
+        payment.block_height = transfer.block_height
+        payment.block_time = transfer.block_time
+        self._stand(payment, transfer, now)
+
+    def reverse(self, payment: X402Payment, now: datetime) -> None:
+        """Take a payment back."""
+        self.changed.append(payment)
+        if payment.status == PaymentStatus.REVERSED:
+            return
+        payment.status = PaymentStatus.REVERSED
+        payment.reversed_at = now
+        payment.final_at = payment.settled_at = None
+        self.reversed.append(payment)
+
+    def bring_back(self, payment: X402Payment) -> None:
+        """Let a reversed payment stand again."""
+        self.changed.append(payment)
+        payment.status, payment.reversed_at = PaymentStatus.VERIFIED, None
+        self.returned.append(payment)
+
+    def _stand(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
+        if payment.status == PaymentStatus.REVERSED:
+            self.bring_back(payment)
+        else:
+            self.changed.append(payment)
+        if transfer.state != TransferState.CONFIRMED or payment.final_at is not None:
+            return
+        payment.final_at = now
+        if settles_directly(payment.chain):
+            payment.status, payment.settled_at = PaymentStatus.SETTLED, now
+
+    def write(self, now: datetime) -> None:
+        """Write all of it, and tell the merchants."""
+        X402Payment.objects.bulk_update(self.changed, _WRITTEN)
+        TransferClaim.objects.bulk_create(
+            [
+                TransferClaim(transfer=one, kind=ClaimKind.X402, claimed_at=now)
+                for one in self.linked
+            ],
+            ignore_conflicts=True,
+        )
+        reopen(self.reversed)
+        close(self.returned)
+        gone = [one.public_id for one in self.reversed]
+        service.void(FeeKind.X402, gone, now=now)
+        back = [one.public_id for one in self.returned]
+        service.unvoid(FeeKind.X402, back, now=now)
+        tell(reversed_=self.reversed, returned=self.returned, now=now)
