@@ -224,11 +224,7 @@ SPECTACULAR_SETTINGS = {
 # The hosted page may be framed by one messenger's web clients and by nobody else.
 FRAME_ANCESTORS = env.list(
     "FRAME_ANCESTORS",
-    default=[
-        "https://web.telegram.org",
-        "https://webk.telegram.org",
-        "https://webz.telegram.org",
-    ],
+    default=[f"https://{name}.telegram.org" for name in ("web", "webk", "webz")],
 )
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nacl.signing import SigningKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tonsdk.boc import Cell
 from tonsdk.contract import Contract
 from tonsdk.contract.wallet import WalletV4ContractR2
@@ -60,8 +60,8 @@ class TonWallet:
 
     def __post_init__(self) -> None:
         """Derive the contract from the key."""
-        key = SigningKey(self.seed)
-        public = bytes(key.verify_key)
+        key = Ed25519PrivateKey.from_private_bytes(self.seed)
+        public = key.public_key().public_bytes_raw()
         self._contract = WalletV4ContractR2(
             public_key=public, private_key=self.seed + public, wc=0
         )

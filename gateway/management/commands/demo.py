@@ -129,15 +129,18 @@ class Command(BaseCommand):
         return f"http://{HOST}:{free_port(stack.port + REPORT_PORT)}{REPORT_PATH}"
 
     def _start_services(self, stack: Stack, demo: DemoSettings) -> None:
-        ports = {"shop": stack.port + 1, "report": urlsplit(demo.report_url).port}
+        services = {
+            "shop": ("demo.shop.server", stack.port + 1),
+            "report": ("demo.machines.report", urlsplit(demo.report_url).port),
+        }
         stack.start_services(
             *(
                 stack.command(
                     name,
-                    *(sys.executable, "-m", f"demo.{name}"),
+                    *(sys.executable, "-m", module),
                     *(str(port), str(stack.var / "demo.json")),
                 )
-                for name, port in ports.items()
+                for name, (module, port) in services.items()
                 if port
             )
         )
