@@ -44,14 +44,3 @@ class OutgoingMail(models.Model):
 
     def __str__(self) -> str:
         return self.key
-
-
-class MailDesk(models.Model):
-    """One row: until when nobody else sends mail. Workers are few, and a slow server must not keep more than one of them."""
-
-    ROW = 1
-
-    closed_until = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"closed until {self.closed_until}"

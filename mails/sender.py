@@ -4,6 +4,7 @@ Nothing is locked while a server is spoken to: a row is claimed by moving its ne
 try as well. So a mail that takes its process down with it waits its turn like any other that failed.
 """
 
+import secrets
 import time
 from datetime import datetime, timedelta
 from email.utils import parseaddr
@@ -16,15 +17,18 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
-from mails.desk import (
-    leave_desk,
-    take_desk,
-)
+from gateway.core.leases import leases
 from mails.models import OutgoingMail
 from mails.words import MailWords, one_line, words_of
 
 log = structlog.get_logger(__name__)
 
+# A courtesy to the other tasks, for workers are few: that no mail goes twice is the claims' doing. Held as long as a task may
+# take at most: whoever died with it is gone by then.
+LEASE: Final = "mails"
+HELD_SECONDS: Final = 60.0
+# A server that does not answer would take ten seconds of a worker's time with each mail.
+PAUSE_SECONDS: Final = 60.0
 MOST_TRIES: Final = 12
 # 3 minutes, then twice as long each time, up to 12 hours: two days in all. Longer than any task runs, so that nobody
 # claims what somebody is sending.
@@ -49,15 +53,17 @@ _REFUSALS = (SMTPDataError, SMTPRecipientsRefused, SMTPSenderRefused)
 def send_due_mails(*, now: datetime) -> int:
     """Send what is due, for five seconds; return how many mails were taken up.
 
-    None, where somebody else is sending. Two senders at once never send the same mail.
+    None, where somebody else is sending, or the server needs a pause. Two senders at once never send the same mail.
     """
-    if not take_desk(now=now):
+    sender = secrets.token_hex(8)
+    if leases.take(LEASE, sender, seconds=HELD_SECONDS) is None:
         return 0
     run = _Run(now)
     try:
         run.send()
     finally:
-        leave_desk(now=now, is_server_away=run.is_server_away)
+        pause = PAUSE_SECONDS if run.is_server_away else 0.0
+        leases.release(LEASE, sender, seconds=pause)
     return run.taken
 
 

@@ -106,24 +106,27 @@ def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
 
 
 def resume(chain: str, *, node: GasNode, now: datetime) -> int:
-    """Go on with what was begun on a chain; return how many settlements ended. Safe to run at any time, by anybody."""
+    """Go on with what was begun on a chain; return how many settlements ended. Safe to run at any time, by anybody.
+
+    None, where somebody else goes on with it, who could decide otherwise about a batch's price.
+    """
     rows = Settlement.objects.filter(
         chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
     )
     begun = rows.order_by("batch").values_list("batch", flat=True).distinct()
-    return sum(_try_to_go_on(batch, node=node, now=now) for batch in list(begun))
+    with alone(f"batches:{chain}") as is_ours:
+        return sum(
+            _try_to_go_on(batch, node=node, now=now)
+            for batch in (list(begun) if is_ours else [])
+        )
 
 
 def _try_to_go_on(batch: str, *, node: GasNode, now: datetime) -> int:
-    """Go on with one batch unless somebody else does, who could decide otherwise about its price."""
-    with alone(f"batch:{batch}") as is_ours:
-        if not is_ours:
-            return 0
-        try:
-            return _go_on(batch, node=node, now=now)
-        except (NoGasError, ChainError) as error:
-            log.warning("batch waits", batch=batch, error=str(error))
-            return 0
+    try:
+        return _go_on(batch, node=node, now=now)
+    except (NoGasError, ChainError) as error:
+        log.warning("batch waits", batch=batch, error=str(error))
+        return 0
 
 
 def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:

@@ -1,11 +1,10 @@
 """Which chains have forwarders to empty, and making sure that one process at a time looks after each."""
 
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from django.db import connection
+from django.conf import settings
 
+from gateway.core import leases
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.networks import watched_chains
@@ -21,19 +20,9 @@ def solana_chains() -> list[ChainSpec]:
     return [spec for spec in watched_chains() if spec.family is Family.SOLANA]
 
 
-@contextmanager
-def alone(work: str) -> Iterator[bool]:
-    """Say whether this process has a piece of work to itself; the lock is the session's, so a crash gives it back.
+def alone(work: str) -> AbstractContextManager[bool]:
+    """Say whether this process has a piece of work to itself, for as long as a task may take.
 
     Doing it twice would be no harm, only double the questions to nodes.
     """
-    key = zlib.crc32(f"settlements:{work}".encode())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        [is_ours] = cursor.fetchone()
-    try:
-        yield bool(is_ours)
-    finally:
-        if is_ours:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+    return leases.alone(f"settlements:{work}", seconds=settings.CELERY_TASK_TIME_LIMIT)

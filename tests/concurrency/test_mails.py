@@ -6,10 +6,6 @@ import pytest
 from django.core import mail
 
 from mails import sender as sending
-from mails.desk import (
-    leave_desk,
-    take_desk,
-)
 from mails.models import OutgoingMail
 from tests.concurrency.races import crew, holding, wait_for_waiters
 from tests.factories import NOON
@@ -21,7 +17,7 @@ HELD = "SELECT id FROM mails_outgoingmail WHERE id = %s FOR UPDATE"
 
 
 def send() -> int:
-    """What a sender does, were it not alone at the desk."""
+    """What a sender does, did it not wait for its turn."""
     run = sending._Run(NOON)
     run.send()
     return run.taken
@@ -64,11 +60,3 @@ def test_without_the_lock_two_senders_send_one_mail_twice(
         assert [sender.result(60) for sender in senders] == [1, 1]
     assert len(mail.outbox) == 2
     assert OutgoingMail.objects.count() == 1
-
-
-def test_one_sender_at_a_time_has_the_desk() -> None:
-    for _ in range(3):
-        with crew() as threads:
-            taken = threads.together(*[lambda: take_desk(now=NOON)] * 8)
-        assert sum(taken) == 1
-        leave_desk(now=NOON, is_server_away=False)

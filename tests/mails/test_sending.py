@@ -15,19 +15,18 @@ from django.core import mail
 from django.utils import timezone
 from structlog.testing import capture_logs
 
+from gateway.core.leases import EPOCH, Lease, leases
 from gateway.pages.metrics import measure
 from mails import sender
-from mails.desk import (
-    HELD_FOR,
-    PAUSE,
-    take_desk,
-)
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
 from mails.sender import (
     FIRST_WAIT,
+    HELD_SECONDS,
+    LEASE,
     LONGEST_WAIT,
     MOST_TRIES,
+    PAUSE_SECONDS,
     claim_next,
     send_due_mails,
 )
@@ -177,8 +176,11 @@ def test_a_server_that_is_away_costs_one_mail_a_try_and_has_a_pause(
     assert [fresh(row).tries for row in rows] == [1, 0, 0]
     with running_mail_server() as server:
         use_server(settings, server.port)
-        assert send_due_mails(now=SOON + PAUSE - timedelta(seconds=1)) == 0
-        assert send_due_mails(now=SOON + PAUSE) == 2
+        assert send_due_mails(now=SOON + timedelta(minutes=1)) == 0
+        pause = Lease.objects.get().lease_until - timezone.now()
+        assert 50 < pause.total_seconds() <= PAUSE_SECONDS
+        Lease.objects.update(lease_until=EPOCH)
+        assert send_due_mails(now=SOON + timedelta(minutes=1)) == 2
         assert send_due_mails(now=SOON + FIRST_WAIT) == 1
     assert len(server.messages) == 3
 
@@ -226,7 +228,7 @@ def test_a_send_that_takes_too_long_is_broken_off_and_counts_as_a_try(
 def test_the_limits_leave_no_room_for_two_senders_of_one_mail() -> None:
     longest = configured.CELERY_TASK_TIME_LIMIT
     assert send_due_mails_task.soft_time_limit == SOFT_LIMIT < longest
-    assert timedelta(seconds=longest) <= HELD_FOR
+    assert longest <= HELD_SECONDS
     assert timedelta(seconds=longest) < FIRST_WAIT
 
 
@@ -276,8 +278,8 @@ def test_the_task_sends_what_is_due_and_what_was_promised_meanwhile(
 
 
 def write_and_promise(subject: str) -> MailWords:
-    """A writer that is slow enough for somebody else to promise a mail, whose bell finds the desk taken."""
+    """A writer that is slow enough for somebody else to promise a mail, whose bell finds somebody sending."""
     now = timezone.now()
     make_mail(now=now)
-    assert not take_desk(now=now)
+    assert leases.take(LEASE, "another", seconds=1) is None
     return MailWords("First", subject)

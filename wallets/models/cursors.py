@@ -1,14 +1,14 @@
 """How far chains and accounts were read."""
 
-from datetime import UTC, datetime
-
 from django.db import models
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from gateway.core.leases import EPOCH, Leased
+
+__all__ = ["EPOCH", "AccountCursor", "Block", "ChainCursor"]
 
 
-class ChainCursor(models.Model):
-    """How far a chain was read, and who is reading it. The fence makes a watcher that lost its lease harmless."""
+class ChainCursor(Leased):
+    """How far a chain was read, and who is reading it: the lease is the watcher's."""
 
     chain = models.CharField(max_length=16, primary_key=True)
     # The chain's first block, so that a new local chain is told from the old one.
@@ -19,9 +19,6 @@ class ChainCursor(models.Model):
     first_height = models.BigIntegerField(null=True)
     # Blocks asked for at once; halves on a provider's range error, grows on success.
     window = models.PositiveIntegerField(default=10)
-    owner = models.CharField(max_length=80, blank=True)
-    fence = models.BigIntegerField(default=0)
-    lease_until = models.DateTimeField(default=EPOCH)
     # What the node said last, for confirmation counts and health.
     head = models.BigIntegerField(null=True)
     head_at = models.DateTimeField(null=True)
