@@ -112,6 +112,10 @@ _embedded = running_urls(VAR_DIR / "engines")
 DATABASE_URL = env.str(
     "DATABASE_URL", default=_embedded.database_url if _embedded else ""
 )
+# Behind a pooler in transaction mode: where the server itself is, for `LISTEN` alone.
+DATABASE_DIRECT_URL = env.str("DATABASE_DIRECT_URL", default=DATABASE_URL)
+# Statements that are prepared stay with a session, which poolers before PgBouncer 1.21 give to the next client.
+DATABASE_PREPARE = env.bool("DATABASE_PREPARE", default=True)
 REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "")
 # Tests that share one server keep their keys and databases apart by these.
 KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
@@ -129,12 +133,14 @@ DATABASES = {
         "PORT": _server.pop("port", ""),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
+        # They would outlive their transactions in a session.
+        "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {
             # A silent host must not hang every thread, health checks included.
             "connect_timeout": 5,
             **_server,
             "server_side_binding": True,
-            "prepare_threshold": 2,
+            "prepare_threshold": 2 if DATABASE_PREPARE else None,
         },
         "TEST": {"NAME": f"test_florin{_test_suffix}"},
     }

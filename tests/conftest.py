@@ -14,6 +14,7 @@ from gateway.core import (
 )
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.measuring import unmeasured
+from tests.pgbouncer import keep_fitting
 from tests.statics import look_once
 from wallets import selectors
 
@@ -51,11 +52,14 @@ def forget_what_was_remembered() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Put the long tests first, so that no worker is alone with them in the end; the rest keeps its random order.
 
     Tests that share a browser or an installation follow each other, both being slow to start.
     """
+    keep_fitting(config, items)
     items.sort(key=_place)
 
 

@@ -53,6 +53,8 @@ class Database:
     def _locking(self, table: str, mode: str) -> Iterator[None]:
         holder = psycopg.connect(self.url, application_name="holder")
         try:
+            # As long as the test takes, and not what the role allows its processes.
+            holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             holder.execute(f"LOCK TABLE {table} IN {mode} MODE")
             yield
         finally:

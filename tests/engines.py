@@ -21,6 +21,8 @@ from typing import IO
 import pytest
 
 from gateway.core.embedded import EnginesError, EngineUrls, running_urls
+from gateway.core.embedded.layout import Layout
+from tests import pgbouncer
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "var" / "test-engines"
@@ -42,6 +44,7 @@ def pytest_load_initial_conftests() -> Generator[None, None, None]:
 
 def pytest_unconfigure() -> None:
     """Let the engines go; they end when no other session holds them."""
+    pgbouncer.stop()
     while _held:
         _held.pop().close()
 
@@ -52,11 +55,12 @@ def _export_engines() -> None:
     session = str(os.getpid())
     os.environ.setdefault("FLORIN_TEST_DB_SUFFIX", session)
     os.environ.setdefault("FLORIN_KEY_PREFIX", f"test{session}")
-    if "DATABASE_URL" in os.environ and "REDIS_URL" in os.environ:
-        return
-    urls = _shared_engines()
-    os.environ.setdefault("DATABASE_URL", urls.database_url)
-    os.environ.setdefault("REDIS_URL", urls.redis_url)
+    if not ("DATABASE_URL" in os.environ and "REDIS_URL" in os.environ):
+        urls = _shared_engines()
+        os.environ.setdefault("DATABASE_URL", urls.database_url)
+        os.environ.setdefault("REDIS_URL", urls.redis_url)
+    if pgbouncer.is_asked_for():
+        pgbouncer.start(os.environ, Layout(HOME).account)
 
 
 def _shared_engines() -> EngineUrls:

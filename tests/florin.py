@@ -36,7 +36,14 @@ SENDER_LEASE_SECONDS = 2
 KINDS = ("watcher", "sender", "worker", "beat")
 
 # What the test session set for itself must not reach the processes of an installation.
-_OURS = ("DATABASE_URL", "REDIS_URL", "FLORIN_KEY_PREFIX", "FLORIN_TEST_DB_SUFFIX")
+_OURS = (
+    "DATABASE_URL",
+    "DATABASE_DIRECT_URL",
+    "DATABASE_PREPARE",
+    "REDIS_URL",
+    "FLORIN_KEY_PREFIX",
+    "FLORIN_TEST_DB_SUFFIX",
+)
 
 OnChain = tuple[str, str, str, str, int]
 """A transfer to one of our addresses: chain, transaction hash, token, recipient, base units."""

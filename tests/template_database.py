@@ -6,14 +6,17 @@ server for later runs. A changed migration or lock file makes a new one.
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
 from tests.tree import ROOT
@@ -39,7 +42,7 @@ def django_db_setup(
     name = str(connection.settings_dict["TEST"]["NAME"])
     served = str(connection.settings_dict["NAME"])
     with django_db_blocker.unblock():
-        with connection._nodb_cursor() as server:
+        with _directly(), connection._nodb_cursor() as server:
             # Workers start together; the lock ends with this connection.
             server.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
             _ensure_template(server)
@@ -49,7 +52,7 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         _use(served)
-        with connection._nodb_cursor() as server:
+        with _directly(), connection._nodb_cursor() as server:
             _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
 
 
@@ -62,14 +65,28 @@ def fingerprint() -> str:
 
 
 def migration_files() -> list[Path]:
-    """Return the migrations of all installed apps, in order."""
-    folders = [Path(app.path) / "migrations" for app in apps.get_app_configs()]
+    """Return the migrations of all installed apps, and the triggers that they load, in order."""
+    folders = [Path(app.path) for app in apps.get_app_configs()]
+    kinds = ("migrations/*.py", "triggers.sql", "models/triggers.sql")
     return sorted(
-        path
-        for folder in folders
-        for path in folder.glob("*")
-        if path.suffix in {".py", ".sql"}
+        path for folder in folders for kind in kinds for path in folder.glob(kind)
     )
+
+
+@contextmanager
+def _directly() -> Iterator[None]:
+    """Reach the server past a pooler, which would keep sessions in the template."""
+    direct = conninfo_to_dict(settings.DATABASE_DIRECT_URL)
+    names = {"HOST": "host", "PORT": "port", "USER": "user", "PASSWORD": "password"}
+    kept = {name: connection.settings_dict[name] for name in names}
+    given = {name: direct.get(key, "") for name, key in names.items()}
+    connection.close()
+    connection.settings_dict |= given
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict |= kept
 
 
 def _ensure_template(server: CursorWrapper) -> None:

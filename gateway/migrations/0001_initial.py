@@ -3,6 +3,8 @@
 import datetime
 from django.db import migrations, models
 
+from gateway.core.postgres.base import LIMIT_PAUSES
+
 
 class Migration(migrations.Migration):
 
@@ -21,4 +23,6 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=80, primary_key=True, serialize=False)),
             ],
         ),
+        # For whoever migrates, who is the role of all processes; they look at start whether it is so (gateway/core/postgres).
+        migrations.RunSQL(LIMIT_PAUSES, migrations.RunSQL.noop),
     ]

@@ -22,7 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120.0
 STOP_SECONDS = 120.0
 # What this test session set for itself must not reach the command under test.
-OURS = ("DATABASE_URL", "REDIS_URL", "FLORIN_KEY_PREFIX", "FLORIN_TEST_DB_SUFFIX")
+OURS = (
+    "DATABASE_URL",
+    "DATABASE_DIRECT_URL",
+    "DATABASE_PREPARE",
+    "REDIS_URL",
+    "FLORIN_KEY_PREFIX",
+    "FLORIN_TEST_DB_SUFFIX",
+)
 
 
 def two_free_ports() -> int:

@@ -34,7 +34,7 @@ async def listen(hub: Hub) -> None:
 async def _listen_once(hub: Hub) -> None:
     # The name from Django, which tests change.
     where = make_conninfo(
-        settings.DATABASE_URL,
+        settings.DATABASE_DIRECT_URL,
         dbname=connection.settings_dict["NAME"],
         connect_timeout=5,
         **_KEEPALIVES,
