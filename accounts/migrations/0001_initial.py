@@ -330,5 +330,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(models.F('merchant'), models.F('mode'), django.db.models.functions.text.Lower('email'), name='fiat_interest_once'), models.CheckConstraint(condition=models.Q(('mode__in', ['live', 'test'])), name='fiat_interest_mode_known')],
             },
         ),
-        migrations.RunSQL(Path(__file__).with_name('0001_triggers.sql').read_text(), migrations.RunSQL.noop),
+        migrations.RunSQL((Path(__file__).parents[1] / 'models/triggers.sql').read_text(), migrations.RunSQL.noop),
     ]

@@ -323,5 +323,5 @@ class Migration(migrations.Migration):
             model_name='teststep',
             index=models.Index(condition=models.Q(('done_at', None)), fields=['due_at'], name='test_step_due'),
         ),
-        migrations.RunSQL(Path(__file__).with_name('0001_triggers.sql').read_text(), migrations.RunSQL.noop),
+        migrations.RunSQL((Path(__file__).parents[1] / 'models/triggers.sql').read_text(), migrations.RunSQL.noop),
     ]

@@ -243,5 +243,5 @@ class Migration(migrations.Migration):
             model_name='troubledforwarder',
             constraint=models.UniqueConstraint(fields=('deposit', 'chain', 'token'), name='troubled_forwarder_once'),
         ),
-        migrations.RunSQL(Path(__file__).with_name('0001_triggers.sql').read_text(), migrations.RunSQL.noop),
+        migrations.RunSQL((Path(__file__).parents[1] / 'triggers.sql').read_text(), migrations.RunSQL.noop),
     ]

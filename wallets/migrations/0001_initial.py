@@ -556,5 +556,5 @@ class Migration(migrations.Migration):
             model_name='watchedbalance',
             constraint=models.UniqueConstraint(fields=('wallet', 'token'), name='watched_balance_once'),
         ),
-        migrations.RunSQL(Path(__file__).with_name('0001_triggers.sql').read_text(), migrations.RunSQL.noop),
+        migrations.RunSQL((Path(__file__).parents[1] / 'models/triggers.sql').read_text(), migrations.RunSQL.noop),
     ]
