@@ -17,14 +17,29 @@ log = structlog.get_logger(__name__)
 
 SENDER: Final = "mails.send_due_mails"
 
-_INSERT = """
-    INSERT INTO mails_outgoingmail (key, recipient, subject, text, html, tries, created_at, due_at)
-    SELECT key, recipient, subject, text, html, 0, %(now)s::timestamptz, %(now)s::timestamptz
-    FROM unnest(%(keys)s::text[], %(recipients)s::text[], %(subjects)s::text[], %(texts)s::text[], %(htmls)s::text[])
+
+def insert_mails(source: str, *, key: str, recipient: str, words: str = "") -> str:
+    """Return SQL that promises mails from the rows of `source`, for a part of the caller's statement.
+
+    `words` are expressions of subject, text and HTML; without them they are found when a mail is sent. What was promised before
+    is passed over. Whoever promised one calls `ring_after_commit`.
+    """
+    return f"""
+        INSERT INTO mails_outgoingmail (key, recipient, subject, text, html, tries, created_at, due_at)
+        SELECT {key}, {recipient}, {words or "'', '', ''"}, 0, %(now)s::timestamptz, %(now)s::timestamptz
+        FROM {source}
+        ON CONFLICT (key) DO NOTHING
+    """  # noqa: S608 - only our own text is put in
+
+
+_SOURCE: Final = """
+    unnest(%(keys)s::text[], %(recipients)s::text[], %(subjects)s::text[], %(texts)s::text[], %(htmls)s::text[])
         AS mail (key, recipient, subject, text, html)
-    ON CONFLICT (key) DO NOTHING
-    RETURNING id, key
 """
+_INSERT: Final = (
+    insert_mails(_SOURCE, key="key", recipient="recipient", words="subject, text, html")
+    + "RETURNING id, key"
+)
 
 
 def queue_mail(

@@ -14,25 +14,37 @@ from django.db import connection
 
 from accounts.states import FeeKind
 
-FEE_OF: Final = "round({received} * m.fee_rate, 6)"
+_FEE_OF: Final = "round(paid.received * m.fee_rate, 6)"
 """The rule, in SQL: the fee of what was received, both numerics in USD, at the rate of the merchant `m`.
 
 Numerics multiply exactly, and half a millionth of a dollar is rounded up. Cents are for statements, which round once.
 """
 
-# The rate is read by the statement that writes it down: a plan changes wholly before or wholly after each payment, and
-# nobody's plan is locked while money is credited.
-_CHARGE: Final = f"""
-    INSERT INTO accounts_feeentry
-        (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
-    SELECT m.id, paid.kind, paid.subject_id, paid.chain, paid.token, paid.received, m.fee_rate,
-           {FEE_OF.format(received="paid.received")}, %(now)s::timestamptz
+
+def insert_fees(paid: str) -> str:
+    """Return SQL that charges what `paid` selects, for a part of the caller's statement.
+
+    That is merchant_id, kind, subject_id, chain, token and received. The rate is read by the statement that writes it down: a
+    plan changes wholly before or wholly after each payment, and nobody's plan is locked while money is credited.
+    """
+    return f"""
+        INSERT INTO accounts_feeentry
+            (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
+        SELECT m.id, paid.kind, paid.subject_id, paid.chain, paid.token, paid.received, m.fee_rate, {_FEE_OF},
+               %(now)s::timestamptz
+        FROM ({paid}) paid JOIN accounts_merchant m ON m.id = paid.merchant_id
+    """  # noqa: S608 - only our own text is put in
+
+
+_COMPLETED: Final = """
+    SELECT *
     FROM unnest(%(merchants)s::bigint[], %(kinds)s::text[], %(subjects)s::text[], %(chains)s::text[],
                 %(tokens)s::text[], %(received)s::numeric[])
          AS paid (merchant_id, kind, subject_id, chain, token, received)
-    JOIN accounts_merchant m ON m.id = paid.merchant_id
-    ON CONFLICT (kind, subject_id, number) DO NOTHING
-"""  # noqa: S608 - only our own text is put in
+"""
+_CHARGE: Final = (
+    f"{insert_fees(_COMPLETED)} ON CONFLICT (kind, subject_id, number) DO NOTHING"
+)
 
 # The last entry of each payment, once more with the other sign. Of two that turn one entry, the key lets one.
 _TURN: Final = """

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from django.db import connection
 
@@ -12,6 +12,7 @@ from checkouts.attribution.deposit_rules import ToInbox
 from checkouts.attribution.evidence import PassedOver
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
+from wallets.services.queue import claim_transfers, take_off_queue
 from wallets.states import ClaimKind
 
 # More than a person reads.
@@ -74,20 +75,10 @@ class Outcome:
         return {t.pk for t, *_ in self.credited} | {r.transfer.pk for r in self.inbox}
 
 
-_CLAIM = """
-    INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
-    SELECT id, %s, %s::timestamptz FROM unnest(%s::bigint[]) AS t(id)
-"""
 _PAY = """
     INSERT INTO checkouts_payment (checkout_id, transfer_id, reason, credited_at)
     SELECT checkout_id, transfer_id, reason, %s::timestamptz
     FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS p(checkout_id, transfer_id, reason)
-"""
-_RELEASE = """
-    UPDATE wallets_transfer
-    SET queued_at = CASE WHEN id = ANY(%(postponed)s::bigint[]) THEN %(later)s::timestamptz END,
-        decided_at = CASE WHEN id = ANY(%(decided)s::bigint[]) THEN %(now)s::timestamptz ELSE decided_at END
-    WHERE id = ANY(%(all)s::bigint[])
 """
 
 
@@ -100,8 +91,8 @@ def write_credits(
     ids = [transfer.pk for transfer, _, _ in credited]
     checkouts = [checkout.pk for _, checkout, _ in credited]
     reasons = [reason for _, _, reason in credited]
+    claim_transfers(ids, ClaimKind.CHECKOUT, now=now)
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, [ClaimKind.CHECKOUT.value, now, ids])
         cursor.execute(_PAY, [now, checkouts, ids, reasons])
 
 
@@ -144,12 +135,10 @@ def release(
     What is left stays where it is. The watcher cannot have changed these rows: we hold their locks.
     """
     left = {transfer.pk for transfer in outcome.left}
-    parameters: dict[str, Any] = {
-        "all": [transfer.pk for transfer in transfers if transfer.pk not in left],
-        "decided": list(outcome.decided),
-        "postponed": [transfer.pk for transfer in outcome.postponed],
-        "now": now,
-        "later": now + later,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_RELEASE, parameters)
+    take_off_queue(
+        [transfer.pk for transfer in transfers if transfer.pk not in left],
+        decided=list(outcome.decided),
+        postponed=[transfer.pk for transfer in outcome.postponed],
+        now=now,
+        later=now + later,
+    )

@@ -21,10 +21,12 @@ from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
 from gateway.core.errors import ConflictError
 from gateway.core.ids import new_code, new_id
+from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import (
     checksum,
     deposit_key,
 )
+from wallets.receiving.service import insert_deposits
 from wallets.selectors import Offerable, offerable_chains
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
@@ -221,6 +223,17 @@ _KNOWN = f"""
       AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
 """  # noqa: S608 - our own column list
 
+_ADDRESSES = insert_deposits(
+    "created, generate_series(0, length(%(keys)s::bytea) / 20 - 1) AS part",
+    key="substr(%(keys)s::bytea, part * 20 + 1, 20)",
+    destination="substr(%(destinations)s::bytea, part * 20 + 1, 20)",
+    nonce="%(nonce)s::bytea",
+    merchant="%(merchant)s",
+    mode="%(mode)s",
+    now="%(created_at)s::timestamptz",
+    watched_until="%(watched_until)s::timestamptz",
+)
+
 # `dated` reads from `counted`, so that its row is locked after the other, as everybody locks them.
 # The unique constraint decides who is first. Whoever inserts nothing looks for the row that was there already; a row
 # that another transaction is writing at this very moment is found when the statement is run again. `known` is
@@ -242,10 +255,7 @@ WITH created AS (
 ), known AS MATERIALIZED (
     {_KNOWN} AND NOT EXISTS (SELECT FROM created)
 ), addresses AS (
-    INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
-    SELECT substr(%(keys)s::bytea, part * 20 + 1, 20), substr(%(destinations)s::bytea, part * 20 + 1, 20),
-           %(nonce)s::bytea, %(merchant)s, %(mode)s, %(created_at)s::timestamptz, %(watched_until)s::timestamptz
-    FROM created, generate_series(0, length(%(keys)s::bytea) / 20 - 1) AS part
+    {_ADDRESSES}
 ), counted AS (
     INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
     SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', %(slot)s, 1 FROM created
@@ -271,10 +281,15 @@ _STEPS = """), steps AS (
     SELECT created.id, s.kind, s.due_at
     FROM created, unnest(%(step_kinds)s::text[], %(step_times)s::timestamptz[]) AS s(kind, due_at)
 """
-_HOLD = """), held AS (
-    INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)
-    SELECT %(merchant)s, %(mode)s, %(public_id)s, %(nonce)s::bytea, %(created_at)s::timestamptz, '' FROM created
-"""
+_HOLDS = insert_holds(
+    "created",
+    merchant="%(merchant)s",
+    mode="%(mode)s",
+    subject="%(public_id)s",
+    nonce="%(nonce)s::bytea",
+    now="%(created_at)s::timestamptz",
+)
+_HOLD = f"), held AS ({_HOLDS}"
 _BEFORE_COUNTS = "), counted AS ("
 _CREATE_WITH_STEPS = _CREATE.replace(_BEFORE_COUNTS, _STEPS + _BEFORE_COUNTS)
 # By whether it is a test, and whether in escrow.

@@ -20,6 +20,7 @@ from gateway.core.rate_limits import (
     hit,
 )
 from mails.outbox import (
+    insert_mails,
     queue_unwritten,
     ring_after_commit,
 )
@@ -43,17 +44,17 @@ _OUTSIDE_TEAM: Final = (
 )
 
 # In test mode no money moves, and whoever holds a test key could have strangers mailed: only the team's own addresses are.
-_PROMISE = """
-    INSERT INTO mails_outgoingmail (key, recipient, subject, text, html, tries, created_at, due_at)
-    SELECT 'receipt:' || paid.public_id, paid.email, '', '', '', 0, %(now)s::timestamptz, %(now)s::timestamptz
-    FROM unnest(%(ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(emails)s::text[])
+_ADDRESSED: Final = """
+    unnest(%(ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(emails)s::text[])
          AS paid (public_id, merchant_id, mode, email)
     JOIN accounts_merchant m ON m.id = paid.merchant_id AND m.mails_receipts
     WHERE paid.mode = 'live' OR EXISTS (
         SELECT FROM accounts_membership member JOIN accounts_user u ON u.id = member.user_id
         WHERE member.merchant_id = m.id AND lower(u.email) = lower(paid.email))
-    ON CONFLICT (key) DO NOTHING
 """
+_PROMISE: Final = insert_mails(
+    _ADDRESSED, key="'receipt:' || paid.public_id", recipient="paid.email"
+)
 
 
 def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:

@@ -29,6 +29,16 @@ class Releaser:
         return ReleasedBy.MEMBER if self.user else ReleasedBy.API
 
 
+def insert_holds(
+    source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str
+) -> str:
+    """Return SQL that holds a subject's money for each row of `source`, for a part of the caller's statement."""
+    return f"""
+        INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)
+        SELECT {merchant}, {mode}, {subject}, {nonce}, {now}, '' FROM {source}
+    """  # noqa: S608 - only our own text is put in
+
+
 @transaction.atomic
 def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> bool:
     """Lift a hold, and write that into the audit log under `object_id`; return whether it was this call that lifted it.

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from checkouts.attribution import (
-    credit,
     decisions,
-    queue,
+)
+from checkouts.attribution import (
+    queue as attribution,
 )
 from checkouts.lifecycle import (
     expiry,
@@ -22,6 +23,7 @@ from tests.checkouts.schema import alter
 from tests.exhaustive import EXHAUSTIVE
 from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
+from wallets.services import queue
 from webhooks.outbox import events
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
@@ -67,16 +69,16 @@ def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transfer is decided each time its facts change, and nothing refuses a second claim and payment."""
     monkeypatch.setattr(
-        credit,
-        "_RELEASE",
-        credit._RELEASE.replace("ELSE decided_at", "ELSE NULL"),
+        queue,
+        "_TAKE_OFF",
+        queue._TAKE_OFF.replace("ELSE decided_at", "ELSE NULL"),
     )
     real = decisions.decide
 
     def decide(transfers: Any) -> Any:
         return real([transfer._replace(decided_at=None) for transfer in transfers])
 
-    monkeypatch.setattr(queue, "decide", decide)
+    monkeypatch.setattr(attribution, "decide", decide)
     alter(
         "ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"
     )
@@ -87,7 +89,7 @@ def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _lose_the_inbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be credited is forgotten."""
-    monkeypatch.setattr(queue, "write_inbox", lambda *_: None)
+    monkeypatch.setattr(attribution, "write_inbox", lambda *_: None)
 
 
 def _let_final_statuses_move(monkeypatch: pytest.MonkeyPatch) -> None:

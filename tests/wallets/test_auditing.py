@@ -114,6 +114,7 @@ def test_it_reads_again_what_somebody_named_beside_the_watcher(
     wait_until(is_back)
 
 
+@pytest.mark.sessions
 def test_it_goes_on_after_the_database_ended_its_connection(
     base_node: Anvil, audit: Audit
 ) -> None:

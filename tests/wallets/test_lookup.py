@@ -193,6 +193,7 @@ def test_what_is_recorded_of_a_transaction_is_told_whosever_it_is(
     assert Transfer.objects.filter(tx_hash=other).count() == 1
 
 
+@pytest.mark.sessions
 def test_a_connection_waits_for_the_next_question_and_is_closed_by_one_that_comes_late(
     proxy: RpcProxy, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(
     assert second.process.poll() is None
 
 
+@pytest.mark.sessions
 def test_it_goes_on_after_its_node_and_its_database_connection_were_lost(
     start: Start, base_node: Anvil
 ) -> None:

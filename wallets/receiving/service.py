@@ -34,6 +34,24 @@ def expect_payments(chain: str, *, address: str, until: datetime) -> None:
     ).update(expected_until=until)
 
 
+def insert_deposits(
+    source: str,
+    *,
+    key: str,
+    destination: str,
+    nonce: str,
+    merchant: str,
+    mode: str,
+    now: str,
+    watched_until: str,
+) -> str:
+    """Return SQL that makes a deposit address for each row of `source`, for a part of the caller's statement."""
+    return f"""
+        INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
+        SELECT {key}, {destination}, {nonce}, {merchant}, {mode}, {now}, {watched_until} FROM {source}
+    """  # noqa: S608 - only our own text is put in
+
+
 @transaction.atomic
 def set_receiving_wallet(
     merchant: Merchant,

@@ -7,10 +7,12 @@ from typing import Any, Final
 import orjson
 from django.db import IntegrityError, connection
 
-from accounts.fees.service import FEE_OF
+from accounts.fees.service import insert_fees
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from wallets.networks import is_accepted
+from wallets.services.queue import insert_claims
+from wallets.states import ClaimKind
 from x402.inputs import VerifyRequest
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
@@ -72,14 +74,9 @@ _USE: Final = """
         ON CONFLICT DO NOTHING
         RETURNING id
     ), claimed AS (
-        INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
-        SELECT paid.transfer_id, 'x402', %(now)s::timestamptz FROM used, paid WHERE paid.transfer_id IS NOT NULL
+        {claim}
     ), charged AS (
-        INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, chain, token, received, rate, amount, charged_at)
-        SELECT m.id, 'x402', %(public_id)s::text, %(chain)s::text, %(token)s::text, paid.usd, m.fee_rate, {fee},
-               %(now)s::timestamptz
-        FROM used, (SELECT units * 0.000001 AS usd FROM paid) paid, accounts_merchant m
-        WHERE m.id = %(merchant)s::bigint AND %(mode)s::text = 'live'
+        {fee}
     ), kept AS (
         INSERT INTO x402_keptanswer (merchant_id, mode, key, digest, answer, created_at)
         SELECT %(merchant)s::bigint, %(mode)s::text, %(key)s::text, %(digest)s::bytea,
@@ -88,9 +85,19 @@ _USE: Final = """
     )
     SELECT paid.confirmations FROM used, paid
 """
-_FEE: Final = FEE_OF.format(received="paid.usd")
-_USE_JUDGED: Final = _USE.format(paid=_JUDGED, fee=_FEE)
-_USE_RECORDED: Final = _USE.format(paid=_RECORDED, fee=_FEE)
+_CLAIM: Final = insert_claims(
+    transfer="paid.transfer_id",
+    kind=ClaimKind.X402,
+    now="%(now)s::timestamptz",
+    source="used, paid WHERE paid.transfer_id IS NOT NULL",
+)
+_CHARGE: Final = insert_fees("""
+    SELECT %(merchant)s::bigint AS merchant_id, 'x402' AS kind, %(public_id)s::text AS subject_id,
+           %(chain)s::text AS chain, %(token)s::text AS token, paid.units * 0.000001 AS received
+    FROM used, paid WHERE %(mode)s::text = 'live'
+""")
+_USE_JUDGED: Final = _USE.format(paid=_JUDGED, claim=_CLAIM, fee=_CHARGE)
+_USE_RECORDED: Final = _USE.format(paid=_RECORDED, claim=_CLAIM, fee=_CHARGE)
 
 
 def use_recorded(

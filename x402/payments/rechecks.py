@@ -10,6 +10,7 @@ from accounts.states import Mode
 from wallets.lookup import ask_again, look_up_on
 from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
+from wallets.services.queue import put_on_queue
 from x402.models import X402Payment
 from x402.payments.transfers import (
     follow_transfers,
@@ -23,11 +24,11 @@ _GRACE: Final = timedelta(minutes=1)
 _MOST_AT_ONCE: Final = 20
 
 # Whoever dealt with the transfer may not have seen the payment yet, which was about to be committed.
-_QUEUE: Final = """
-    UPDATE wallets_transfer t SET queued_at = %(now)s::timestamptz
-    FROM x402_payment p
+_UNSEEN: Final = """
+    SELECT t.id
+    FROM wallets_transfer t JOIN x402_payment p
+        ON t.chain = p.chain AND t.tx_hash = p.tx_hash AND t.position = p.position
     WHERE p.mode = 'live' AND p.final_at IS NULL AND p.reversed_at IS NULL
-      AND t.chain = p.chain AND t.tx_hash = p.tx_hash AND t.position = p.position
       AND t.recipient = p.pay_to AND t.token = p.token AND t.purpose = 'x402' AND t.queued_at IS NULL
       AND (p.transfer_id IS NULL OR t.state <> 'detected')
 """
@@ -39,9 +40,10 @@ def recheck_payments(*, now: datetime) -> int:
     A node that lies to a verification must not give resources away for ever. Returns how many were reversed.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_QUEUE, {"now": now})
-        if cursor.rowcount:
-            follow_transfers(now=now)
+        cursor.execute(_UNSEEN)
+        unseen = [pk for (pk,) in cursor.fetchall()]
+    if unseen and put_on_queue(unseen, now=now):
+        follow_transfers(now=now)
     return sum(_recheck_chain(name, now) for name in chains())
 
 
