@@ -12,8 +12,11 @@ from checkouts.attribution.deposit_rules import ToInbox
 from checkouts.attribution.evidence import PassedOver
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
-from wallets.services.queue import claim_transfers, take_off_queue
 from wallets.states import ClaimKind
+from wallets.transfers.queue import (
+    claim_transfers,
+    take_off_queue,
+)
 
 # More than a person reads.
 _MOST_SHOWN = 20

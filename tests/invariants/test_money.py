@@ -23,7 +23,7 @@ from tests.checkouts.schema import alter
 from tests.exhaustive import EXHAUSTIVE
 from tests.invariants.audit import watch_moves
 from tests.invariants.machine import MoneyMachine
-from wallets.services import queue
+from wallets.transfers import queue
 from webhooks.outbox import events
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]

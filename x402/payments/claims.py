@@ -11,8 +11,8 @@ from accounts.fees.service import insert_fees
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from wallets.networks import is_accepted
-from wallets.services.queue import insert_claims
 from wallets.states import ClaimKind
+from wallets.transfers.queue import insert_claims
 from x402.inputs import VerifyRequest
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly

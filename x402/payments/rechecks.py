@@ -10,7 +10,7 @@ from accounts.states import Mode
 from wallets.lookup import ask_again, look_up_on
 from wallets.models import AccountCursor, ChainCursor
 from wallets.networks import chain_spec, chains, reads_accounts
-from wallets.services.queue import put_on_queue
+from wallets.transfers.queue import put_on_queue
 from x402.models import X402Payment
 from x402.payments.transfers import (
     follow_transfers,
