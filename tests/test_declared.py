@@ -35,6 +35,7 @@ NAMED = {
     "pytest-randomly": ("tests/conftest.py", "random order"),
     "pytest-socket": ("pyproject.toml", "--disable-socket"),
     "ruff": ("script/test", "ruff"),
+    "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
     "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),
 }

@@ -1,11 +1,12 @@
-"""What is offered and how the chains are, remembered for a moment: creating a checkout asks each time."""
+"""The chains' statuses and what each merchant offers, cached for seconds: creating a checkout asks each time."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
+from cachetools import TTLCache, cached
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -43,70 +44,41 @@ TEST_WALLETS: Final = {
 }
 """The same for exact-amount chains: addresses known to be nobody's, each in its chain's canonical form."""
 
+_MOST_CACHED: Final = 10_000
 _DELAYED_AFTER: Final = timedelta(seconds=15)
 _DOWN_AFTER: Final = timedelta(seconds=60)
 _BLOCKS_BEHIND: Final = 20
 _HEAD_STANDS_STILL: Final = timedelta(minutes=15)
 
-K = TypeVar("K")
-V = TypeVar("V")
 
-
-class _Remembered(Generic[K, V]):
-    """Remembers answers for a few seconds, in this process."""
-
-    def __init__(self, load: Callable[[K], V], *, seconds: float) -> None:
-        self._load = load
-        self._seconds = seconds
-        self._known: dict[K, tuple[float, V]] = {}
-
-    def get(self, key: K) -> V:
-        now = time.monotonic()
-        entry = self._known.get(key)
-        if entry is not None and entry[0] > now:
-            return entry[1]
-        if len(self._known) > 10_000:
-            self._known.clear()
-        value = self._load(key)
-        self._known[key] = (now + self._seconds, value)
-        return value
-
-    def forget(self) -> None:
-        self._known.clear()
-
-
-def _read_cursors(_: None) -> dict[str, ChainCursor]:
+@cached(TTLCache(1, 1.0), lock=Lock())
+def _cursors() -> dict[str, ChainCursor]:
     return {cursor.chain: cursor for cursor in ChainCursor.objects.all()}
 
 
-def _read_wallets(merchant_id: int) -> dict[str, str]:
+@cached(TTLCache(_MOST_CACHED, 3.0), lock=Lock())
+def _wallets(merchant_id: int) -> dict[str, str]:
     rows = ReceivingWallet.objects.of_checkouts().filter(
         merchant_id=merchant_id, retired_at=None
     )
     return dict(rows.values_list("chain", "address"))
 
 
-_cursors: _Remembered[None, dict[str, ChainCursor]] = _Remembered(
-    _read_cursors, seconds=1.0
-)
-_wallets: _Remembered[int, dict[str, str]] = _Remembered(_read_wallets, seconds=3.0)
-
-
 def forget() -> None:
-    """Forget what is remembered in this process; others follow within seconds."""
-    _cursors.forget()
-    _wallets.forget()
-    _offerable.forget()
+    """Clear this process's caches; other processes follow within seconds."""
+    _cursors.cache_clear()
+    _wallets.cache_clear()
+    _offerable.cache_clear()
 
 
 def receiving_wallets(merchant_id: int) -> Mapping[str, str]:
     """Return a merchant's receiving addresses by chain, at most three seconds old."""
-    return _wallets.get(merchant_id)
+    return _wallets(merchant_id)
 
 
 def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
     """Return how each known chain is, from what its watcher last wrote; one nobody watches is down."""
-    cursors = _cursors.get(None)
+    cursors = _cursors()
     watched = {spec.name for spec in watched_chains()}
     return {
         name: _status(spec, cursors[name], now)
@@ -172,11 +144,11 @@ def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
     Live: the merchant has a receiving wallet there, the chain is watched and not down, and the factory is on it; an
     exact-amount chain waits until its payments can be told apart. Test: every chain there is.
     """
-    return _offerable.get((merchant_id, mode))
+    return _offerable(merchant_id, mode)
 
 
-def _find_offerable(key: tuple[int, Mode]) -> list[Offerable]:
-    merchant_id, mode = key
+@cached(TTLCache(_MOST_CACHED, 1.0), lock=Lock())
+def _offerable(merchant_id: int, mode: Mode) -> list[Offerable]:
     wallets = receiving_wallets(merchant_id)
     if mode == Mode.TEST:
         return [_test_offer(spec, wallets) for spec in chains().values()]
@@ -187,14 +159,9 @@ def _find_offerable(key: tuple[int, Mode]) -> list[Offerable]:
     ]
 
 
-_offerable: _Remembered[tuple[int, Mode], list[Offerable]] = _Remembered(
-    _find_offerable, seconds=1.0
-)
-
-
 def _live_chains() -> list[str]:
     statuses = chain_statuses(now=timezone.now())
-    cursors = _cursors.get(None)
+    cursors = _cursors()
     return [
         name
         for name, spec in chains().items()

@@ -1,9 +1,11 @@
-"""API keys on requests: looked up once, then remembered for a few seconds by each worker."""
+"""Authenticates requests by API key. Each process caches valid keys for a few seconds."""
 
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Lock
 
+from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
@@ -15,7 +17,6 @@ from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.errors import AuthenticationError
 
-_MAX_REMEMBERED = 10_000
 # `last_used_at` is for people; a minute's precision spares the hot path a write.
 _LAST_USED_PRECISION = timedelta(seconds=60)
 
@@ -29,44 +30,20 @@ class Principal:
     mode: Mode
 
 
-class KeyCache:
-    """Remembers valid keys for API_KEY_CACHE_SECONDS, which bounds how long a revoked one still works."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, tuple[float, Principal]] = {}
-
-    def get(self, digest: bytes) -> Principal | None:
-        """Return the principal if it was looked up recently."""
-        entry = self._known.get(digest)
-        if entry is None or entry[0] < time.monotonic():
-            return None
-        return entry[1]
-
-    def put(self, digest: bytes, principal: Principal) -> None:
-        """Remember a principal."""
-        if len(self._known) >= _MAX_REMEMBERED:
-            self._known.clear()
-        until = time.monotonic() + settings.API_KEY_CACHE_SECONDS
-        self._known[digest] = (until, principal)
-
-    def clear(self) -> None:
-        """Forget every key."""
-        self._known.clear()
-
-
-key_cache = KeyCache()
+# Its lifetime bounds how long a revoked key still works. Refusals are not cached. Tests replace `time.monotonic`.
+key_cache: TTLCache[bytes, Principal] = TTLCache(
+    maxsize=10_000,
+    ttl=settings.API_KEY_CACHE_SECONDS,
+    timer=lambda: time.monotonic(),
+)
 
 
 def principal_of(key: str) -> Principal:
     """Return whom `key` speaks for. Raises AuthenticationError (key_invalid, key_revoked)."""
-    digest = digest_of(key)
-    principal = key_cache.get(digest)
-    if principal is None:
-        principal = _look_up(digest)
-        key_cache.put(digest, principal)
-    return principal
+    return _look_up(digest_of(key))
 
 
+@cached(key_cache, key=lambda digest: digest, lock=Lock())
 def _look_up(digest: bytes) -> Principal:
     row = (
         ApiKey.objects.filter(digest=digest)

@@ -1,15 +1,16 @@
-"""Which prices have no exact amount left, remembered so that creating a checkout need not count.
+"""Prices that have no exact amount left, cached so that creating a checkout need not count.
 
-Whoever finds a price exhausted says so in Valkey; each process reads the whole list, almost always empty, at most once a
-second. What is lost or late here does no harm: choosing such a chain is refused all the same.
+Exhausted prices are noted in Valkey. Each process reads the whole list, almost always empty, at most once a second. A lost
+or late entry does no harm: choosing such a chain is refused all the same.
 """
 
-import time
 from datetime import datetime
 from decimal import Decimal
+from threading import Lock
 from typing import Final, cast
 
 import redis
+from cachetools import TTLCache, cached
 from django.conf import settings
 
 from accounts.states import Mode
@@ -18,29 +19,7 @@ from gateway.core.money import format_usd
 
 # Then it is tried again: cooling amounts may be free by now.
 FOR_SECONDS: Final = 60
-_REMEMBERED_SECONDS: Final = 1.0
-
-
-class _Remembered:
-    """The list as this process last read it."""
-
-    def __init__(self) -> None:
-        self._known: frozenset[str] = frozenset()
-        self._until = 0.0
-
-    def get(self, now: datetime) -> frozenset[str]:
-        if time.monotonic() >= self._until:
-            self._known = valkey.attempt(lambda client: _read(client, now)) or (
-                frozenset()
-            )
-            self._until = time.monotonic() + _REMEMBERED_SECONDS
-        return self._known
-
-    def forget(self) -> None:
-        self._until = 0.0
-
-
-_remembered = _Remembered()
+_CACHE_SECONDS: Final = 1.0
 
 
 def note_exhausted(
@@ -57,7 +36,7 @@ def note_exhausted(
     """
     entry = {_entry(merchant_id, mode, price, for_links): now.timestamp() + FOR_SECONDS}
     valkey.attempt(lambda client: _write(client, entry, now))
-    _remembered.forget()
+    _exhausted.cache_clear()
 
 
 def is_exhausted(
@@ -69,11 +48,17 @@ def is_exhausted(
     for_links: bool = False,
 ) -> bool:
     """Return whether a price had no amount left within the last minute, or `for_links` none for a payment link."""
-    known = _remembered.get(now)
+    known = _exhausted(now)
     if not known:
         return False
     kinds = {False, for_links}
     return any(_entry(merchant_id, mode, price, kind) in known for kind in kinds)
+
+
+@cached(TTLCache(1, _CACHE_SECONDS), key=lambda now: None, lock=Lock())
+def _exhausted(now: datetime) -> frozenset[str]:
+    """Return the entries of the list, none while Valkey is away."""
+    return valkey.attempt(lambda client: _read(client, now)) or frozenset()
 
 
 def _entry(merchant_id: int, mode: str, price: Decimal, for_links: bool) -> str:

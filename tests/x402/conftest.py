@@ -19,7 +19,7 @@ from x402.byhash import facts
 @pytest.fixture(autouse=True)
 def _own_counters(settings: Any) -> None:
     """No request counted yet, and nothing found to be unknown."""
-    facts._lately_unknown.forget()
+    facts._lately_unknown.clear()
     settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
     valkey._breaker.closed_again_at = 0.0
 

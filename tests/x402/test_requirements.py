@@ -201,6 +201,6 @@ def test_chains_are_read_at_full_pace_for_a_day_and_told_so_once_a_minute(
     assert ReceivingWallet.objects.get(chain="base").expected_until is None
     with django_assert_num_queries(0):
         expect_machines(merchant.pk, now=timezone.now())
-    addresses._told.clear()
+    addresses._expect.cache_clear()
     with django_assert_num_queries(2):
         expect_machines(merchant.pk, now=timezone.now())

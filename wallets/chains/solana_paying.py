@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from cachetools import TTLCache, cachedmethod
+
 from wallets.chains import solana_decode as decode
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.paying import NotEnoughError, PaymentOrder
@@ -32,10 +34,8 @@ class SolanaCashier:
         self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._pool = pool
-        self._clock = clock
         self._programs: dict[str, str] = {}
-        self._blockhash = ""
-        self._stale_at = 0.0
+        self._blockhashes: TTLCache[object, str] = TTLCache(1, BLOCKHASH_SECONDS, clock)
 
     def prepare(self, order: PaymentOrder) -> bytes:
         """Return the transaction that the payer is to sign. Raises ChainError, and NotEnoughError."""
@@ -67,11 +67,9 @@ class SolanaCashier:
             self._programs |= found
         return self._programs[mint]
 
+    @cachedmethod(lambda self: self._blockhashes)
     def _recent(self) -> str:
-        if self._clock() >= self._stale_at:
-            self._blockhash = self._pool.run(whole(_blockhash))
-            self._stale_at = self._clock() + BLOCKHASH_SECONDS
-        return self._blockhash
+        return self._pool.run(whole(_blockhash))
 
 
 def _balances(node: Node, accounts: Sequence[str]) -> list[int | None]:

@@ -1,11 +1,12 @@
-"""What nodes told before and cannot change, so that it is not asked again.
+"""A cache of what nodes told and what cannot change.
 
 It is kept by node: what one of them told wrongly must not outlive the change to another.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
+
+from cachetools import LRUCache
 
 from wallets.chains.base import TokenTransfer
 from wallets.chains.ton_decode import Listed, Place
@@ -14,13 +15,13 @@ MOST_REMEMBERED: Final = 10_000
 
 
 class TonMemory:
-    """What became of listed transfers, and where jetton wallets are; the longest unused forgotten first."""
+    """What became of listed transfers, and where jetton wallets are. The least recently used are dropped first."""
 
     def __init__(self) -> None:
-        self._settled: OrderedDict[tuple[str, str], TokenTransfer | None] = (
-            OrderedDict()
+        self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(
+            MOST_REMEMBERED
         )
-        self._wallets: OrderedDict[tuple[str, Place], bytes] = OrderedDict()
+        self._wallets: LRUCache[tuple[str, Place], bytes] = LRUCache(MOST_REMEMBERED)
 
     def recall(
         self, node: str, listed: Iterable[Listed]
@@ -37,9 +38,6 @@ class TonMemory:
         """Remember what became of transfers."""
         for name, transfer in settled.items():
             self._settled[node, name] = transfer
-            self._settled.move_to_end((node, name))
-        while len(self._settled) > MOST_REMEMBERED:
-            self._settled.popitem(last=False)
 
     def wallets(self, node: str, places: Collection[Place]) -> dict[Place, bytes]:
         """Return the jetton wallets that are remembered."""
@@ -53,9 +51,6 @@ class TonMemory:
         """Remember jetton wallets: their addresses follow from their owners."""
         for place, wallet in found.items():
             self._wallets[node, place] = wallet
-            self._wallets.move_to_end((node, place))
-        while len(self._wallets) > MOST_REMEMBERED:
-            self._wallets.popitem(last=False)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -1,10 +1,13 @@
 """What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from threading import Lock
 from typing import Final, NamedTuple
 
+from cachetools import TTLCache
 from django.db import connection
 from django.db.models import Q
 
@@ -22,8 +25,11 @@ from x402.rules import (
 )
 from x402.states import AuthorizationState
 
-_UNKNOWN_FOR: Final = timedelta(seconds=3)
-_MOST_REMEMBERED: Final = 10_000
+# Transactions that no node of their chain knew a moment ago. A chain that could not be asked is not in it.
+_lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(
+    maxsize=10_000, ttl=3.0, timer=time.time
+)
+_lock: Final = Lock()
 
 
 class _Known(NamedTuple):
@@ -45,7 +51,10 @@ def facts_from_chain(
     What none knew a moment ago is not asked for again. Raises ProofUnknownError where none can tell, or the merchant asked too
     often already.
     """
-    if _lately_unknown.has(proof, now):
+    transaction = (proof.chain, proof.tx_hash)
+    with _lock:
+        is_unknown = transaction in _lately_unknown
+    if is_unknown:
         meanwhile()
         return _unknown(proof)
     asked = ask_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
@@ -54,32 +63,11 @@ def facts_from_chain(
     if looked.unasked:
         raise ProofUnknownError(proof.chain)
     if not looked.transactions:
-        _lately_unknown.note(proof, now)
+        with _lock:
+            _lately_unknown[transaction] = None
         return _unknown(proof)
     awaited = _awaited(proof, now=now)
     return _facts(looked, looked.transactions[0], proof.pay_to, awaited)
-
-
-class _LatelyUnknown:
-    """What no node of a chain knew a moment ago, in this process. What could not be asked is not in it."""
-
-    def __init__(self) -> None:
-        self._told: dict[tuple[str, str], datetime] = {}
-
-    def has(self, proof: Proof, now: datetime) -> bool:
-        told_at = self._told.get((proof.chain, proof.tx_hash))
-        return told_at is not None and told_at <= now < told_at + _UNKNOWN_FOR
-
-    def note(self, proof: Proof, now: datetime) -> None:
-        if len(self._told) >= _MOST_REMEMBERED:
-            self._told.clear()
-        self._told[proof.chain, proof.tx_hash] = now
-
-    def forget(self) -> None:
-        self._told.clear()
-
-
-_lately_unknown: Final = _LatelyUnknown()
 
 
 def _unknown(proof: Proof) -> Facts:

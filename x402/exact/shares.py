@@ -2,11 +2,12 @@
 for all.
 """
 
-import time
 from datetime import datetime, timedelta
 from decimal import Decimal
+from threading import Lock
 from typing import Any, Final
 
+from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import connection
 from django.db.models import Q
@@ -48,9 +49,6 @@ _LEAST_A_MINUTE: Final = 6
 _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 _MOST_COUNTED: Final = 10
-# What is summed up for each settlement would cost more than it saves.
-_KNOWN_SECONDS: Final = 10.0
-_MOST_REMEMBERED: Final = 10_000
 
 _SPENT: Final = f"""
     SELECT {COSTS}
@@ -60,8 +58,6 @@ _SPENT: Final = f"""
       AND t.state <> 'dropped'
 """  # noqa: S608 - only our own text is put in
 _SPENT_ON_FAILED: Final = f"{_SPENT} AND z.state = 'failed'"
-# By merchant and chain: what it spent in wei, and when that was summed up, on the monotonic clock.
-_known: dict[tuple[int, str], tuple[float, int]] = {}
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
@@ -131,16 +127,14 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
         )
 
 
+@cached(
+    TTLCache(maxsize=10_000, ttl=10.0),
+    key=lambda merchant_id, chain, now: (merchant_id, chain),
+    lock=Lock(),
+)
 def _spent(merchant_id: int, chain: str, now: datetime) -> int:
-    clock = time.monotonic()
-    known = _known.get((merchant_id, chain))
-    if known is not None and clock - known[0] < _KNOWN_SECONDS:
-        return known[1]
-    if len(_known) > _MOST_REMEMBERED:
-        _known.clear()
-    spent = _sum(_SPENT, merchant_id, chain, now - _DAY)
-    _known[merchant_id, chain] = clock, spent
-    return spent
+    """Return what a merchant's machines spent in the last day, in wei. Summing it up for each settlement is too slow."""
+    return _sum(_SPENT, merchant_id, chain, now - _DAY)
 
 
 def _sum(statement: str, merchant_id: int, chain: str, since: datetime) -> int:

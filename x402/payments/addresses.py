@@ -1,11 +1,12 @@
 """Where a merchant's machines pay: forwarders of their own, and on the other chains a wallet of their own."""
 
 import secrets
-import time
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Final
 
+from cachetools import TTLCache, cached
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
@@ -33,8 +34,6 @@ LATELY: Final = timedelta(hours=2)
 
 _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
-# When each merchant's machines were last said to be expected, by this process's clock.
-_told: dict[int, float] = {}
 # By merchant and destination. A forwarder is never another one afterwards.
 _forwarders: dict[tuple[int, bytes], str] = {}
 
@@ -153,14 +152,17 @@ def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
 def expect_machines(merchant_id: int, *, now: datetime) -> None:
     """Have the chains read at full pace for a day on which a merchant's machines may pay.
 
-    Cheap to say often: a process says it once a minute for each merchant, and rows change once a day.
+    It is cheap to call often: a process acts once a minute for each merchant, and rows change once a day.
     """
-    clock = time.monotonic()
-    if clock - _told.get(merchant_id, -_AGAIN_AFTER_SECONDS) < _AGAIN_AFTER_SECONDS:
-        return
-    if len(_told) > _MOST_REMEMBERED:
-        _told.clear()
-    _told[merchant_id] = clock
+    _expect(merchant_id, now)
+
+
+@cached(
+    TTLCache(_MOST_REMEMBERED, _AGAIN_AFTER_SECONDS),
+    key=lambda merchant_id, now: merchant_id,
+    lock=Lock(),
+)
+def _expect(merchant_id: int, now: datetime) -> None:
     _expect_at_forwarders(merchant_id, now)
     _expect_at_wallets(merchant_id, now)
 

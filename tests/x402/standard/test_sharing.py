@@ -48,7 +48,7 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shares, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(shares, "_spent", shares._spent.__wrapped__)
     assert pay(base_node, seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"

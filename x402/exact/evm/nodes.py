@@ -1,7 +1,9 @@
-"""EVM nodes as settlements ask them: on connections that are kept, and for prices once in a block's time."""
+"""EVM nodes for settlements: connections are kept, and gas prices are cached for a block's time."""
 
-import time
+from threading import Lock
 from typing import Final
+
+from cachetools import TTLCache, cachedmethod
 
 from settlements.gas.fees import Prices
 from settlements.gas.node import GasNode
@@ -12,14 +14,13 @@ from x402.exact.connections import KeptPerThread
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
 _PRICES_SECONDS: Final = 2.0
-
-
-# By the nodes that told, for all threads; when, on the monotonic clock.
-_prices: dict[tuple[str, ...], tuple[float, Prices]] = {}
+# By the nodes that told, for all threads.
+_prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
+_lock: Final = Lock()
 
 
 class _SteadyNode(GasNode):
-    """Remembers what gas costs for a block's time."""
+    """A node whose gas prices are cached for a block's time."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self.pool = open_pool(spec)
@@ -28,13 +29,11 @@ class _SteadyNode(GasNode):
 
     def prices(self) -> Prices:
         """Return what gas costs, or cost a moment ago."""
-        now = time.monotonic()
-        known = _prices.get(self._urls)
-        if known is not None and now - known[0] < _PRICES_SECONDS:
-            return known[1]
-        found = super().prices()
-        _prices[self._urls] = (now, found)
-        return found
+        return self._cached_prices()
+
+    @cachedmethod(lambda _: _prices, key=lambda self: self._urls, lock=lambda _: _lock)
+    def _cached_prices(self) -> Prices:
+        return super().prices()
 
 
 _kept: Final = KeptPerThread(_SteadyNode)
