@@ -1,14 +1,13 @@
-"""Crediting transfers: the queue of changed facts, taken in batches, each batch one transaction.
+"""Decides the queued transfers to checkouts' addresses: credits them, or puts them in the inbox.
 
 Locks are taken in the order every writer keeps: transfers, checkouts by id, then counters and events. Nobody waits for
-a transfer's lock here: what another worker deals with is passed over.
+a transfer's lock here: what another worker has locked is passed over.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
-import structlog
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from checkouts.attribution.credit import (
@@ -27,53 +26,18 @@ from checkouts.lifecycle.moves import recompute
 from checkouts.models import Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from wallets.models import Transfer
-from wallets.states import TransferState
-
-log = structlog.get_logger(__name__)
-
-BATCH = 500
-# Behind everything queued by then; each sweep tries again.
-_SET_ASIDE = timedelta(minutes=1)
+from wallets.services.queue import BATCH, SET_ASIDE, process_queue
+from wallets.states import ClaimKind, TransferState
 
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
-    """Deal with every queued transfer; return how many there were. Safe to run many times at once.
-
-    What somebody else is in the way of is left for the next time.
-    """
-    total = 0
-    while dealt_with := _attribute_some(now=now, batch=batch):
-        total += dealt_with
-    return total
-
-
-def _attribute_some(*, now: datetime, batch: int) -> int:
-    """Deal with a batch; where one of its transfers cannot be dealt with, with each of the others."""
-    try:
-        return _attribute_batch(now=now, batch=batch)
-    except (OperationalError, InterfaceError):
-        raise  # the server is away, or another worker was in the way: nobody's row is to blame
-    except Exception:
-        log.exception("a batch of transfers failed; taking them one by one")
-        return _attribute_one_by_one(now=now, batch=batch)
-
-
-def _attribute_one_by_one(*, now: datetime, batch: int) -> int:
-    """Deal with each transfer by itself, so that one nobody foresaw holds up no merchant but its own."""
-    dealt_with = 0
-    for pk in list(Transfer.objects.queued().values_list("pk", flat=True)[:batch]):
-        try:
-            dealt_with += _attribute(Transfer.objects.queued().filter(pk=pk), now=now)
-        except (OperationalError, InterfaceError):
-            raise
-        except Exception:
-            log.exception("transfer set aside", transfer=pk)
-            Transfer.objects.filter(pk=pk).update(queued_at=now + _SET_ASIDE)
-    return dealt_with
-
-
-def _attribute_batch(*, now: datetime, batch: int) -> int:
-    return _attribute(Transfer.objects.queued()[:batch], now=now)
+    """Decide every queued transfer to checkouts' addresses; return how many there were. Safe to run many times at once."""
+    return process_queue(
+        ClaimKind.CHECKOUT,
+        lambda queued: _attribute(queued, now=now),
+        now=now,
+        batch=batch,
+    )
 
 
 @transaction.atomic
@@ -89,12 +53,12 @@ def _attribute(queued: QuerySet[Transfer], *, now: datetime) -> int:
     touched = {checkout.pk for _, checkout, _ in outcome.credited}
     touched |= set(checkouts.credited_before.values()) | set(checkouts.handed_by)
     recompute([checkouts.by_pk[pk] for pk in sorted(touched)], now=now)
-    release(transfers, outcome, now=now, later=_SET_ASIDE)
+    release(transfers, outcome, now=now, later=SET_ASIDE)
     return len(transfers) - len(outcome.postponed) - len(outcome.left)
 
 
 def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
-    """Lock those of the queued transfers that nobody else is dealing with."""
+    """Lock those of the queued transfers that no other worker has locked."""
     columns = [
         name if name != "nonce" else "deposit__nonce" for name in QueuedTransfer._fields
     ]

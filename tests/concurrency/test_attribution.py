@@ -84,7 +84,9 @@ def test_workers_take_different_transfers_and_wait_for_no_taken_one():
     watcher.sees(first)
     watcher.sees(second)
     with crew() as threads, holding(LOCK_CHECKOUT, first.pk):
-        slow = threads.start(lambda: queue._attribute_batch(now=SOON, batch=1))
+        slow = threads.start(
+            lambda: queue._attribute(Transfer.objects.queued()[:1], now=SOON)
+        )
         wait_for_waiters(1)
         assert attribute() == 1
         assert (credited(first), credited(second)) == (0, 1)
@@ -102,7 +104,7 @@ def two_halves() -> Checkout:
 
 
 def one_half() -> int:
-    return queue._attribute_batch(now=SOON, batch=1)
+    return queue._attribute(Transfer.objects.queued()[:1], now=SOON)
 
 
 def test_two_workers_with_half_the_price_each_complete_a_checkout_once():
@@ -208,7 +210,7 @@ def test_without_the_transfers_lock_a_confirmation_would_be_lost(monkeypatch):
 
     monkeypatch.setattr(queue, "recompute", recompute_before_the_watcher_confirms)
     with claims_locking_nothing():
-        queue._attribute_batch(now=SOON, batch=500)
+        queue._attribute(Transfer.objects.queued()[:500], now=SOON)
     assert Transfer.objects.get().state == TransferState.CONFIRMED
     assert not Transfer.objects.queued().exists()
     assert fresh(checkout).status == CheckoutStatus.PROCESSING

@@ -46,7 +46,7 @@ SAME: dict[str, Any] = {"customer_ref": "ada", "product_ref": "beans|1kg"}
 
 def one() -> int:
     """Deal with one transfer in a transaction of its own."""
-    return queue._attribute_batch(now=SOON, batch=1)
+    return queue._attribute(Transfer.objects.queued()[:1], now=SOON)
 
 
 def two_of_a_kind(till: Till) -> tuple[Checkout, Checkout]:

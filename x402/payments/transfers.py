@@ -5,16 +5,16 @@ Locks are taken in the order every writer keeps: transfers, payments by id, thei
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, TypeAlias
 
-import structlog
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.fees import service
 from accounts.states import FeeKind, Mode
 from wallets.models import Transfer, TransferClaim
+from wallets.services.queue import BATCH, process_queue
 from wallets.states import ClaimKind, TransferState
 from x402.models import X402Payment
 from x402.payments.addresses import settles_directly
@@ -25,11 +25,6 @@ from x402.payments.reversals import (
 )
 from x402.states import PaymentStatus
 
-log = structlog.get_logger(__name__)
-
-BATCH: Final = 500
-# Behind everything queued by then; each sweep tries again.
-_SET_ASIDE: Final = timedelta(minutes=1)
 _WRITTEN: Final = (
     *("transfer", "units", "block_height", "block_time"),
     *("status", "final_at", "settled_at", "reversed_at"),
@@ -38,40 +33,13 @@ _Key: TypeAlias = tuple[str, str, int]
 
 
 def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:
-    """Deal with every queued transfer to machines' addresses; return how many there were. Safe to run many times at once.
+    """Decide every queued transfer to machines' addresses; return how many there were. Safe to run many times at once.
 
     What no payment was made of stays verifiable.
     """
-    total = 0
-    while dealt_with := _follow_some(now=now, batch=batch):
-        total += dealt_with
-    return total
-
-
-def _follow_some(*, now: datetime, batch: int) -> int:
-    """Deal with a batch; where one of its transfers cannot be dealt with, with each of the others."""
-    queued = Transfer.objects.queued(ClaimKind.X402)
-    try:
-        return _follow(queued[:batch], now)
-    except (OperationalError, InterfaceError):
-        raise  # the server is away, or another worker was in the way: nobody's row is to blame
-    except Exception:
-        log.exception("a batch of machines' transfers failed; taking them one by one")
-        return sum(
-            _follow_one(pk, now)
-            for pk in list(queued.values_list("pk", flat=True)[:batch])
-        )
-
-
-def _follow_one(pk: int, now: datetime) -> int:
-    try:
-        return _follow(Transfer.objects.queued(ClaimKind.X402).filter(pk=pk), now)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        log.exception("transfer set aside", transfer=pk)
-        Transfer.objects.filter(pk=pk).update(queued_at=now + _SET_ASIDE)
-        return 0
+    return process_queue(
+        ClaimKind.X402, lambda queued: _follow(queued, now), now=now, batch=batch
+    )
 
 
 @transaction.atomic
