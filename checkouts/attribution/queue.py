@@ -26,8 +26,8 @@ from checkouts.lifecycle.moves import recompute
 from checkouts.models import Payment
 from checkouts.states import CheckoutStatus, InboxReason
 from wallets.models import Transfer
-from wallets.services.queue import BATCH, SET_ASIDE, process_queue
 from wallets.states import ClaimKind, TransferState
+from wallets.transfers.queue import BATCH, SET_ASIDE, process_queue
 
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:

@@ -14,8 +14,8 @@ from django.db.models import QuerySet
 from accounts.fees import service
 from accounts.states import FeeKind, Mode
 from wallets.models import Transfer, TransferClaim
-from wallets.services.queue import BATCH, process_queue
 from wallets.states import ClaimKind, TransferState
+from wallets.transfers.queue import BATCH, process_queue
 from x402.models import X402Payment
 from x402.payments.addresses import settles_directly
 from x402.payments.events import tell
