@@ -16,6 +16,7 @@ from wallets.models import (
 
 _CHANGE: Final = (
     "chain",
+    "purpose",
     "address",
     "requested_by__email",
     "requested_at",
@@ -27,6 +28,7 @@ _CHANGE: Final = (
 )
 _PROOF: Final = (
     "chain",
+    "purpose",
     "address",
     "requested_by__email",
     "requested_at",

@@ -52,9 +52,7 @@ def is_signed_by(
     key = address_key(address, family=family)
     match family:
         case Family.EVM:
-            return _is_recovered(
-                key, [_personal(_ETHEREUM, message), *digests], signature
-            )
+            return _is_recovered(key, [personal_digest(message), *digests], signature)
         case Family.TRON:
             return _is_recovered(key, [_personal(_TRON, message)], signature)
         case Family.SOLANA:
@@ -89,6 +87,11 @@ def typed_digest(
     except EncodingError as error:
         raise ValueError("a value does not fit its type") from error
     return keccak(b"\x19" + signable.version + signable.header + signable.body)
+
+
+def personal_digest(message: bytes) -> bytes:
+    """Return the 32 bytes that a wallet on an EVM chain signs for a personal message (EIP-191)."""
+    return _personal(_ETHEREUM, message)
 
 
 def signer_of(digest: bytes, signature: bytes) -> bytes:

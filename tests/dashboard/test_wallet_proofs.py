@@ -173,3 +173,34 @@ def test_a_pending_wallet_is_cancelled_by_any_owner(
     assert "The change is cancelled." in page
     assert "Your wallet stays" not in page
     assert claims_to_release(now=timezone.now() + timedelta(hours=1)) == []
+
+
+def test_a_wallet_for_machines_is_proven_on_the_same_form(
+    owner: Desk, squatter: Merchant
+) -> None:
+    signer = Signer("solana")
+    make_wallet(squatter, "solana", signer.address)
+    sent = {"address": signer.address, "compared": "on"}
+    led = owner.post("dashboard_set_x402_wallet", sent, chain="solana")
+    proof = WalletProof.objects.get()
+    assert led["Location"] == owner.url(
+        "dashboard_prove_x402_wallet", proof_id=proof.pk
+    )
+    # It proves nothing on the page of the wallets that buyers pay.
+    assert page_of(owner, proof).status_code == 404
+    page = owner.get("dashboard_prove_x402_wallet", proof_id=proof.pk)
+    assert message_of(proof) in unescape(page.text)
+    signature = {"signature": signer.sign(message_of(proof))}
+    answer = owner.post("dashboard_prove_x402_wallet", signature, proof_id=proof.pk)
+    assert answer["Location"] == owner.url("dashboard_x402_setup")
+    setup = owner.get("dashboard_x402_setup").text
+    assert "You proved that you hold its key" in setup
+    assert "Pending:" not in owner.get("dashboard_receiving_wallets").text
+    assert squatter.name not in setup
+    change = WalletChange.objects.get()
+    assert (
+        owner.post("dashboard_cancel_wallet_change", change_id=change.pk).status_code
+        == 404
+    )
+    owner.post("dashboard_cancel_x402_wallet", change_id=change.pk)
+    assert "Pending:" not in owner.get("dashboard_x402_setup").text

@@ -14,7 +14,10 @@ from accounts.team.seats import (
 from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError
 from wallets.chains.registry import ChainSpec
-from wallets.dashboard.proofs import ask_for_proof
+from wallets.dashboard.proofs import (
+    CHECKOUT_PAGES,
+    ask_for_proof,
+)
 from wallets.dashboard.rows import (
     marked,
     wallet_rows,
@@ -32,6 +35,7 @@ from wallets.receiving.forms import (
     WaitForm,
     WalletForm,
 )
+from wallets.states import ClaimKind
 
 
 @seated(get=Act.SEE)
@@ -76,7 +80,8 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
             client=address_or_none(request),
         )
     except ProofRequiredError:
-        return ask_for_proof(request, spec, form.cleaned_data["address"])
+        address = form.cleaned_data["address"]
+        return ask_for_proof(request, spec, address, CHECKOUT_PAGES)
     except ConflictError as error:
         typed = WalletForm(request.POST, chain=chain, title=spec.title)
         typed.add_error(None, error.message)
@@ -88,7 +93,13 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 @seated(post=Act.MANAGE_RECEIVING_WALLETS)
 def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
     """Take back a change that waits; stopping one asks for no fresh proof, so that it is quick."""
-    mine = WalletChange.objects.filter(merchant=request.seat.merchant)
+    cancel_here(request, change_id, ClaimKind.CHECKOUT)
+    return _back(request)
+
+
+def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> None:
+    """Take back a change of the merchant's for one purpose, and say so. Raises Http404 where there is none."""
+    mine = WalletChange.objects.filter(merchant=request.seat.merchant, purpose=purpose)
     change = mine.filter(pk=change_id).first()
     if change is None:
         raise Http404
@@ -103,7 +114,6 @@ def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
         messages.error(request, error.message)
     else:
         messages.success(request, _cancelled(request, change))
-    return _back(request)
 
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
@@ -129,8 +139,11 @@ def wait(request: SeatedRequest) -> HttpResponse:
 
 
 def _cancelled(request: SeatedRequest, change: WalletChange) -> str:
-    present = ReceivingWallet.objects.of_checkouts().filter(
-        merchant=request.seat.merchant, chain=change.chain, retired_at=None
+    present = ReceivingWallet.objects.filter(
+        merchant=request.seat.merchant,
+        purpose=change.purpose,
+        chain=change.chain,
+        retired_at=None,
     )
     stays = " Your wallet stays." if present.exists() else ""
     return f"The change is cancelled.{stays}"

@@ -1,5 +1,8 @@
 """The page on which an owner proves that they hold a wallet's key: a message to sign, and a field for the signature."""
 
+from dataclasses import dataclass
+from typing import Final
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -11,7 +14,12 @@ from accounts.team.seats import (
     seated,
 )
 from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    RateLimitError,
+    UnavailableError,
+)
 from wallets.chains.registry import ChainSpec
 from wallets.chains.specs import Family
 from wallets.dashboard.rows import marked
@@ -24,10 +32,31 @@ from wallets.receiving.proofs import (
     prove_wallet,
     start_proof,
 )
+from wallets.states import ClaimKind
+
+
+@dataclass(frozen=True, slots=True)
+class ProofPages:
+    """The routes around a proof, of wallets for one purpose: what is given an address, sets it, takes the proof, and lists."""
+
+    purpose: ClaimKind
+    ask: str
+    set: str
+    prove: str
+    done: str
+
+
+CHECKOUT_PAGES: Final = ProofPages(
+    ClaimKind.CHECKOUT,
+    ask="dashboard_receiving_wallet",
+    set="dashboard_set_receiving_wallet",
+    prove="dashboard_prove_receiving_wallet",
+    done="dashboard_receiving_wallets",
+)
 
 
 def ask_for_proof(
-    request: SeatedRequest, spec: ChainSpec, address: str
+    request: SeatedRequest, spec: ChainSpec, address: str, pages: ProofPages
 ) -> HttpResponse:
     """Make a message to sign, and lead to its page."""
     proof = start_proof(
@@ -37,25 +66,32 @@ def ask_for_proof(
         actor=request.user,
         now=timezone.now(),
         client=address_or_none(request),
+        purpose=pages.purpose,
     )
-    url = request.seat.url("dashboard_prove_receiving_wallet", proof_id=proof.pk)
-    return HttpResponseRedirect(url)
+    return HttpResponseRedirect(request.seat.url(pages.prove, proof_id=proof.pk))
 
 
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
     """Show the message, and take its signature."""
+    return proof_page(request, proof_id, CHECKOUT_PAGES)
+
+
+def proof_page(
+    request: SeatedRequest, proof_id: int, pages: ProofPages
+) -> HttpResponse:
+    """Answer the page of a proof that is open. Raises Http404 where it is none of the merchant's, for this purpose."""
     mine = WalletProof.objects.select_related("merchant").filter(
-        merchant=request.seat.merchant, used_at=None
+        merchant=request.seat.merchant, purpose=pages.purpose, used_at=None
     )
     proof = mine.filter(pk=proof_id).first()
     if proof is None:
         raise Http404
     form = ProofForm(request.POST or None, takes_key=_takes_key(proof))
     if request.method != "POST":
-        return _page(request, proof, form)
+        return _page(request, proof, form, pages)
     if not form.is_valid():
-        return _page(request, proof, form, status=422)
+        return _page(request, proof, form, pages, status=422)
     try:
         answer = prove_wallet(
             proof,
@@ -67,12 +103,12 @@ def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
         )
     except InvalidRequestError as error:
         form.add_error("signature", error.message)
-        return _page(request, proof, form, status=422)
-    except ConflictError as error:
+        return _page(request, proof, form, pages, status=422)
+    except (ConflictError, RateLimitError, UnavailableError) as error:
         form.add_error(None, error.message)
-        return _page(request, proof, form, status=409)
+        return _page(request, proof, form, pages, status=error.status)
     messages.success(request, told_of(answer, chain_spec(proof.chain)))
-    return HttpResponseRedirect(request.seat.url("dashboard_receiving_wallets"))
+    return HttpResponseRedirect(request.seat.url(pages.done))
 
 
 def _takes_key(proof: WalletProof) -> bool:
@@ -80,7 +116,11 @@ def _takes_key(proof: WalletProof) -> bool:
 
 
 def _page(
-    request: SeatedRequest, proof: WalletProof, form: ProofForm, status: int = 200
+    request: SeatedRequest,
+    proof: WalletProof,
+    form: ProofForm,
+    pages: ProofPages,
+    status: int = 200,
 ) -> HttpResponse:
     spec = chain_spec(proof.chain)
     context = {
@@ -91,12 +131,15 @@ def _page(
         "message": message_of(proof),
         "is_open": proof.is_open(now=timezone.now()),
         "how": _HOW[spec.family],
+        "action": request.seat.url(pages.prove, proof_id=proof.pk),
+        "ask": request.seat.url(pages.ask, chain=spec.name),
+        "set": request.seat.url(pages.set, chain=spec.name),
     }
     return render(request, "dashboard/wallets/prove.html", context, status=status)
 
 
 _HOW = {
-    Family.EVM: "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x.",
+    Family.EVM: "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x. A contract wallet, such as a Safe, gives the signature that its contract accepts (ERC-1271); it has to be on the network already.",
     Family.TRON: "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x.",
     Family.SOLANA: "Sign its bytes as they are (“signMessage”), and give the signature in base58.",
     Family.TON: "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64.",

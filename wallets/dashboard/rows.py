@@ -10,6 +10,7 @@ from wallets.chains.registry import ChainSpec
 from wallets.dashboard.words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
+from wallets.states import ClaimKind
 
 # As many as people compare, and what forgers of look-alike addresses find hard to match at both ends.
 _COMPARED: Final = 6
@@ -86,7 +87,7 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
         merchant=merchant, retired_at=None
     )
     wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
-    changes = _newest_changes(merchant)
+    changes = newest_changes(merchant, ClaimKind.CHECKOUT)
     lost = _newest_lost(merchant)
     return [
         _row(spec, wallets.get(name), changes.get(name), lost.get(name))
@@ -94,8 +95,9 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
     ]
 
 
-def _newest_changes(merchant: Merchant) -> dict[str, WalletChange]:
-    newest = WalletChange.objects.filter(merchant=merchant)
+def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletChange]:
+    """Return by chain the change that was asked for last."""
+    newest = WalletChange.objects.filter(merchant=merchant, purpose=purpose)
     rows = newest.order_by("chain", "-pk").distinct("chain")
     told = rows.select_related("merchant", "requested_by")
     return {change.chain: change for change in told}
@@ -126,13 +128,16 @@ def _row(
         proven_at=wallet.proof.used_at if wallet and wallet.proof else None,
         taken=None if wallet else lost,
         explorer=explorer.format(address=address) if explorer else "",
-        pending=_pending(change) if change and change.is_open else None,
+        pending=pending_of(change),
         failed_at=change.failed_at if change else None,
         failure=change.failure if change else "",
     )
 
 
-def _pending(change: WalletChange) -> PendingChange:
+def pending_of(change: WalletChange | None) -> PendingChange | None:
+    """Return what the page says about a change, while it waits."""
+    if change is None or not change.is_open:
+        return None
     return PendingChange(
         id=change.pk,
         address=marked(change.address),

@@ -5,6 +5,7 @@ from django.utils import timezone
 from wallets.chains.registry import ChainSpec
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.claims import is_awaited
+from wallets.states import ClaimKind
 
 
 def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
@@ -14,6 +15,8 @@ def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
         if waits_for_others(answer):
             when = "once earlier payments to it have run out"
         return f"The new {spec.title} wallet takes effect {when}. All owners were told by mail."
+    if answer.purpose == ClaimKind.X402:
+        return f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
     return f"You receive on {spec.title} at {answer.address} now. All owners were told by mail."
 
 

@@ -249,12 +249,13 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('chain', models.CharField(max_length=16)),
+                ('purpose', models.CharField(choices=[('checkout', 'Checkout'), ('x402', 'X402')], db_default='checkout', default='checkout', max_length=8)),
                 ('address', models.CharField(max_length=80)),
                 ('nonce', models.CharField(max_length=32, unique=True)),
                 ('requested_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),
                 ('used_at', models.DateTimeField(null=True)),
-                ('signature', models.CharField(blank=True, max_length=200)),
+                ('signature', models.CharField(blank=True, max_length=4000)),
                 ('public_key', models.CharField(blank=True, max_length=66)),
                 ('merchant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='wallet_proofs', to='accounts.merchant')),
                 ('requested_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -265,6 +266,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('chain', models.CharField(max_length=16)),
+                ('purpose', models.CharField(choices=[('checkout', 'Checkout'), ('x402', 'X402')], db_default='checkout', default='checkout', max_length=8)),
                 ('address', models.CharField(max_length=80)),
                 ('requested_at', models.DateTimeField()),
                 ('effective_at', models.DateTimeField()),
@@ -462,7 +464,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='walletchange',
-            constraint=models.UniqueConstraint(condition=models.Q(('applied_at', None), ('cancelled_at', None), ('failed_at', None)), fields=('merchant', 'chain'), name='wallet_change_open_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('applied_at', None), ('cancelled_at', None), ('failed_at', None)), fields=('merchant', 'chain', 'purpose'), name='wallet_change_open_once'),
         ),
         migrations.AddConstraint(
             model_name='walletchange',

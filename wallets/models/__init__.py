@@ -11,7 +11,7 @@ from wallets.models.deposits import (
     DepositOutflow,
     DepositTotal,
 )
-from wallets.models.proofs import WalletProof
+from wallets.models.proofs import SIGNATURE_LENGTH, WalletProof
 from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
 from wallets.models.transfers import (
     SourceDifference,
@@ -30,6 +30,7 @@ from wallets.models.watched import (
 __all__ = [
     "EPOCH",
     "EXACT_AMOUNT_CHAINS",
+    "SIGNATURE_LENGTH",
     "AccountCursor",
     "Block",
     "ChainCursor",

@@ -1,10 +1,15 @@
 """Challenges that owners sign to prove that they hold a receiving wallet's key."""
 
 from datetime import datetime
+from typing import Final
 
 from django.db import models
 
 from accounts.models import Merchant, User
+from wallets.states import ClaimKind
+
+SIGNATURE_LENGTH: Final = 4_000
+"""How many characters a signature has at most. Passkeys and wallets of many owners need most."""
 
 
 class WalletProof(models.Model):
@@ -15,6 +20,12 @@ class WalletProof(models.Model):
 
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_proofs")
     chain = models.CharField(max_length=16)
+    purpose = models.CharField(
+        max_length=8,
+        choices=ClaimKind,
+        default=ClaimKind.CHECKOUT,
+        db_default=ClaimKind.CHECKOUT,
+    )
     # In canonical form.
     address = models.CharField(max_length=80)
     nonce = models.CharField(max_length=32, unique=True)
@@ -22,7 +33,8 @@ class WalletProof(models.Model):
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
-    signature = models.CharField(max_length=200, blank=True)
+    # A contract wallet's is as long as the contract wants it.
+    signature = models.CharField(max_length=SIGNATURE_LENGTH, blank=True)
     # TON alone: its addresses do not tell their keys.
     public_key = models.CharField(max_length=66, blank=True)
 

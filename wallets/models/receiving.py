@@ -95,7 +95,7 @@ class ReceivingWallet(models.Model):
 class WalletChange(models.Model):
     """Another receiving wallet that somebody asked for. It waits, so that the owners can stop what none of them wanted.
 
-    It ends once: applied, cancelled, or refused when its time came, which `failure` says in words.
+    One for machines (x402) waits only for payments to others. It ends once: applied, cancelled, or refused when its time came, which `failure` says in words.
     """
 
     OPEN = _OPEN_CHANGE
@@ -104,6 +104,12 @@ class WalletChange(models.Model):
         Merchant, models.CASCADE, related_name="wallet_changes"
     )
     chain = models.CharField(max_length=16)
+    purpose = models.CharField(
+        max_length=8,
+        choices=ClaimKind,
+        default=ClaimKind.CHECKOUT,
+        db_default=ClaimKind.CHECKOUT,
+    )
     # In canonical form.
     address = models.CharField(max_length=80)
     requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
@@ -121,7 +127,7 @@ class WalletChange(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "chain"],
+                fields=["merchant", "chain", "purpose"],
                 condition=_OPEN_CHANGE,
                 name="wallet_change_open_once",
             ),

@@ -3,7 +3,10 @@
 Whoever sets, asks, cancels or applies holds the merchant's row meanwhile, so that each change ends one way.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Final
 
 import structlog
 from django.db import IntegrityError, transaction
@@ -17,10 +20,15 @@ from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.receiving.claims import (
     fail_change,
     is_awaited,
+    refuse_own,
     refuse_unasked,
     refuse_unproven,
     retire_others,
     take_over,
+)
+from wallets.receiving.machine_wallets import (
+    machine_address,
+    set_machine_wallet,
 )
 from wallets.receiving.mails import (
     tell_applied,
@@ -31,6 +39,7 @@ from wallets.receiving.service import (
     set_receiving_wallet,
     usable_address,
 )
+from wallets.states import ClaimKind
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +49,30 @@ _WAITS_ALREADY = (
 _ANOTHER_PROOF = (
     "Another proof of this wallet came at the same moment. Sign again to be the latest."
 )
+_SET: Final[dict[ClaimKind, Callable[..., ReceivingWallet]]] = {
+    ClaimKind.CHECKOUT: set_receiving_wallet,
+    ClaimKind.X402: set_machine_wallet,
+}
 _NO_OWNER = "Whoever asked for it is not an owner of the merchant any more."
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A wallet that somebody asks for: `address` is canonical, and `proof` verified."""
+
+    merchant: Merchant
+    purpose: ClaimKind
+    chain: str
+    address: str
+    actor: User
+    now: datetime
+    client: str | None
+    proof: WalletProof | None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Return what names the address to the rules of claims."""
+        return {"chain": self.chain, "address": self.address, "now": self.now}
 
 
 @transaction.atomic
@@ -52,54 +84,60 @@ def request_wallet(
     actor: User,
     now: datetime,
     client: str | None = None,
+    purpose: ClaimKind = ClaimKind.CHECKOUT,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet | WalletChange:
     """Receive at `address` on a chain: at once where there is no wallet yet, else once the merchant's wait is over.
 
-    All owners are told. `client` is the network address of whoever asks. With `proof`, which `prove_wallet` has verified,
-    the address is taken over from others, and waits until what is under way to it for them has run out. Raises
-    InvalidRequestError as `set_receiving_wallet` does, ProofRequiredError where the address takes a proof, and
-    ConflictError where it is the present one, or a change waits already.
+    A wallet for machines (`purpose`) never has that wait. All owners are told. `client` is the network address of whoever
+    asks. With `proof`, which `prove_wallet` has verified, the address is taken over from others, and waits until what is under
+    way to it for them has run out. Raises InvalidRequestError as `set_receiving_wallet` and `set_machine_wallet` do,
+    ProofRequiredError where the address takes a proof, and ConflictError where it is the present one, the merchant uses it for
+    the other purpose, or a change waits already.
     """
-    canonical = usable_address(chain, address)
+    usable = usable_address if purpose == ClaimKind.CHECKOUT else machine_address
+    canonical = usable(chain, address)
     merchant = _locked(merchant.pk)
-    wallets = ReceivingWallet.objects.of_checkouts().filter(
-        merchant=merchant, chain=chain
+    asked = _Request(
+        merchant, purpose, chain, canonical, actor, now, client=client, proof=proof
     )
-    current = wallets.filter(retired_at=None).first()
+    current = _current(asked)
     if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
     # First of all: who has a change that waits must not learn about address after address.
-    if _waiting(merchant, chain).exists():
+    if _waiting(asked).exists():
         raise ConflictError(_WAITS_ALREADY)
-    _claim(merchant, chain, canonical, now, proof)
-    if current is None and not is_awaited(
-        merchant, chain=chain, address=canonical, now=now
-    ):
-        return _set_first(merchant, chain, canonical, actor, now, client, proof)
+    _claim(asked)
+    awaited = is_awaited(merchant, **asked.place)
+    waits = current is not None and purpose == ClaimKind.CHECKOUT
+    if not awaited and not waits:
+        return _set_at_once(asked)
     before = current.address if current else None
-    change = _create(merchant, chain, canonical, actor, now, proof, before)
+    change = _create(asked, hours=merchant.wallet_change_hours if waits else 0)
     _audit(change, "requested", before, actor, now, client)
-    awaited = is_awaited(merchant, chain=chain, address=canonical, now=now)
     tell_requested(change, before=before, is_awaited=awaited, now=now)
     if change.effective_at <= now:
         return _apply_locked(change, now)
     return change
 
 
-def _claim(
-    merchant: Merchant,
-    chain: str,
-    address: str,
-    now: datetime,
-    proof: WalletProof | None,
-) -> None:
+def _current(asked: _Request) -> ReceivingWallet | None:
+    return ReceivingWallet.objects.filter(
+        merchant=asked.merchant,
+        purpose=asked.purpose,
+        chain=asked.chain,
+        retired_at=None,
+    ).first()
+
+
+def _claim(asked: _Request) -> None:
     """Take an address over that was proven, or raise ProofRequiredError where it has to be."""
-    if proof is not None:
-        take_over(merchant, chain=chain, address=address, now=now)
+    refuse_own(asked.merchant, asked.purpose, **asked.place)
+    if asked.proof is not None:
+        take_over(asked.merchant, **asked.place)
         return
-    refuse_unasked(chain)
-    refuse_unproven(merchant, chain=chain, address=address, now=now)
+    refuse_unasked(asked.chain)
+    refuse_unproven(asked.merchant, **asked.place)
 
 
 @transaction.atomic
@@ -164,7 +202,8 @@ def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
         return change
     change.applied_at = now
     change.save(update_fields=["applied_at"])
-    tell_applied(change, now=now)
+    if change.purpose == ClaimKind.CHECKOUT:
+        tell_applied(change, now=now)
     return change
 
 
@@ -192,7 +231,7 @@ def _attempt(change: WalletChange, now: datetime) -> str:
     try:
         # What is refused half way leaves nothing behind.
         with transaction.atomic():
-            set_receiving_wallet(
+            _SET[ClaimKind(change.purpose)](
                 change.merchant,
                 chain=change.chain,
                 address=change.address,
@@ -205,58 +244,44 @@ def _attempt(change: WalletChange, now: datetime) -> str:
     return ""
 
 
-def _set_first(
-    merchant: Merchant,
-    chain: str,
-    address: str,
-    actor: User,
-    now: datetime,
-    client: str | None,
-    proof: WalletProof | None,
-) -> ReceivingWallet:
-    wallet = set_receiving_wallet(
-        merchant,
-        chain=chain,
-        address=address,
-        actor=actor,
-        now=now,
-        client=client,
-        proof=proof,
+def _set_at_once(asked: _Request) -> ReceivingWallet:
+    wallet = _SET[asked.purpose](
+        asked.merchant,
+        **asked.place,
+        actor=asked.actor,
+        client=asked.client,
+        proof=asked.proof,
     )
-    tell_first(wallet, actor=actor, now=now)
+    # Of machines' wallets owners are told whenever one is set.
+    if asked.purpose == ClaimKind.CHECKOUT:
+        tell_first(wallet, actor=asked.actor, now=asked.now)
     return wallet
 
 
-def _create(
-    merchant: Merchant,
-    chain: str,
-    address: str,
-    actor: User,
-    now: datetime,
-    proof: WalletProof | None,
-    before: str | None,
-) -> WalletChange:
-    # A first wallet waits for others alone: there is none that it could take money away from.
-    hours = merchant.wallet_change_hours if before else 0
+def _create(asked: _Request, *, hours: int) -> WalletChange:
     try:
         with transaction.atomic():
             return WalletChange.objects.create(
-                merchant=merchant,
-                chain=chain,
-                address=address,
-                requested_by=actor,
-                requested_at=now,
-                effective_at=now + timedelta(hours=hours),
-                proof=proof,
+                merchant=asked.merchant,
+                purpose=asked.purpose,
+                chain=asked.chain,
+                address=asked.address,
+                requested_by=asked.actor,
+                requested_at=asked.now,
+                effective_at=asked.now + timedelta(hours=hours),
+                proof=asked.proof,
             )
     except IntegrityError as error:
-        is_mine = _waiting(merchant, chain).exists()
+        is_mine = _waiting(asked).exists()
         raise ConflictError(_WAITS_ALREADY if is_mine else _ANOTHER_PROOF) from error
 
 
-def _waiting(merchant: Merchant, chain: str) -> QuerySet[WalletChange]:
+def _waiting(asked: _Request) -> QuerySet[WalletChange]:
     return WalletChange.objects.filter(
-        WalletChange.OPEN, merchant=merchant, chain=chain
+        WalletChange.OPEN,
+        merchant=asked.merchant,
+        purpose=asked.purpose,
+        chain=asked.chain,
     )
 
 

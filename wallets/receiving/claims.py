@@ -35,6 +35,10 @@ MACHINES_MAY_STILL_PAY: Final = timedelta(days=1)
 RELEASE_AFTER: Final = timedelta(minutes=10)
 """Until a wallet was retired for so long, a process may not have heard of it and still offer it to a new checkout."""
 
+_OWN: Final = {
+    ClaimKind.CHECKOUT: "Machines pay you at this address, or did lately. Use another wallet.",
+    ClaimKind.X402: "This address receives something else. Machines need a wallet of their own.",
+}
 _LATER_PROOF: Final = "Somebody proved later that they hold this wallet's key."
 
 
@@ -54,12 +58,10 @@ def refuse_unproven(
 ) -> None:
     """Raise ProofRequiredError where an address takes a proof.
 
-    That is where another merchant receives there, did within 31 days, or waits to and proved it. Raises ConflictError
-    (duplicate) where the merchant's own machines are paid there.
+    That is where another merchant receives there, did within 31 days, or waits to and proved it.
     """
     if not chain_spec(chain).exact_amount_required:
         return
-    refuse_own_machines(merchant, chain=chain, address=address, now=now)
     others = _of_others(merchant, chain, address).filter(_held(now))
     proven = WalletChange.objects.filter(
         WalletChange.OPEN, chain=chain, address=address, proof__isnull=False
@@ -74,18 +76,17 @@ def refuse_unasked(chain: str) -> None:
         raise ProofRequiredError
 
 
-def refuse_own_machines(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
+def refuse_own(
+    merchant: Merchant, purpose: ClaimKind, *, chain: str, address: str, now: datetime
 ) -> None:
-    """Raise ConflictError (duplicate) where the merchant's machines are paid at an address, or were lately."""
-    mine = ReceivingWallet.objects.of_machines().filter(
-        _held(now), merchant=merchant, chain=chain, address=address
-    )
-    if chain_spec(chain).exact_amount_required and mine.exists():
-        raise ConflictError(
-            "Machines pay you at this address, or did lately. Use another wallet.",
-            code="duplicate",
-        )
+    """Raise ConflictError (duplicate) where the merchant uses an address for the other purpose, did lately, or waits to."""
+    if not chain_spec(chain).exact_amount_required:
+        return
+    other = ~Q(purpose=purpose) & Q(merchant=merchant, chain=chain, address=address)
+    wallets = ReceivingWallet.objects.filter(_held(now), other)
+    changes = WalletChange.objects.filter(WalletChange.OPEN, other)
+    if wallets.exists() or changes.exists():
+        raise ConflictError(_OWN[purpose], code="duplicate")
 
 
 def is_awaited(merchant: Merchant, *, chain: str, address: str, now: datetime) -> bool:

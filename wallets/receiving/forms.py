@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 from accounts.models import MOST_WALLET_CHANGE_HOURS
 from gateway.core.errors import InvalidRequestError
+from wallets.models import SIGNATURE_LENGTH
 from wallets.receiving.service import usable_address
 
 
@@ -55,7 +56,7 @@ class ComparedForm(WalletForm):
 class ProofForm(forms.Form):
     """A signature of the message that proves a wallet; where `takes_key`, its public key too (TON)."""
 
-    signature = forms.CharField(max_length=200, widget=_typed_code())
+    signature = forms.CharField(max_length=SIGNATURE_LENGTH, widget=_typed_code())
     public_key = forms.CharField(
         max_length=66,
         label="Public key of the wallet",

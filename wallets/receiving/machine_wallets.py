@@ -3,16 +3,19 @@
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.errors import InvalidRequestError
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
-from wallets.models import ReceivingWallet, WalletChange
+from wallets.models import ReceivingWallet, WalletProof
 from wallets.networks import chain_spec
-from wallets.receiving.claims import BUYERS_MAY_STILL_PAY
+from wallets.receiving.claims import (
+    ProofRequiredError,
+    refuse_own,
+    refuse_unproven,
+)
 from wallets.receiving.mails import tell_machine_wallet
 from wallets.receiving.service import usable_address
 from wallets.states import ClaimKind
@@ -27,24 +30,28 @@ def set_machine_wallet(
     actor: User,
     now: datetime,
     client: str | None = None,
+    proof: WalletProof | None = None,
 ) -> ReceivingWallet:
     """Have machines pay `address` on Solana, TON or Tron from now on, and tell all owners.
 
     It takes effect at once, unlike a change of what buyers pay: machines are told where to pay with each request, and the
     wallet before is taken for two hours more. `client` is the network address of whoever does it. Raises
-    InvalidRequestError (chain_unsupported, address_invalid), and ConflictError (duplicate) where somebody, this merchant
-    included, receives checkouts there, did within 31 days or waits to, or another merchant's machines pay there.
+    InvalidRequestError (chain_unsupported, address_invalid), ConflictError (duplicate) where the merchant's buyers pay there,
+    as `refuse_own` says, and ProofRequiredError where another merchant receives there, as `refuse_unproven` says; with `proof`,
+    only if another merchant is faster.
     """
-    canonical = _usable(chain, address)
+    canonical = machine_address(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     present = ReceivingWallet.objects.of_machines().filter(retired_at=None)
     current = present.filter(merchant=merchant, chain=chain).first()
     if current is not None and current.address == canonical:
         return current
-    _refuse_used(merchant, chain=chain, address=canonical, now=now)
+    refuse_own(merchant, ClaimKind.X402, chain=chain, address=canonical, now=now)
+    if proof is None:
+        refuse_unproven(merchant, chain=chain, address=canonical, now=now)
     if current is not None:
         ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
-    wallet = _create(merchant, chain=chain, address=canonical, now=now)
+    wallet = _create(merchant, chain=chain, address=canonical, now=now, proof=proof)
     before = current.address if current else None
     record(
         merchant,
@@ -60,7 +67,8 @@ def set_machine_wallet(
     return wallet
 
 
-def _usable(chain: str, address: str) -> str:
+def machine_address(chain: str, address: str) -> str:
+    """Return an address that machines can pay in canonical form. Raises InvalidRequestError as `usable_address` does."""
     canonical = usable_address(chain, address)
     if chain_spec(chain).family is Family.EVM:
         raise InvalidRequestError(
@@ -71,28 +79,13 @@ def _usable(chain: str, address: str) -> str:
     return canonical
 
 
-def _refuse_used(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
-) -> None:
-    held = Q(retired_at=None) | Q(retired_at__gt=now - BUYERS_MAY_STILL_PAY)
-    rows = ReceivingWallet.objects.filter(held, chain=chain, address=address)
-    others = Q(purpose=ClaimKind.CHECKOUT) | ~Q(merchant=merchant)
-    waiting = WalletChange.objects.filter(
-        WalletChange.OPEN, chain=chain, address=address
-    )
-    if rows.filter(others).exists() or waiting.exists():
-        raise _used()
-
-
-def _used() -> ConflictError:
-    return ConflictError(
-        "This address receives something else. Machines need a wallet of their own.",
-        code="duplicate",
-    )
-
-
 def _create(
-    merchant: Merchant, *, chain: str, address: str, now: datetime
+    merchant: Merchant,
+    *,
+    chain: str,
+    address: str,
+    now: datetime,
+    proof: WalletProof | None,
 ) -> ReceivingWallet:
     try:
         with transaction.atomic():
@@ -103,7 +96,8 @@ def _create(
                 purpose=ClaimKind.X402,
                 key=address_key(address, family=chain_spec(chain).family),
                 created_at=now,
+                proof=proof,
             )
     except IntegrityError as error:
-        # Two at once: the constraint lets one of them have it.
-        raise _used() from error
+        # Two merchants at once: the constraint lets one of them have it.
+        raise ProofRequiredError from error

@@ -9,6 +9,7 @@ from accounts.team.owners import mail_owners
 from wallets.addresses import shown_address
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec
+from wallets.states import ClaimKind
 
 _REQUESTED = """{actor} asked for another receiving wallet of {merchant} on {chain}.
 
@@ -77,7 +78,7 @@ def tell_requested(
 
     `is_awaited` says that it waits for payments to others as well.
     """
-    subject = f"A new {_title(change.chain)} wallet was asked for"
+    subject = f"A new {_network(change)} wallet was asked for"
     words = _AWAITED if is_awaited else _REQUESTED
     text = words.format(**_facts(change), before=_shown(before), at=change.effective_at)
     _mail(change, "requested", subject, text, now)
@@ -91,7 +92,7 @@ def tell_applied(change: WalletChange, *, now: datetime) -> None:
 
 def tell_failed(change: WalletChange, *, now: datetime) -> None:
     """Tell all owners that a change was refused when its time came."""
-    subject = f"Your {_title(change.chain)} wallet was not changed"
+    subject = f"Your {_network(change)} wallet was not changed"
     text = _FAILED.format(**_facts(change), failure=change.failure)
     _mail(change, "failed", subject, text, now)
 
@@ -168,10 +169,15 @@ def _facts(change: WalletChange) -> dict[str, str]:
     return {
         "actor": change.requested_by.email,
         "merchant": change.merchant.name,
-        "chain": _title(change.chain),
+        "chain": _network(change),
         "after": _shown(change.address),
         "dashboard": _dashboard(),
     }
+
+
+def _network(change: WalletChange) -> str:
+    machines = " (x402)" if change.purpose == ClaimKind.X402 else ""
+    return _title(change.chain) + machines
 
 
 def _shown(address: str | None) -> str:

@@ -1,5 +1,6 @@
 """Proving that a merchant holds a receiving wallet's key: a message of ours, signed by that key, once."""
 
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,22 +9,40 @@ from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    RateLimitError,
+    UnavailableError,
+)
 from gateway.core.ids import new_code
+from gateway.core.rate_limits import (
+    Limit,
+    hit,
+)
+from wallets.chains.adapters import open_pool
+from wallets.chains.base import ChainError
+from wallets.chains.specs import Family
+from wallets.contractwallets import is_vouched_for, unwrapped
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.service import usable_address
-from wallets.signatures import is_signed_by
+from wallets.signatures import is_signed_by, personal_digest
+from wallets.states import ClaimKind
 
 LASTS: Final = timedelta(minutes=10)
 """How long a message can be signed."""
+
+_ASKED: Final = Limit("wallet.proof", 10)
+"""How often a minute one merchant has a contract asked."""
 
 _SPENT: Final = "This message was used or has expired. Get a new one and sign that."
 _WRONG: Final = (
     "This is not a signature of this message by this address. Sign the whole message, unchanged, "
     "with the wallet at this address."
 )
+_UNASKED: Final = "{} could not be asked about this signature. Try again in a minute."
 
 
 def message_of(proof: WalletProof) -> str:
@@ -53,10 +72,12 @@ def start_proof(
     actor: User,
     now: datetime,
     client: str | None = None,
+    purpose: ClaimKind = ClaimKind.CHECKOUT,
 ) -> WalletProof:
     """Make a message to sign for an address; the merchant's earlier ones for the chain are worthless from now on.
 
-    Asking is audited. Raises InvalidRequestError (chain_unsupported, address_invalid).
+    `purpose` says what the wallet is for: buyers or machines. Asking is audited. Raises InvalidRequestError
+    (chain_unsupported, address_invalid).
     """
     canonical = usable_address(chain, address)
     _lock(merchant.pk)
@@ -64,6 +85,7 @@ def start_proof(
     proof = WalletProof.objects.create(
         merchant=merchant,
         chain=chain,
+        purpose=purpose,
         address=canonical,
         nonce=new_code(),
         requested_by=actor,
@@ -74,7 +96,6 @@ def start_proof(
     return proof
 
 
-@transaction.atomic
 def prove_wallet(
     proof: WalletProof,
     *,
@@ -86,18 +107,31 @@ def prove_wallet(
 ) -> ReceivingWallet | WalletChange:
     """Use a signature up and receive at the address, as `request_wallet` does; from others it is taken over.
 
-    `public_key` is for TON alone. Raises ConflictError (state_conflict) where the message was used or has expired or a
-    change waits already, and InvalidRequestError (parameter_invalid) for any other signature; a refusal uses nothing up.
+    `public_key` is for TON alone. On EVM chains the contract at the address is asked where no key signed (ERC-1271). Raises
+    ConflictError (state_conflict) where the message was used or has expired or a change waits already, InvalidRequestError
+    (parameter_invalid) for any other signature, and UnavailableError where the chain has to be asked and cannot be; a refusal
+    uses nothing up.
     """
+    # A node may be asked, and no row is locked meanwhile: what a proof says never changes.
+    proof = _opened(proof, now)
+    if not _is_signed(proof, signature, public_key, now):
+        raise InvalidRequestError(_WRONG, param="signature")
+    return _use(proof, signature, public_key, actor, now, client)
+
+
+@transaction.atomic
+def _use(
+    proof: WalletProof,
+    signature: str,
+    public_key: str,
+    actor: User,
+    now: datetime,
+    client: str | None,
+) -> ReceivingWallet | WalletChange:
+    """Use a proof up that was verified."""
     # Another request with this signature waits here, and finds it used.
     _lock(proof.merchant_id)
-    proofs = WalletProof.objects.select_related("merchant")
-    found = proofs.filter(pk=proof.pk).first()
-    if found is None or not found.is_open(now=now):
-        raise ConflictError(_SPENT)
-    proof = found
-    if not _is_signed(proof, signature, public_key):
-        raise InvalidRequestError(_WRONG, param="signature")
+    proof = _opened(proof, now)
     proof.used_at, proof.signature, proof.public_key = now, signature, public_key
     proof.save(update_fields=["used_at", "signature", "public_key"])
     _audit(proof, "proven", actor, now, client)
@@ -108,22 +142,45 @@ def prove_wallet(
         actor=actor,
         now=now,
         client=client,
+        purpose=ClaimKind(proof.purpose),
         proof=proof,
     )
+
+
+def _opened(proof: WalletProof, now: datetime) -> WalletProof:
+    """Read a proof anew. Raises ConflictError where it proves nothing any more."""
+    proofs = WalletProof.objects.select_related("merchant")
+    found = proofs.filter(pk=proof.pk).first()
+    if found is None or not found.is_open(now=now):
+        raise ConflictError(_SPENT)
+    return found
 
 
 def _lock(merchant_id: int) -> None:
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
 
 
-def _is_signed(proof: WalletProof, signature: str, public_key: str) -> bool:
-    return is_signed_by(
-        proof.address,
-        message_of(proof).encode(),
-        signature,
-        family=chain_spec(proof.chain).family,
-        public_key=public_key,
+def _is_signed(
+    proof: WalletProof, signature: str, public_key: str, now: datetime
+) -> bool:
+    spec, message = chain_spec(proof.chain), message_of(proof).encode()
+    is_keys = is_signed_by(
+        proof.address, message, signature, family=spec.family, public_key=public_key
     )
+    if is_keys or spec.family is not Family.EVM or not spec.rpc_urls:
+        return is_keys
+    try:
+        inner = unwrapped(bytes.fromhex(signature.removeprefix("0x"))).inner
+    except ValueError:
+        return False
+    asked = hit(_ASKED, str(proof.merchant_id), now=now.timestamp())
+    if asked.exceeded:
+        raise RateLimitError(max(1, asked.reset - int(now.timestamp())))
+    with closing(open_pool(spec)) as pool:
+        try:
+            return is_vouched_for(pool, proof.address, personal_digest(message), inner)
+        except ChainError as error:
+            raise UnavailableError(_UNASKED.format(spec.title)) from error
 
 
 def _audit(

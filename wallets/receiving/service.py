@@ -16,10 +16,11 @@ from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
 from wallets.receiving.claims import (
     ProofRequiredError,
-    refuse_own_machines,
+    refuse_own,
     refuse_unproven,
 )
 from wallets.receiving.traps import refuse_traps
+from wallets.states import ClaimKind
 
 
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
@@ -67,7 +68,7 @@ def set_receiving_wallet(
 
     Deposit addresses already given out keep paying the wallet they were made for. `client` is the network address of
     whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart
-    by their amount, ConflictError (duplicate, proof_required) as `refuse_unproven` does; with `proof`, a proof of this address by
+    by their amount, ConflictError (duplicate, proof_required) as `refuse_own` and `refuse_unproven` do; with `proof`, a proof of this address by
     this merchant, proof_required is raised only if another merchant is faster.
     """
     canonical = usable_address(chain, address)
@@ -78,8 +79,9 @@ def set_receiving_wallet(
         return current
     if current is not None:
         ReceivingWallet.objects.filter(pk=current.pk).update(retired_at=now)
-    refuse = refuse_unproven if proof is None else refuse_own_machines
-    refuse(merchant, chain=chain, address=canonical, now=now)
+    refuse_own(merchant, ClaimKind.CHECKOUT, chain=chain, address=canonical, now=now)
+    if proof is None:
+        refuse_unproven(merchant, chain=chain, address=canonical, now=now)
     wallet = _create_wallet(merchant, chain, canonical, now, proof)
     record(
         merchant,

@@ -8,10 +8,14 @@ from accounts.team.seats import Seat
 from wallets.chains.registry import ChainSpec
 from wallets.dashboard.rows import (
     MarkedAddress,
+    PendingChange,
     marked,
+    newest_changes,
+    pending_of,
 )
 from wallets.networks import chains
 from wallets.selectors import receiving_wallets
+from wallets.states import ClaimKind
 from x402.payments.addresses import (
     known_everywhere,
     payable_chains,
@@ -46,15 +50,23 @@ class Place:
     explorer: str
     is_own_wallet: bool
     missing: Missing
+    # A wallet that was proven and waits for payments to others.
+    pending: PendingChange | None = None
 
 
 def places_of(seat: Seat) -> list[Place]:
     """Return a line for each of the six networks, by priority."""
     found = known_everywhere(seat.merchant.pk, seat.mode)
-    return [_place(seat, spec, found.get(name)) for name, spec in chains().items()]
+    changes = newest_changes(seat.merchant, ClaimKind.X402)
+    return [
+        _place(seat, spec, found.get(name), pending_of(changes.get(name)))
+        for name, spec in chains().items()
+    ]
 
 
-def _place(seat: Seat, spec: ChainSpec, address: str | None) -> Place:
+def _place(
+    seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None
+) -> Place:
     missing = Missing.NOTHING if address else _missing(seat, spec)
     explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
     return Place(
@@ -65,6 +77,7 @@ def _place(seat: Seat, spec: ChainSpec, address: str | None) -> Place:
         explorer=explorer.format(address=address) if explorer else "",
         is_own_wallet=settles_directly(spec.name),
         missing=missing,
+        pending=pending,
     )
 
 

@@ -1,5 +1,7 @@
 """Setting the wallets that machines pay where there are no forwarders: typed, compared, and only then set."""
 
+from typing import Final
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -14,16 +16,33 @@ from accounts.team.seats import (
 from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError
 from wallets.chains.registry import ChainSpec
+from wallets.dashboard.pages import cancel_here
+from wallets.dashboard.proofs import (
+    ProofPages,
+    ask_for_proof,
+    proof_page,
+)
 from wallets.dashboard.rows import marked
+from wallets.dashboard.words import told_of
 from wallets.networks import chains
+from wallets.receiving.changes import request_wallet
+from wallets.receiving.claims import ProofRequiredError
 from wallets.receiving.forms import (
     ComparedForm,
     WalletForm,
 )
-from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.states import ClaimKind
 from x402.payments.addresses import (
     known_pay_to,
     settles_directly,
+)
+
+_PAGES: Final = ProofPages(
+    ClaimKind.X402,
+    ask="dashboard_x402_wallet",
+    set="dashboard_set_x402_wallet",
+    prove="dashboard_prove_x402_wallet",
+    done="dashboard_x402_setup",
 )
 
 
@@ -52,21 +71,38 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
             return _compare(request, spec, form, address, status=422)
         return _ask(request, spec, typed, status=422)
     try:
-        set_machine_wallet(
+        answer = request_wallet(
             request.seat.merchant,
             chain=chain,
             address=form.cleaned_data["address"],
             actor=request.user,
             now=timezone.now(),
             client=address_or_none(request),
+            purpose=ClaimKind.X402,
         )
+    except ProofRequiredError:
+        return ask_for_proof(request, spec, form.cleaned_data["address"], _PAGES)
     except ConflictError as error:
         typed.add_error(None, error.message)
         return _ask(request, spec, typed, status=409)
-    told = (
-        f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
-    )
-    messages.success(request, told)
+    messages.success(request, told_of(answer, spec))
+    return _back(request)
+
+
+@seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
+def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
+    """Show the message that proves a wallet, and take its signature."""
+    return proof_page(request, proof_id, _PAGES)
+
+
+@seated(post=Act.MANAGE_RECEIVING_WALLETS)
+def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
+    """Take back a wallet that waits for payments to others."""
+    cancel_here(request, change_id, ClaimKind.X402)
+    return _back(request)
+
+
+def _back(request: SeatedRequest) -> HttpResponse:
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
 
 

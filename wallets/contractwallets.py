@@ -1,0 +1,74 @@
+"""Signatures of contract wallets on EVM chains, which the wallet's own contract judges (ERC-1271), asked of the chain's nodes.
+
+Every answer may be a lie's shape: only the one right answer counts as a yes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wallets.chains.base import MalformedAnswerError
+from wallets.chains.pool import RpcPool
+from wallets.chains.rpc import Node, RefusedError
+
+_WRAPPED: Final = bytes.fromhex("6492" * 16)
+# isValidSignature(bytes32,bytes), which is also what it answers: a bytes4, filled up to 32 bytes.
+_VOUCHES: Final = bytes.fromhex("1626ba7e")
+_VOUCHED: Final = _VOUCHES.ljust(32, b"\0")
+_REVERT: Final = "revert"
+_ASK_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature, taken out of its wrapping (ERC-6492); `deploys`: whether that would deploy the wallet first."""
+
+    inner: bytes
+    deploys: bool = False
+
+
+def unwrapped(signature: bytes) -> Signature:
+    """Read a signature. Raises ValueError where it is wrapped badly. Source: ERC-6492."""
+    # Slow to import, and few proofs are signed.
+    from eth_abi.abi import decode
+    from eth_abi.exceptions import DecodingError
+
+    if not signature.endswith(_WRAPPED):
+        return Signature(signature)
+    kinds = ("address", "bytes", "bytes")
+    try:
+        factory, calldata, inner = decode(kinds, signature[: -len(_WRAPPED)])
+    except (DecodingError, OverflowError) as error:
+        raise ValueError("a signature is wrapped badly") from error
+    return Signature(inner, deploys=bool(int(factory, 16)) and bool(calldata))
+
+
+def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) -> bool:
+    """Whether a wallet's contract says that 32 bytes are signed. An address without a contract says no.
+
+    Raises ChainError where no node can tell, or none answers in hexadecimal.
+    """
+    from eth_abi.abi import encode
+
+    data = _VOUCHES + encode(("bytes32", "bytes"), (signed, signature))
+    call = {"to": wallet, "data": "0x" + data.hex()}
+    return pool.run(lambda node: _answer(node, call)) == _VOUCHED
+
+
+def _answer(node: Node, call: dict[str, str]) -> bytes:
+    """Return the first 32 bytes that a contract answers, or none where it reverts."""
+    try:
+        answer = node.call("eth_call", [call, "latest"], seconds=_ASK_SECONDS)
+    except RefusedError as error:
+        if _REVERT not in str(error).lower():
+            raise
+        return b""
+    return _bytes(answer)[:32]
+
+
+def _bytes(answer: Any) -> bytes:
+    if not isinstance(answer, str) or not answer.startswith("0x"):
+        raise MalformedAnswerError("a contract's answer is not in hex")
+    try:
+        return bytes.fromhex(answer[2:])
+    except ValueError:
+        raise MalformedAnswerError("a contract's answer is not in hex") from None
