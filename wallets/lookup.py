@@ -36,6 +36,7 @@ __all__ = [
     "ask_again",
     "ask_on",
     "draw_look_up",
+    "head_on",
     "look_up",
     "look_up_on",
     "recorded",
@@ -134,6 +135,18 @@ def ask_on(
     return Asked(chain, question, until)
 
 
+def head_on(chain: str, *, deadline_seconds: float) -> int | None:
+    """Return the height of a chain's newest block, of the machines' share; None where no node tells in so many seconds."""
+    until = time.monotonic() + deadline_seconds
+    specs = {spec.name: spec for spec in watched_chains()}
+    if chain not in specs:
+        return None
+    question = _ask(specs[chain], None, "lookup.x402", share=_MACHINES_SHARE)
+    if question is None or not question.is_answered(until=until):
+        return None
+    return question.head
+
+
 class Asked:
     """A question that a node is thinking about."""
 
@@ -181,9 +194,14 @@ def _draw(spec: ChainSpec, scope: str, *, share: int) -> RateState:
 
 
 def _ask(
-    spec: ChainSpec, tx_hash: str, scope: str, *, share: int, with_head: bool = False
+    spec: ChainSpec,
+    tx_hash: str | None,
+    scope: str,
+    *,
+    share: int,
+    with_head: bool = False,
 ) -> "_Question | None":
-    """Begin to ask a chain; None where it was asked too often, or too many wait for its answer."""
+    """Begin to ask a chain for a transaction, or only for its head; None where it was asked too often, or too many wait."""
     if _draw(spec, scope, share=share).exceeded:
         return None
     if not _free_places[spec.name].acquire(blocking=False):
@@ -194,7 +212,9 @@ def _ask(
 class _Question(threading.Thread):
     """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and touches no database."""
 
-    def __init__(self, spec: ChainSpec, tx_hash: str, *, with_head: bool) -> None:
+    def __init__(
+        self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool
+    ) -> None:
         super().__init__(daemon=True, name=f"look up {spec.name}")
         self.found: FoundTransaction | None = None
         self.head: int | None = None
@@ -224,15 +244,21 @@ class _Question(threading.Thread):
     def _find(self) -> None:
         adapter = _idle.take(self._spec)
         try:
-            self.found = found = adapter.find(self._tx_hash)
-            if self._with_head and found is not None:
-                told = found.head
-                self.head = adapter.head().block.height if told is None else told
+            if self._tx_hash is None:
+                self.head = adapter.head().block.height
+            else:
+                self._find_transaction(adapter, self._tx_hash)
         except BaseException:
             adapter.close()
             raise
         self._is_answered = True
         _idle.put(self._spec, adapter)
+
+    def _find_transaction(self, adapter: ChainAdapter, tx_hash: str) -> None:
+        self.found = found = adapter.find(tx_hash)
+        if self._with_head and found is not None:
+            told = found.head
+            self.head = adapter.head().block.height if told is None else told
 
 
 class _IdleAdapters:

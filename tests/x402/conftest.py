@@ -14,12 +14,14 @@ from tests.factories import make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor
 from wallets.selectors import forget
 from x402.byhash import facts
+from x402.heads import HEADS
 
 
 @pytest.fixture(autouse=True)
 def _own_counters(settings: Any) -> None:
     """No request counted yet, and nothing found to be unknown."""
     facts._lately_unknown.clear()
+    HEADS.forget()
     settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
     valkey._breaker.closed_again_at = 0.0
 

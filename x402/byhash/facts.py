@@ -16,6 +16,7 @@ from wallets.chains.base import FoundTransaction, TokenTransfer
 from wallets.lookup import Lookup, ask_on
 from wallets.networks import is_accepted
 from x402.errors import ProofUnknownError
+from x402.heads import HEADS
 from x402.inputs import Proof
 from x402.models import Authorization
 from x402.rules import (
@@ -57,6 +58,7 @@ def facts_from_chain(
     if is_unknown:
         meanwhile()
         return _unknown(proof)
+    asked_at = time.monotonic()
     asked = ask_on(proof.chain, proof.tx_hash, asker=str(merchant_id))
     meanwhile()
     looked = asked.answer()
@@ -66,6 +68,8 @@ def facts_from_chain(
         with _lock:
             _lately_unknown[transaction] = None
         return _unknown(proof)
+    if looked.head is not None:
+        HEADS.note(proof.chain, looked.head, at=asked_at)
     awaited = _awaited(proof, now=now)
     return _facts(looked, looked.transactions[0], proof.pay_to, awaited)
 

@@ -13,7 +13,9 @@ from gateway.core.ids import new_id
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind
 from wallets.transfers.queue import insert_claims
+from x402.heads import FRESH_SECONDS, HEADS
 from x402.inputs import VerifyRequest
+from x402.models import KeptAnswer
 from x402.payloads import valid_payload
 from x402.payments.addresses import settles_directly
 from x402.payments.books import (
@@ -83,7 +85,8 @@ _USE: Final = """
                %(answer)s::jsonb || jsonb_build_object('confirmations', paid.confirmations), %(now)s::timestamptz
         FROM used, paid WHERE %(key)s::text <> ''
     )
-    SELECT paid.confirmations FROM used, paid
+    SELECT paid.confirmations, paid.block_height, k.head_at
+    FROM used, paid LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s::text
 """
 _CLAIM: Final = insert_claims(
     transfer="paid.transfer_id",
@@ -159,7 +162,33 @@ def _use(
             used = cursor.fetchone()
     except IntegrityError:
         return None
-    return answer | {"confirmations": used[0]} if used else None
+    if used is None:
+        return None
+    counted, height, head_at = used
+    newer = _newer_head(request.proof.chain, caller.mode, head_at, now)
+    told = answer | {"confirmations": max(counted, (newer or height) - height + 1)}
+    if told["confirmations"] != counted:
+        _keep(caller, told)
+    return told
+
+
+def _newer_head(
+    chain: str, mode: Mode, head_at: datetime | None, now: datetime
+) -> int | None:
+    """Return a fresh head of a chain where the recorded one is older than an answer may be; None where none is needed."""
+    is_fresh = head_at is not None and (now - head_at).total_seconds() < FRESH_SECONDS
+    if mode == Mode.TEST or is_fresh:
+        return None
+    known = HEADS.known(chain)
+    return HEADS.ask(chain) if known is None else known
+
+
+def _keep(caller: Caller, answer: dict[str, Any]) -> None:
+    """Have a repeat of the request answered with the same count."""
+    if caller.key:
+        KeptAnswer.objects.filter(
+            merchant=caller.merchant_id, mode=caller.mode, key=caller.key
+        ).update(answer=answer)
 
 
 def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str, Any]:
