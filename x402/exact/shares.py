@@ -2,6 +2,7 @@
 for all.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from threading import Lock
@@ -35,8 +36,11 @@ LONGEST_WAIT: Final = timedelta(minutes=15)
 """The first one after those has to wait for a minute, each further one for twice as long as the one before, up to this."""
 
 WINDOW: Final = timedelta(minutes=10)
-FAILED_PART: Final = 50
+FAILED_PART: Final = 300
 """What failed for one merchant's payers within that time may cost this part of its share of a day's gas at most."""
+
+OPEN_PART: Final = 4
+"""What is on its way for one merchant's payers at once may cost this part of its share at most: all of it may fail."""
 
 VERIFYING: Final = 4
 """One of so many requests that a chain's nodes allow may begin a verification. It asks two to five things, as looking up does."""
@@ -50,30 +54,64 @@ _DAY: Final = timedelta(days=1)
 _HOUR: Final = timedelta(hours=1)
 _MOST_COUNTED: Final = 10
 
-_SPENT: Final = f"""
+_COST_OF: Final = f"""
     SELECT {COSTS}
     FROM settlements_gastransaction t JOIN x402_authorization z ON z.transaction_id = t.id
     JOIN settlements_gasaccount g ON g.id = t.account_id
     WHERE z.merchant_id = %(merchant)s AND g.chain = %(chain)s AND t.created_at >= %(since)s::timestamptz
       AND t.state <> 'dropped'
 """  # noqa: S608 - only our own text is put in
-_SPENT_ON_FAILED: Final = f"{_SPENT} AND z.state = 'failed'"
+_GOOD: Final = f"{_COST_OF} AND z.state <> 'failed'"
+_FAILED: Final = f"{_COST_OF} AND z.state = 'failed'"
+_OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
-    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE)."""
+    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed just now.
+
+    What failed is judged by `refuse_failed`, and is no part of the day's share.
+    """
     share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
-    if _spent(merchant_id, chain, now) > share:
+    good, failed = _of_a_day(merchant_id, chain, now)
+    if good > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    failed = _sum(_SPENT_ON_FAILED, merchant_id, chain, now - WINDOW)
-    refuse_failed(failed, share, chain)
+    lately = _sum(_FAILED, merchant_id, chain, now - WINDOW)
+    costs = FailedCosts(
+        day=max(failed, lately),
+        lately=lately,
+        # Old ones are looked after by whoever finishes what nobody asks about.
+        open=_sum(_OPEN, merchant_id, chain, now - _DAY),
+    )
+    refuse_failed(costs, share, chain)
 
 
-def refuse_failed(failed: int, share: Decimal, chain: str) -> None:
-    """Raise NoGasError where too much of a merchant's share went to what failed a moment ago, whoever its payers are."""
-    if failed * FAILED_PART > share:
+@dataclass(frozen=True, slots=True)
+class FailedCosts:
+    """What a merchant's failed payments cost within a day and within WINDOW, and what those on their way may cost."""
+
+    day: int
+    lately: int
+    open: int
+
+
+def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
+    """Raise NoGasError where too much failed for a merchant's payers a moment ago, or too much on its way may fail.
+
+    Honest payers wait for minutes, and for no day: only what failed within WINDOW counts. The gas that failures drain stays
+    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it what is on
+    its way counts as failed until it did not fail, so that ten minutes cost a 300th of the share (FAILED_PART) or one payment,
+    and the day half a share. Beside what succeeds, one merchant's failures cost three quarters of its share a day at most, but
+    for what is judged at the same moment. No failure is let through where the day's gas of the chain (GAS_DAILY_COINS) is spent.
+    """
+    most = share / FAILED_PART
+    doubted = costs.open if costs.day > most else 0
+    if costs.lately + doubted > most:
         raise NoGasError(
             f"too many payments of the merchant failed on {chain} just now"
+        )
+    if costs.open * OPEN_PART > share:
+        raise NoGasError(
+            f"too many payments of the merchant are on their way on {chain}"
         )
 
 
@@ -132,9 +170,16 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
     key=lambda merchant_id, chain, now: (merchant_id, chain),
     lock=Lock(),
 )
-def _spent(merchant_id: int, chain: str, now: datetime) -> int:
-    """Return what a merchant's machines spent in the last day, in wei. Summing it up for each settlement is too slow."""
-    return _sum(_SPENT, merchant_id, chain, now - _DAY)
+def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
+    """Return what a merchant's good and failed transactions of the last day cost, in wei.
+
+    Summing it up for each settlement is too slow.
+    """
+    good, failed = (
+        _sum(statement, merchant_id, chain, now - _DAY)
+        for statement in (_GOOD, _FAILED)
+    )
+    return good, failed
 
 
 def _sum(statement: str, merchant_id: int, chain: str, since: datetime) -> int:

@@ -1,5 +1,6 @@
 """Neither a merchant nor a payer uses up the gas, or the nodes' patience, that is there for all."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -13,6 +14,7 @@ from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from demo.localnet.tokens import mint
+from settlements.errors import NoGasError
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from tests.contract.client import ApiClient, client_of
@@ -48,7 +50,7 @@ def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     settings: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shares, "_spent", shares._spent.__wrapped__)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     assert pay(base_node, seller, usdc)["success"]
     settings.GAS_MERCHANT_SHARE = "0"
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -129,6 +131,105 @@ def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
     GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
     assert pay(base_node, seller, usdc)["success"]
+
+
+def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
+    """As many payers settle, and their payments fail on the chain; return the wei that one of them costs."""
+    others = node.accounts[2 : 2 + payers]
+    for other in others:
+        mint(node, usdc, other.address, UNITS)
+        told = authorize(node, pay_to_of(client), UNITS, account=other)
+        assert settle(client, body_of(told, usdc))["success"]
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    return GasTransaction.objects.latest("id").most_wei
+
+
+def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """Let the merchant spend so many wei a day."""
+    monkeypatch.setattr(shares, "_KNOWN_SECONDS", 0.0)
+    settings.GAS_MERCHANT_SHARE = "0.5"
+    coins = Decimal(share * 2) / 10**18
+    settings.GAS_DAILY_COINS = settings.GAS_DAILY_COINS | {"base": f"{coins:f}"}
+
+
+def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cost = attack(base_node, seller, usdc, payers=5)
+    # What failed cost more than the share of the day.
+    GasTransaction.objects.update(cost_wei=cost)
+    give(settings, monkeypatch, share=4 * cost)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    GasTransaction.objects.update(created_at=long_ago)
+    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else each wave could be as large as the first."""
+    cost = attack(base_node, seller, usdc, payers=3)
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    GasTransaction.objects.update(created_at=long_ago)
+    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
+    assert pay(base_node, seller, usdc)["success"]
+    open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
+    open_ones.update(state=AuthorizationState.SENT)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    Authorization.objects.filter(state=AuthorizationState.SENT).update(
+        state=AuthorizationState.SETTLED
+    )
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    cost = GasTransaction.objects.get().most_wei
+    GasTransaction.objects.update(cost_wei=cost)
+    give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
+    Authorization.objects.update(state=AuthorizationState.SENT)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
+    Authorization.objects.update(state=AuthorizationState.SETTLED)
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> None:
+    """What may fail is judged every minute of a day by attackers who send all that they may, and all of it fails."""
+    share = Decimal(10**16)
+    piece = 10**11
+    failed: list[tuple[int, int]] = []
+    for minute in range(24 * 60):
+        spent = 0
+        window = minute - int(shares.WINDOW / timedelta(minutes=1))
+        costs = shares.FailedCosts(
+            day=sum(cost for _, cost in failed),
+            lately=sum(cost for at, cost in failed if at > window),
+            open=0,
+        )
+        with suppress(NoGasError):
+            while True:
+                shares.refuse_failed(replace(costs, open=spent), share, "base")
+                spent += piece
+        failed.append((minute, spent))
+    total = sum(cost for _, cost in failed)
+    assert share / 2 < total <= share * 3 / 4
 
 
 @pytest.fixture

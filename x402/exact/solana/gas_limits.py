@@ -13,6 +13,7 @@ from django.db.models import Q, Sum
 from settlements.errors import NoGasError
 from x402.exact.shares import (
     WINDOW,
+    FailedCosts,
     refuse_failed,
 )
 from x402.models import Authorization
@@ -29,20 +30,24 @@ def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
         chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
     )
     own = Q(merchant=row.merchant_id)
+    failed = own & Q(state=AuthorizationState.FAILED)
     spent = rows.aggregate(
         all=Sum("network_fee", default=0),
-        own=Sum("network_fee", default=0, filter=own),
-        failed=Sum("network_fee", default=0, filter=own & _failed_since(now - WINDOW)),
+        good=_fees(own & ~Q(state=AuthorizationState.FAILED)),
+        failed=_fees(failed),
+        lately=_fees(failed & Q(created_at__gt=now - WINDOW)),
+        open=_fees(own & Q(state=AuthorizationState.SENT)),
     )
     if spent["all"] + cost > daily:
         raise NoGasError(f"the day's gas on {row.chain} is spent (GAS_DAILY_COINS)")
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
-    if spent["own"] + cost > share:
+    if spent["good"] + cost > share:
         raise NoGasError(
             f"the merchant's share of the day's gas on {row.chain} is spent"
         )
-    refuse_failed(spent["failed"], share, row.chain)
+    costs = FailedCosts(spent["failed"], lately=spent["lately"], open=spent["open"])
+    refuse_failed(costs, share, row.chain)
 
 
-def _failed_since(moment: datetime) -> Q:
-    return Q(state=AuthorizationState.FAILED, created_at__gt=moment)
+def _fees(which: Q) -> Sum:
+    return Sum("network_fee", default=0, filter=which)

@@ -1,6 +1,7 @@
 """What is not carried out on Solana: nothing is signed for it, and it costs nothing."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -193,3 +194,20 @@ def test_asking_whether_it_would_settle_changes_nothing(
     assert answers[0]["isValid"]
     assert not Authorization.objects.exists()
     assert shop.node.balance(shop.wallet) == 1
+
+
+def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
+    shop: Shop, seller: ApiClient, settings: Any
+) -> None:
+    # A share for two payments.
+    settings.GAS_DAILY_COINS = {"solana": "0.0001"}
+    settings.GAS_MERCHANT_SHARE = "0.25"
+    with ticking(shop.node):
+        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
+        assert [answer["success"] for answer in answers] == [True, True, False]
+        paid = Authorization.objects.filter(network_fee__isnull=False)
+        paid.update(state=AuthorizationState.FAILED)
+        assert not settle(seller, shop.body(shop.draft().signed()))["success"]
+        # Further away than a payer's own wait as well.
+        paid.update(created_at=timezone.now() - timedelta(minutes=61))
+        assert settle(seller, shop.body(shop.draft().signed()))["success"]
