@@ -1,7 +1,11 @@
-"""Reading request bodies before a thread is taken: under a deadline, up to a length, and counted if they are slow."""
+"""Reading request bodies before a thread is taken: under a deadline, up to a length, and counted if they are slow.
+
+What one client has unread at once is counted before it is read.
+"""
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -38,6 +42,8 @@ SLOW: Final = Limit("slow_body", 30)
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
+# Of that for one client, or one IPv6 /64, so that none takes everybody's place with bodies that it gives up before they are slow.
+_MOST_OF_CLIENT: Final = _MOST_HELD // 8
 # A form is longer than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD"})
@@ -67,7 +73,7 @@ class RefusedBodyError(Exception):
 class _Reading:
     """A body that is being read, since a moment of the monotonic clock; `refusal` says why it is given up."""
 
-    environ: Environ
+    client: str
     since: float
     is_counted: bool = False
     refusal: GatewayError | None = None
@@ -82,6 +88,8 @@ class Bodies:
         self._in_thread = in_thread
         self._reading: dict[asyncio.Task[Any], _Reading] = {}
         self._held = 0
+        # By client, of those that have any.
+        self._held_of: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
     async def read(self, environ: Environ, incoming: Incoming) -> bytes:
@@ -107,9 +115,12 @@ class Bodies:
         if self._held + length > _MOST_HELD:
             error = UnavailableError("Too many requests at once.", code="overloaded")
             raise RefusedBodyError(error)
-        task, reading = _current_task(), _Reading(environ, time.monotonic())
+        client = _client_of(environ)
+        if self._held_of[client] + length > _MOST_OF_CLIENT:
+            raise RefusedBodyError(RateLimitError(1))
+        task, reading = _current_task(), _Reading(client, time.monotonic())
         self._reading[task] = reading
-        self._held += length
+        self._hold_more(client, length)
         if self._sweeping is None:
             self._sweeping = asyncio.create_task(self._sweep())
         try:
@@ -123,8 +134,14 @@ class Bodies:
             task.uncancel()
             raise RefusedBodyError(reading.refusal) from None
         finally:
-            self._held -= length
+            self._hold_more(client, -length)
             del self._reading[task]
+
+    def _hold_more(self, client: str, length: int) -> None:
+        self._held += length
+        self._held_of[client] += length
+        if not self._held_of[client]:
+            del self._held_of[client]
 
     async def _sweep(self) -> None:
         """Count the slow ones and give up the late ones, for as long as any body is being read."""
@@ -141,11 +158,6 @@ class Bodies:
         self._sweeping = None
 
     def _count(self, task: asyncio.Task[Any], reading: _Reading) -> None:
-        address = client_of(
-            reading.environ["REMOTE_ADDR"],
-            reading.environ.get("HTTP_X_FORWARDED_FOR", ""),
-        )
-
         def decide(counted: "asyncio.Future[rate_limits.RateState]") -> None:
             state = counted.result()
             if state.exceeded and self._reading.get(task) is reading:
@@ -153,7 +165,7 @@ class Bodies:
                 _give_up(task, reading, RateLimitError(retry_after))
 
         counting = self._in_thread(
-            lambda: rate_limits.hit(SLOW, limited_as(address), now=time.time())
+            lambda: rate_limits.hit(SLOW, reading.client, now=time.time())
         )
         counting.add_done_callback(decide)
 
@@ -178,6 +190,12 @@ def _most_bytes(environ: Environ) -> int:
     if environ.get("CONTENT_TYPE", "").lower().startswith("multipart/form-data"):
         return _MOST_UPLOAD
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+def _client_of(environ: Environ) -> str:
+    """Return what limits count a request's client as."""
+    forwarded = environ.get("HTTP_X_FORWARDED_FOR", "")
+    return limited_as(client_of(environ["REMOTE_ADDR"], forwarded))
 
 
 def _too_large(most: int) -> BodyTooLargeError:

@@ -185,3 +185,57 @@ def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
 
     assert served(Asked(), Exchange(), answering).body == b"ab"
     assert closed == [True]
+
+
+class Unfinished(Exchange):
+    """A body that does not come before it is let."""
+
+    def __init__(self, go: asyncio.Event) -> None:
+        super().__init__()
+        self._go = go
+
+    async def __call__(self) -> bytes:
+        await self._go.wait()
+        return b""
+
+
+def test_what_one_client_has_unread_is_counted_before_it_is_read() -> None:
+    """Else whoever gives bodies up within a second, which nobody counts, takes everybody's place."""
+
+    def django(environ: Environ, start_response: Any) -> Any:
+        response = echo(environ)
+        start_response(f"{response.status_code} Told", [])
+        return response
+
+    def form(client: str) -> Asked:
+        lines = [("content-type", "multipart/form-data"), ("content-length", "1000000")]
+        return Asked(Lines(lines), client=client)
+
+    async def serve() -> list[Exchange]:
+        front = Front(django, threads=2)
+        front.__rsgi_init__(asyncio.get_running_loop())
+        go = asyncio.Event()
+        # One IPv6 /64 in many addresses.
+        greedy = [Unfinished(go) for _ in range(300)]
+        askers = [
+            asyncio.create_task(
+                front.__rsgi__(form(f"[2001:db8::{number:x}]:4000"), exchange)
+            )
+            for number, exchange in enumerate(greedy)
+        ]
+        honest = Unfinished(go)
+        other = asyncio.create_task(front.__rsgi__(form("192.0.2.7:1"), honest))
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(*askers, other)
+        again = Unfinished(go)
+        await front.__rsgi__(form("[2001:db8::1]:4000"), again)
+        return [*greedy, honest, again]
+
+    *greedy, honest, again = asyncio.run(serve())
+    refused = [one for one in greedy if one.status == 429]
+    assert {one.body for one in refused} == {b"RateLimitError"}
+    assert {one.status for one in greedy} == {200, 429}
+    assert 30 <= len(greedy) - len(refused) <= 34
+    # Nobody else is refused, and who was is served again.
+    assert (honest.status, again.status) == (200, 200)
