@@ -141,7 +141,7 @@ def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
         told = authorize(node, pay_to_of(client), UNITS, account=other)
         assert settle(client, body_of(told, usdc))["success"]
     Authorization.objects.update(state=AuthorizationState.FAILED)
-    return GasTransaction.objects.latest("id").most_wei
+    return int(GasTransaction.objects.latest("id").most_wei)
 
 
 def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
@@ -200,7 +200,7 @@ def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert pay(base_node, seller, usdc)["success"]
-    cost = GasTransaction.objects.get().most_wei
+    cost = int(GasTransaction.objects.get().most_wei)
     GasTransaction.objects.update(cost_wei=cost)
     give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
     Authorization.objects.update(state=AuthorizationState.SENT)
