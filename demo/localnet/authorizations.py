@@ -29,6 +29,9 @@ TRANSFER = (
     "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,"
     "uint8,bytes32,bytes32)"
 )
+RECEIVE = TRANSFER.replace("transfer", "receive")
+CANCEL = "cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)"
+_Kinds = dict[str, tuple[tuple[str, str], ...]]
 _FIELDS = (
     ("from", "address"),
     ("to", "address"),
@@ -37,6 +40,11 @@ _FIELDS = (
     ("validBefore", "uint256"),
     ("nonce", "bytes32"),
 )
+
+
+def by_bytes(function: str) -> str:
+    """The function of the same name that takes the signature as bytes."""
+    return function.replace("uint8,bytes32,bytes32)", "bytes)")
 
 
 def real_usdc(chain_id: int) -> str:
@@ -98,9 +106,10 @@ def authorize(
     units: int,
     *,
     account: FundedAccount | None = None,
+    kind: str = "TransferWithAuthorization",
     **changes: Any,
 ) -> Authorization:
-    """Sign an authorisation of the node's payer that holds for five minutes."""
+    """Sign an authorisation of the node's payer that holds for five minutes; `kind` says for which function."""
     who = account or payer(node)
     now = int(time.time())
     unsigned = Authorization(
@@ -111,26 +120,53 @@ def authorize(
         valid_before=now + 300,
         nonce="0x" + secrets.token_hex(32),
     )
-    return sign(node, replace(unsigned, **changes), who)
+    return sign(node, replace(unsigned, **changes), who, kind=kind)
 
 
-def sign(node: Anvil, told: Authorization, account: FundedAccount) -> Authorization:
+def sign(
+    node: Anvil,
+    told: Authorization,
+    account: FundedAccount,
+    *,
+    kind: str = "TransferWithAuthorization",
+) -> Authorization:
     """Sign it with an account's key, for the chain's real USDC."""
+    message = told.payload()["authorization"]
+    message |= {
+        name: int(message[name]) for name in ("value", "validAfter", "validBefore")
+    }
+    return _signed(node, told, account, {kind: _FIELDS}, message)
+
+
+def sign_cancel(
+    node: Anvil, told: Authorization, account: FundedAccount
+) -> Authorization:
+    """Sign that an authorisation is cancelled; the signature is the answer's."""
+    kinds: _Kinds = {
+        "CancelAuthorization": (("authorizer", "address"), ("nonce", "bytes32"))
+    }
+    message = {"authorizer": told.payer, "nonce": told.nonce}
+    return _signed(node, told, account, kinds, message)
+
+
+def _signed(
+    node: Anvil,
+    told: Authorization,
+    account: FundedAccount,
+    kinds: _Kinds,
+    message: dict[str, Any],
+) -> Authorization:
     # Slow to import, and not every user signs.
     from eth_account import Account
 
-    message = told.payload()["authorization"]
     signed = Account.sign_typed_data(
         account.key,
         domain_data=DOMAIN
         | {"chainId": node.chain_id, "verifyingContract": real_usdc(node.chain_id)},
         message_types={
-            "TransferWithAuthorization": [
-                {"name": name, "type": kind} for name, kind in _FIELDS
-            ]
+            kind: [{"name": name, "type": of} for name, of in fields]
+            for kind, fields in kinds.items()
         },
-        message_data=message
-        | {name: int(message[name]) for name in ("value", "validAfter", "validBefore")}
-        | {"nonce": bytes.fromhex(told.nonce[2:])},
+        message_data=message | {"nonce": bytes.fromhex(told.nonce[2:])},
     )
     return replace(told, signature="0x" + bytes(signed.signature).hex())

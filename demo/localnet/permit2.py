@@ -1,7 +1,7 @@
 """Permit2 and the standard's proxy at their real addresses on a local chain, and what payers sign for them.
 
 Permit2's code is that of the pinned anvil, which has it where it plays a chain of the family "tempo". The proxy is a
-stand-in of our own.
+stand-in of our own: `contracts/Permit2Proxy.vy` lists what it lacks of the published ABI.
 """
 
 import secrets

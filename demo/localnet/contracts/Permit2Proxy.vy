@@ -3,9 +3,15 @@
 # pragma optimize gas
 """
 @title What x402ExactPermit2Proxy does when it is asked to settle, written from the standard's published ABI and witness
-@notice A stand-in: no package carries the real one's code, which has a second function for tokens with permits of their
-        own (EIP-2612) that Florin never calls. Permit2 itself is real. It has no constructor and no immutable values, so
-        that its code can be laid at the real proxy's address.
+@notice A stand-in: no package carries the real one's code, only its ABI (npm @x402/evm, PyPI x402 2.25). Permit2 itself is
+        real. It has no constructor and no immutable values, so that its code can be laid at the real proxy's address.
+        Of the published ABI it lacks
+        - settleWithPermit, which allows Permit2 by the token's own permit (EIP-2612) first, with its event SettledWithPermit
+          and its error Permit2612AmountMismatch: Florin never calls it, and payers approve Permit2 by themselves;
+        - the views PERMIT2, WITNESS_TYPEHASH and WITNESS_TYPE_STRING, which Florin does not read;
+        - the errors InvalidPermit2Address (of a constructor) and ReentrancyGuardReentrantCall: what is entered twice reverts
+          without words.
+        Signatures have 4,096 bytes at most. The order of its checks is ours, for the ABI tells none.
 """
 
 event Settled:
