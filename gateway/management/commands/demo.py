@@ -56,6 +56,7 @@ class Command(BaseCommand):
 
     help = "Run Florin with a demo merchant, a shop on the next port, and local chains."
     requires_system_checks: list[str] = []
+    stack = Stack
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
@@ -75,7 +76,9 @@ class Command(BaseCommand):
     def _run(self, var: Path, port: int, *, with_chains: bool) -> None:
         for needed in (port, port + 1):
             require_free_port(needed)
-        with Stack(var=var, port=port, say=self._say, environment=DEVELOPMENT) as stack:
+        with self.stack(
+            var=var, port=port, say=self._say, environment=DEVELOPMENT
+        ) as stack:
             forget_real_chains(stack.environment)
             nodes = self.start_nodes(stack) if with_chains else None
             has_own_engines = stack.start_engines()

@@ -1,0 +1,8 @@
+"""The toolbar's routes before those of the product."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("__debug__/", include("debug_toolbar.urls")),
+    path("", include("gateway.urls")),
+]

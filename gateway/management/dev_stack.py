@@ -1,0 +1,71 @@
+"""The stack of `script/dev`: each process begins anew when its code changes, and pages are served with DEBUG."""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gateway.core.embedded.processes import Command
+from gateway.processes.stack import (
+    ROOT,
+    Stack,
+    stream_arguments,
+    web_arguments,
+)
+
+DEBUG_SETTINGS: Final = "demo.debug.settings"
+# What is edited. Not the whole tree: PostgreSQL's files under var/ change all the time.
+NOT_WATCHED: Final = {"node_modules", "tests", "benchmarks", "docs", "static", "var"}
+# Longer than a worker needs to end what it carries.
+END_SECONDS: Final = "20"
+
+
+class DevStack(Stack):
+    """Everything on this machine's loopback, reloaded on change."""
+
+    def start_services(self, *more: Command) -> None:
+        """Start the services as `Stack` does, and what else the demo needs, all of them watched."""
+        super().start_services(*map(restarted, more))
+
+    def _celery(self) -> list[Command]:
+        return [restarted(command) for command in super()._celery()]
+
+    def _web(self) -> Command:
+        # The toolbar keeps what it measured in the memory of one process.
+        arguments = web_arguments(self.port, workers=1)
+        command = self.command("web", sys.executable, *_reloading(arguments))
+        # Only pages get DEBUG: a worker that remembers each query would grow without end.
+        environment = self.environment | {"DJANGO_SETTINGS_MODULE": DEBUG_SETTINGS}
+        return replace(command, env=environment)
+
+    def _streams(self) -> Command:
+        arguments = _reloading(stream_arguments(self.stream_port))
+        return self.command("streams", sys.executable, *arguments)
+
+
+def watched_folders(root: Path = ROOT) -> list[Path]:
+    """Return the folders whose files make the processes begin anew."""
+    return sorted(
+        path
+        for path in root.iterdir()
+        if path.is_dir()
+        and not path.name.startswith(".")
+        and path.name not in NOT_WATCHED
+    )
+
+
+def restarted(command: Command) -> Command:
+    """Return a command that runs `command`, and again whenever a Python file changes."""
+    line = shlex.join(str(part) for part in command.argv)
+    watch = (sys.executable, "-m", "watchfiles", "--filter", "python")
+    how = ("--target-type", "command", "--sigint-timeout", END_SECONDS)
+    return replace(command, argv=(*watch, *how, line, *watched_folders()))
+
+
+def _reloading(arguments: list[str]) -> list[str]:
+    """Return granian's arguments with its own reload, on a change of any file but what it compiles or caches."""
+    paths = [word for path in watched_folders() for word in ("--reload-paths", path)]
+    # A mistake in the code is mended by the next change, and must not end the server.
+    ways = ["--reload", "--reload-ignore-worker-failure"]
+    return [*arguments[:-1], *ways, *map(str, paths), arguments[-1]]
