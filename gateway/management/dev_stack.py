@@ -10,7 +10,6 @@ from gateway.core.embedded.processes import Command
 from gateway.processes.stack import (
     ROOT,
     Stack,
-    stream_arguments,
     web_arguments,
 )
 
@@ -34,14 +33,13 @@ class DevStack(Stack):
     def _web(self) -> Command:
         # The toolbar keeps what it measured in the memory of one process.
         arguments = web_arguments(self.port, workers=1)
-        command = self.command("web", sys.executable, *_reloading(arguments))
+        command = restarted(self.command("web", sys.executable, *arguments))
         # Only pages get DEBUG: a worker that remembers each query would grow without end.
         environment = self.environment | {"DJANGO_SETTINGS_MODULE": DEBUG_SETTINGS}
         return replace(command, env=environment)
 
     def _streams(self) -> Command:
-        arguments = _reloading(stream_arguments(self.stream_port))
-        return self.command("streams", sys.executable, *arguments)
+        return restarted(super()._streams())
 
 
 def watched_folders(root: Path = ROOT) -> list[Path]:
@@ -56,16 +54,8 @@ def watched_folders(root: Path = ROOT) -> list[Path]:
 
 
 def restarted(command: Command) -> Command:
-    """Return a command that runs `command`, and again whenever a Python file changes."""
+    """Return a command that runs `command`, and again whenever a file changes, even where it ended by itself meanwhile."""
     line = shlex.join(str(part) for part in command.argv)
-    watch = (sys.executable, "-m", "watchfiles", "--filter", "python")
+    watch = (sys.executable, "-m", "watchfiles", "--filter", "default")
     how = ("--target-type", "command", "--sigint-timeout", END_SECONDS)
     return replace(command, argv=(*watch, *how, line, *watched_folders()))
-
-
-def _reloading(arguments: list[str]) -> list[str]:
-    """Return granian's arguments with its own reload, on a change of any file but what it compiles or caches."""
-    paths = [word for path in watched_folders() for word in ("--reload-paths", path)]
-    # A mistake in the code is mended by the next change, and must not end the server.
-    ways = ["--reload", "--reload-ignore-worker-failure"]
-    return [*arguments[:-1], *ways, *map(str, paths), arguments[-1]]

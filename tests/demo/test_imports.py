@@ -17,7 +17,10 @@ def modules(pattern: str) -> list[str]:
 
 
 COMMANDS = modules("*/management/commands/[a-z]*.py")
-PROGRAMS = modules("demo/**/[a-z]*.py")
+# The pages of script/dev alone need what only development has: tests/core/test_debug.py.
+PROGRAMS = [
+    name for name in modules("demo/**/[a-z]*.py") if not name.startswith("demo.debug.")
+]
 IMPORT_WITHOUT = """
 import sys
 from importlib import import_module
