@@ -70,7 +70,7 @@ def _mining(running: SixChains) -> Iterator[None]:
 
 
 def _mine(url: str, pace: float, stop: threading.Event) -> None:
-    from wallets.chains.rpc import Node
+    from wallets.chains.rpc.client import Node
 
     node = Node(url)
     while not stop.wait(pace):

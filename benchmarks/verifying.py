@@ -24,8 +24,8 @@ from demo.localnet.tokens import (
     transfer,
 )
 from tests.nodes.proxy import Answer, Ask, RpcProxy, honest
-from wallets.chains.evm_questions import receipt_of
-from wallets.chains.rpc import Node
+from wallets.chains.evm.questions import receipt_of
+from wallets.chains.rpc.client import Node
 
 CLIENTS = (4, 16)
 PATH = "/api/v1/x402/verify"

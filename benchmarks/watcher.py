@@ -93,7 +93,7 @@ def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
 def _decoding(node: Anvil, usdc: str, rounds: int) -> Report:
     from web3 import Web3
 
-    from wallets.chains import evm_decode
+    from wallets.chains.evm import decode as evm_decode
 
     first = node.block_number() + 1
     _pay(node, usdc, [address(number) for number in range(1, DECODED + 1)])
@@ -140,7 +140,7 @@ _TRANSFER_ABI = [
 
 @contextmanager
 def _raw_logs(node: Anvil) -> Iterator[Callable[[dict[str, Any]], list[Any]]]:
-    from wallets.chains.rpc import Node
+    from wallets.chains.rpc.client import Node
 
     rpc = Node(node.url)
     yield lambda question: rpc.call("eth_getLogs", [question])
@@ -148,7 +148,7 @@ def _raw_logs(node: Anvil) -> Iterator[Callable[[dict[str, Any]], list[Any]]]:
 
 
 def _decode_raw(logs: list[Any], usdc: str) -> int:
-    from wallets.chains import evm_decode
+    from wallets.chains.evm import decode as evm_decode
     from wallets.chains.registry import TokenSpec
 
     token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
@@ -237,7 +237,7 @@ def _block_cost(node: Anvil, usdc: str, merchant: int) -> Report:
 
 def _watcher(node: Anvil) -> "Watcher":
     from wallets.chains.adapters import open_pool
-    from wallets.chains.evm import EvmAdapter
+    from wallets.chains.evm.adapter import EvmAdapter
     from wallets.models import Block, ChainCursor
     from wallets.networks import chain_spec
     from wallets.watchers.blocks import Watcher

@@ -23,7 +23,7 @@ supports() {
     "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
 }
 
-# Prints the first Python that is supported. The newest last: on 3.14 signatures are slower (wallets/chains/tron_keys.py).
+# Prints the first Python that is supported. The newest last: on 3.14 signatures are slower (wallets/chains/tron/keys.py).
 find_python() {
     for candidate in "${PYTHON:-python3.11}" python3.11 python3.12 python3.13 python3.14 python3 python; do
         if supports "$candidate"; then

@@ -16,7 +16,7 @@ from demo.localnet.tokens import (
 )
 from tests.florin import Florin, OnChain
 from tests.nodes.proxy import Fault, RpcProxy, honest
-from wallets.chains.evm_decode import TRANSFER
+from wallets.chains.evm.decode import TRANSFER
 
 CHAIN_IDS = {"base": 8453, "polygon": 137}
 # Few on Polygon, so that a checkout completes there before a chain's reorganisations are over.

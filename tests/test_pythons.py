@@ -16,7 +16,7 @@ IN_PROSE = "Python 3.11, 3.12, 3.13 or 3.14"
 LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+?) *\\?$", re.MULTILINE)
 
 # What a package asks for and is not given, with what makes up for it.
-OVERRIDDEN = {("3.14", "tronpy", "coincurve"): "wallets.chains.tron_keys"}
+OVERRIDDEN = {("3.14", "tronpy", "coincurve"): "wallets.chains.tron.keys"}
 
 
 def environment(python: str) -> dict[str, str]:

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from wallets.chains.adapters import open_pool
-from wallets.chains.paying import PaymentOrder
-from wallets.chains.pool import RpcPool
+from wallets.chains.payments import PaymentOrder
 from wallets.chains.registry import ChainSpec
-from wallets.chains.solana_paying import SolanaCashier
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.cashier import SolanaCashier
 from wallets.chains.specs import Family
-from wallets.chains.tron_build import ContractCall
-from wallets.chains.tron_paying import TronCashier
-from wallets.chains.trongrid import open_node
+from wallets.chains.tron.cashier import TronCashier
+from wallets.chains.tron.grid import open_node
+from wallets.chains.tron.transactions import ContractCall
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from wallets.addresses import address_key
 from wallets.chains.specs import Family
+from wallets.chains.ton.wallets import standard_wallets
 from wallets.forwarders.addresses import keccak
-from wallets.tonwallets import standard_wallets
 
 Types: TypeAlias = Mapping[str, Mapping[str, str]]
 """The fields of each struct of EIP-712 with their types; the first struct is the one that is signed."""

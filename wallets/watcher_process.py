@@ -20,8 +20,8 @@ from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
 )
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.pool import RpcPool
 from wallets.networks import poll_seconds, reads_accounts
 from wallets.reconciliation.process import audit_chain
 from wallets.watchers.accounts import AccountWatcher

@@ -32,13 +32,13 @@ from wallets.browser_wallets import (
     send_on_tron,
 )
 from wallets.chains.base import ChainError
-from wallets.chains.paying import (
+from wallets.chains.payments import (
     NotEnoughError,
     PaymentOrder,
     TransactionRefusedError,
 )
 from wallets.chains.registry import ChainSpec
-from wallets.chains.solana_build import is_wallet
+from wallets.chains.solana.transactions import is_wallet
 from wallets.chains.specs import Family
 from wallets.lookup import draw_look_up
 from wallets.networks import chains

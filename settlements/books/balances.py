@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from wallets.chains.batches import ask_all
-from wallets.chains.evm_balances import BALANCE_OF
-from wallets.chains.evm_decode import word
-from wallets.chains.rpc import Call, Node, RefusedError
+from wallets.chains.evm.balances import BALANCE_OF
+from wallets.chains.evm.decode import word
+from wallets.chains.rpc.batches import ask_all
+from wallets.chains.rpc.client import Call, Node, RefusedError
 
 MOST_HOLDERS: Final = 200
 """Asked about at once: some three million gas, which every provider lends to a question."""

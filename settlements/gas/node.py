@@ -11,9 +11,9 @@ import structlog
 
 from settlements.gas.fees import Prices
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.batches import ask_in_parts
-from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import Call, Node, RefusedError
+from wallets.chains.rpc.batches import ask_in_parts
+from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.rpc.pool import RpcPool
 
 log = structlog.get_logger(__name__)
 

@@ -10,10 +10,10 @@ from django.db import transaction
 
 from settlements.gas.alerts import tell_operators_daily
 from settlements.gas.solana_keys import solana_gas_keys
-from wallets.chains import solana_decode as decode
 from wallets.chains.adapters import open_pool
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import decode
 
 log = structlog.get_logger(__name__)
 

@@ -22,7 +22,7 @@ from settlements.models import (
 from settlements.states import SettlementStatus
 from settlements.sweeps.calls import FACTORY
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.evm_decode import TRANSFER
+from wallets.chains.evm.decode import TRANSFER
 from wallets.forwarders.addresses import keccak
 from wallets.models import DepositOutflow
 from wallets.networks import chain_spec

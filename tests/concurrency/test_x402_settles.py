@@ -16,7 +16,7 @@ from tests.x402.paying import pay_to_of
 from tests.x402.standard.asking import settle
 from tests.x402.standard.bodies import body_of
 from tests.x402.standard.shop import connect_base, open_shop
-from wallets.chains.pool import RpcPool
+from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
     authorizations,
     settlement,

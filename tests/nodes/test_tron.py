@@ -14,7 +14,7 @@ from wallets.chains.base import (
     ChainUnavailableError,
     RangeTooLargeError,
 )
-from wallets.chains.rpc import BatchRefusedError, Node, RefusedError
+from wallets.chains.rpc.client import BatchRefusedError, Node, RefusedError
 
 WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
 USDT_HEX = "0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"

@@ -26,12 +26,12 @@ from wallets.chains.base import (
     Head,
     RangeTooLargeError,
 )
-from wallets.chains.evm import EvmAdapter
+from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.chains.rpc import Node
-from wallets.chains.solana import SolanaAdapter
-from wallets.chains.ton import TonAdapter
-from wallets.chains.trongrid import open_node
+from wallets.chains.rpc.client import Node
+from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.ton.adapter import TonAdapter
+from wallets.chains.tron.grid import open_node
 
 T = TypeVar("T")
 

@@ -14,7 +14,6 @@ from tests.recorded.stages import (
     mainnet,
     opened,
 )
-from wallets.chains import evm_decode as decode
 from wallets.chains.base import (
     ChainUnavailableError,
     Head,
@@ -22,10 +21,11 @@ from wallets.chains.base import (
     RangeTooLargeError,
     Reading,
 )
-from wallets.chains.evm import EvmAdapter
-from wallets.chains.evm_questions import by_number
+from wallets.chains.evm import decode
+from wallets.chains.evm.adapter import EvmAdapter
+from wallets.chains.evm.questions import by_number
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Node
+from wallets.chains.rpc.client import Node
 
 ETHEREUM = ("evm_ethereum_usdc", ETHEREUM_ID)
 ARBITRUM = ("evm_arbitrum_usdt_plain_transfer", ARBITRUM_ID)

@@ -22,10 +22,13 @@ from demo.localnet.tron.node import TronNode
 from tests.recorded.samples import sample
 from tests.recorded.shapes import different, lacking, shape_of, traced
 from tests.recorded.stages import as_json_encoding
-from wallets.chains import evm_decode, solana_decode, ton_decode, trongrid_decode
-from wallets.chains.rpc import Node
-from wallets.chains.solana_transactions import read_strangers, read_transaction
-from wallets.chains.ton_traces import lone_transactions
+from wallets.chains.evm import decode as evm_decode
+from wallets.chains.rpc.client import Node
+from wallets.chains.solana import decode as solana_decode
+from wallets.chains.solana.changes import read_strangers, read_transaction
+from wallets.chains.ton import decode as ton_decode
+from wallets.chains.ton.traces import lone_transactions
+from wallets.chains.tron import grid_decode as trongrid_decode
 
 BUYER = "0x" + "5a" * 20
 TRON_BUYER = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"

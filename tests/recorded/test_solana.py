@@ -20,14 +20,14 @@ from wallets.chains.base import (
     Head,
     MalformedAnswerError,
 )
-from wallets.chains.rpc import Node
-from wallets.chains.solana import SolanaAdapter
-from wallets.chains.solana_decode import (
+from wallets.chains.rpc.client import Node
+from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.solana.decode import (
     TOKEN_2022_PROGRAM,
     TOKEN_PROGRAM,
     from_base58,
 )
-from wallets.chains.solana_questions import ask_programs
+from wallets.chains.solana.questions import ask_programs
 
 TRANSFER = sample("solana_getTransaction.usdc_transferChecked_json")
 PARSED = sample("solana_getTransaction.usdc_transferChecked_jsonParsed")

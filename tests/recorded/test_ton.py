@@ -12,13 +12,13 @@ from tests.recorded.samples import sample
 from tests.recorded.stages import mainnet, opened
 from wallets.addresses import address_key
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.rpc import Node
+from wallets.chains.rpc.client import Node
 from wallets.chains.specs import Family
-from wallets.chains.ton import TonAdapter
-from wallets.chains.ton_cells import Slice, read_cells
-from wallets.chains.ton_decode import body_bytes
-from wallets.chains.ton_questions import ask_head, list_receipts, list_transfers
-from wallets.chains.ton_traces import lone_transactions
+from wallets.chains.ton.adapter import TonAdapter
+from wallets.chains.ton.cells import Slice, read_cells
+from wallets.chains.ton.decode import body_bytes
+from wallets.chains.ton.questions import ask_head, list_receipts, list_transfers
+from wallets.chains.ton.traces import lone_transactions
 
 MASTERCHAIN = sample("ton_v3_masterchainInfo").response
 USDT_LISTING = sample("ton_v3_jetton_transfers.usdt_2024").response

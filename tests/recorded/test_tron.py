@@ -11,10 +11,10 @@ from tests.recorded.samples import sample
 from tests.recorded.stages import mainnet
 from wallets.addresses import address_key
 from wallets.chains.base import BlockRef, MalformedAnswerError
-from wallets.chains.evm_decode import sided_logs
+from wallets.chains.evm.decode import sided_logs
 from wallets.chains.specs import Family
-from wallets.chains.tron_build import Anchor, ContractCall
-from wallets.chains.trongrid import TronGridSource
+from wallets.chains.tron.grid import TronGridSource
+from wallets.chains.tron.transactions import Anchor, ContractCall
 
 HISTORY = sample("tron_v1_trc20_history.usdt_derived").response
 DETAIL = sample("tron_gettransactioninfobyid.usdt_transfer").response

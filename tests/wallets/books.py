@@ -9,6 +9,7 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
 from tests.nodes.proxy import RpcProxy, as_if_busy, results
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import (
     address_of,
     local_spec,
@@ -17,7 +18,6 @@ from tests.wallets.factories import (
     read_all,
 )
 from tests.wallets.paying import transfer
-from tests.wallets.test_pool import Clock
 from wallets.models import ChainCursor, SourceDifference
 from wallets.reconciliation.passes import Reconciler
 from wallets.watchers.blocks import Watcher

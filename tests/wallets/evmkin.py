@@ -7,7 +7,7 @@ from demo.localnet.tokens import token_address
 from tests.wallets.factories import TOKENS
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import Hint, TokenTransfer
-from wallets.chains.evm import EvmAdapter
+from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.registry import ChainSpec, load_chains
 
 

@@ -9,7 +9,7 @@ from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
 from demo.localnet.ton.messages import TonWallet
-from wallets.chains.tron_keys import PrivateKey
+from wallets.chains.tron.keys import PrivateKey
 
 SEED = bytes(range(1, 33))
 

@@ -18,7 +18,7 @@ from tests.wallets.accountchains import (
 )
 from tests.wallets.accounts import cursor_of
 from wallets.chains.adapters import open_pool
-from wallets.chains.solana import SolanaAdapter
+from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.models import EPOCH, ChainCursor, ReceivingWallet, Transfer
 from wallets.reconciliation.rescan import rescan_accounts
 from wallets.states import TransferState

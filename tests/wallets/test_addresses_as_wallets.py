@@ -11,7 +11,7 @@ from tests.factories import NOON, WALLET, make_merchant
 from tests.wallets.factories import make_deposit
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.registry import load_chains
-from wallets.chains.solana_questions import token_account
+from wallets.chains.solana.questions import token_account
 from wallets.forwarders.addresses import FACTORY_ADDRESS
 from wallets.models import ReceivingWallet
 from wallets.receiving.service import set_receiving_wallet

@@ -17,9 +17,9 @@ from demo.localnet.funding import (
 from demo.localnet.tokens import token_address
 from tests.nodes.fixtures import BASE, StartNode
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, drops, honest, results
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.models import SourceDifference, Transfer

@@ -8,7 +8,7 @@ from tonsdk.utils import Address
 
 from wallets.addresses import AddressError, canonical_address
 from wallets.chains.specs import Family
-from wallets.chains.tron_keys import _tronpy
+from wallets.chains.tron.keys import _tronpy
 
 to_base58check = _tronpy.keys.to_base58check_address
 

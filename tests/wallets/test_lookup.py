@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
 from wallets import lookup
-from wallets.chains.evm import EvmAdapter
+from wallets.chains.evm.adapter import EvmAdapter
 from wallets.lookup import UnreadableHashError, look_up, recorded
 from wallets.models import Transfer
 

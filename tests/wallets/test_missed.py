@@ -22,6 +22,7 @@ from tests.wallets.accountchains import (
 )
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.books import USDC, Books, Open
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import (
     address_of,
     local_spec,
@@ -30,7 +31,6 @@ from tests.wallets.factories import (
     read_all,
 )
 from tests.wallets.paying import transfer
-from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.registry import ChainSpec

@@ -19,20 +19,20 @@ from demo.localnet.tron import (
 )
 from demo.localnet.tron.addresses import to_base58
 from tests.nodes.proxy import RpcProxy, results
+from tests.wallets.chains.rpc.test_pool import Clock
+from tests.wallets.chains.tron.test_transactions import ON_CHAIN
 from tests.wallets.contract.hostile import Answer, HttpProxy
-from tests.wallets.test_pool import Clock
-from tests.wallets.test_tron_build import ON_CHAIN
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
-from wallets.chains.paying import (
+from wallets.chains.payments import (
     NotEnoughError,
     PaymentOrder,
     TransactionRefusedError,
 )
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import TokenSpec
-from wallets.chains.rpc import Node
-from wallets.chains.solana_paying import BLOCKHASH_SECONDS, SolanaCashier
-from wallets.chains.tron_paying import TronCashier
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.cashier import BLOCKHASH_SECONDS, SolanaCashier
+from wallets.chains.tron.cashier import TronCashier
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=30)

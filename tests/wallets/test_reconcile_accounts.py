@@ -10,8 +10,8 @@ import pytest
 from django.utils import timezone
 
 from tests.factories import make_merchant, make_wallet
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
 from wallets.models import (

@@ -11,9 +11,9 @@ from demo.localnet.tron import TronNode
 from demo.localnet.tron.addresses import to_base58
 from tests.factories import make_merchant, make_wallet
 from tests.nodes.proxy import RpcProxy, honest, results
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.factories import read_all
-from tests.wallets.test_pool import Clock
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import load_chains
 from wallets.models import ChainCursor, SourceDifference, Transfer

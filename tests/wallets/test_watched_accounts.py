@@ -13,8 +13,8 @@ from tests.wallets.accountchains import (
     spec_of,
 )
 from tests.wallets.accountchains import read_all as read_accounts
+from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import HttpProxy
-from tests.wallets.test_pool import Clock
 from tests.wallets.tonlab import changing_rows
 from tests.wallets.watching import Beside, moved, watch
 from wallets.addresses import address_key

@@ -26,8 +26,8 @@ from tests.wallets.watching import Beside, watch
 from wallets.addresses import address_key
 from wallets.chains.adapters import open_holdings, open_pool
 from wallets.chains.base import ChainError, MalformedAnswerError
-from wallets.chains.solana_balances import held
-from wallets.chains.solana_decode import TOKEN_PROGRAM
+from wallets.chains.solana.balances import held
+from wallets.chains.solana.decode import TOKEN_PROGRAM
 from wallets.chains.specs import Family
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState

@@ -14,7 +14,7 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountReading, Head
 from wallets.chains.registry import ChainSpec, load_chains
 from wallets.chains.specs import Family
-from wallets.chains.ton import TonAdapter
+from wallets.chains.ton.adapter import TonAdapter
 
 
 def ton_spec(*urls: str, usdt: str, **settings: str) -> ChainSpec:

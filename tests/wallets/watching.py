@@ -7,7 +7,7 @@ from django.utils import timezone
 from accounts.models import Merchant
 from accounts.states import Mode
 from tests.factories import make_merchant
-from tests.wallets.test_pool import Clock
+from tests.wallets.chains.rpc.test_pool import Clock
 from wallets.chains.registry import ChainSpec
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.watched.passes import WatchedWallets

@@ -12,7 +12,7 @@ from nacl.signing import SigningKey
 from solders.keypair import Keypair
 
 from demo.localnet.ton.messages import TonWallet
-from wallets.chains.tron_keys import PrivateKey
+from wallets.chains.tron.keys import PrivateKey
 from wallets.networks import chain_spec
 from x402.byhash.signatures import (
     is_signed_by_payer,

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from wallets.chains.base import BlockRef, ChainUnavailableError
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.chains.solana_questions import ask_head, slot_name, whole
-from wallets.chains.ton_decode import block_name
-from wallets.chains.ton_questions import ask_block_at, ask_block_before, seconds
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.questions import ask_head, slot_name, whole
+from wallets.chains.ton.decode import block_name
+from wallets.chains.ton.questions import ask_block_at, ask_block_before, seconds
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BEFORE_ALL: Final = BlockRef(0, block_name(0), "", _EPOCH)

@@ -4,22 +4,22 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import Final
 
-from wallets.chains import ton_pacing
 from wallets.chains.account_times import AccountTimes, SolanaTimes, TonTimes
 from wallets.chains.base import AccountAdapter, BlockAdapter
-from wallets.chains.evm import EvmAdapter
-from wallets.chains.evm_balances import EvmHoldings
-from wallets.chains.evm_dialect import ETHEREUM
+from wallets.chains.evm.adapter import EvmAdapter
+from wallets.chains.evm.balances import EvmHoldings
+from wallets.chains.evm.dialect import ETHEREUM
 from wallets.chains.holdings import HoldingsReader
-from wallets.chains.pool import RpcPool, has_chain_id
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Node
-from wallets.chains.solana import SolanaAdapter, has_genesis
-from wallets.chains.solana_balances import SolanaHoldings
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool, has_chain_id
+from wallets.chains.solana.adapter import SolanaAdapter, has_genesis
+from wallets.chains.solana.balances import SolanaHoldings
 from wallets.chains.specs import Family
-from wallets.chains.ton import TonAdapter, has_network
-from wallets.chains.ton_balances import TonHoldings
-from wallets.chains.tron import KEY_HEADER, TRON
+from wallets.chains.ton import pace as ton_pacing
+from wallets.chains.ton.adapter import TonAdapter, has_network
+from wallets.chains.ton.balances import TonHoldings
+from wallets.chains.tron.dialect import KEY_HEADER, TRON
 
 # What the chain's providers read an API key from. Others want it in the address.
 _KEY_HEADERS: Final = {

@@ -18,7 +18,7 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Node
+from wallets.chains.rpc.client import Node
 from wallets.watchers.windows import (
     LARGEST_WINDOW,
     WindowSize,
@@ -143,7 +143,7 @@ def ledgers(spec: ChainSpec) -> list[Ledger]:
     if not spec.grid_urls:
         return []
     # Only where it is used: most installations name none.
-    from wallets.chains.trongrid import TronGridSource
+    from wallets.chains.tron.grid import TronGridSource
 
     return [TronGridSource(spec, url) for url in spec.grid_urls]
 

@@ -22,8 +22,8 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
 )
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.pool import RpcPool
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.networks import reads_accounts
 from wallets.watched.account_history import AccountHistory

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wallets.chains.evm import NEAR_TIP
+from wallets.chains.evm.adapter import NEAR_TIP
 
 LARGEST_WINDOW: Final = 2_000
 # After this many whole windows a provider's limit is put to the test again.

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import Family
 
 # Another answer means another block. Nothing else is read from it.

@@ -23,9 +23,9 @@ from wallets.addresses import address_key
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockRef
 from wallets.chains.registry import ChainSpec, load_chains
-from wallets.chains.solana import SolanaAdapter
+from wallets.chains.solana.adapter import SolanaAdapter
 from wallets.chains.specs import Family
-from wallets.chains.ton import TonAdapter
+from wallets.chains.ton.adapter import TonAdapter
 
 _APPROVE = 4
 

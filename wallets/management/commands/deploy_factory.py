@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.base import ChainError
 from wallets.chains.registry import ChainConfigError, ChainSpec, load_chains
-from wallets.chains.rpc import Node
+from wallets.chains.rpc.client import Node
 from wallets.chains.specs import Family
 from wallets.forwarders.addresses import (
     FACTORY_ADDRESS,

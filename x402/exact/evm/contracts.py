@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.rpc.client import Node, RefusedError
+from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
 from x402.exact.errors import RevertedError
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from settlements.gas.node import GasNode, Receipt
-from wallets.chains import evm_decode
 from wallets.chains.base import ChainUnavailableError
-from wallets.chains.pool import RpcPool
+from wallets.chains.evm import decode as evm_decode
+from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
 from x402.exact.evm import (
     eip3009,

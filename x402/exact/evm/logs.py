@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from settlements.gas.node import Receipt
-from wallets.chains import evm_decode
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.pool import RpcPool
+from wallets.chains.evm import decode as evm_decode
+from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import checksum
 from x402.exact.inputs import StandardRequest
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from accounts.states import Mode
 from settlements.gas.node import Receipt
 from wallets.chains.base import ChainError, MalformedAnswerError
-from wallets.chains.pool import RpcPool
+from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
     answers,
     reasons,

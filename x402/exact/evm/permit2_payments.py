@@ -11,10 +11,10 @@ from typing import Final
 
 from accounts.states import Mode
 from settlements.gas.node import GasNode, Receipt
-from wallets.chains import evm_decode
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import RefusedError
+from wallets.chains.evm import decode as evm_decode
+from wallets.chains.rpc.client import RefusedError
+from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
 from x402.exact.evm import (
     contracts,

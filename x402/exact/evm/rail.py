@@ -9,7 +9,7 @@ from settlements.gas.broadcast import find_receipt
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
-from wallets.chains.pool import RpcPool
+from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
     answers,
     reasons,

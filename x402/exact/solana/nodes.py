@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains import solana_decode as decode
 from wallets.chains.adapters import open_adapter, open_pool
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
-from wallets.chains.pool import RpcPool
 from wallets.chains.registry import ChainSpec
-from wallets.chains.rpc import Node, RefusedError
-from wallets.chains.solana_balances import held
-from wallets.chains.solana_questions import ask_finalized, ask_head, whole
+from wallets.chains.rpc.client import Node, RefusedError
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana import decode
+from wallets.chains.solana.balances import held
+from wallets.chains.solana.questions import ask_finalized, ask_head, whole
 from x402.exact.connections import KeptPerThread
 from x402.exact.promises import Balance
 from x402.exact.solana.transfers import Transfer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.core.fields import storable
-from wallets.chains.solana_questions import token_account
+from wallets.chains.solana.questions import token_account
 from x402.exact import reasons as common
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import (

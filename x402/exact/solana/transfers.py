@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from wallets.chains.solana_decode import TOKEN_PROGRAMS
+from wallets.chains.solana.decode import TOKEN_PROGRAMS
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.solana import reasons
 

@@ -1,0 +1,325 @@
+"""TronGrid as a second source: it tells what the JSON-RPC tells, or it raises."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from demo.localnet import tokens
+from demo.localnet.funding import payer
+from demo.localnet.tron import (
+    USDT,
+    TronNode,
+)
+from demo.localnet.tron.addresses import (
+    to_base58,
+    to_hex,
+)
+from demo.localnet.tron.rules import RateLimit
+from tests.wallets.contract.hostile import Answer, HttpProxy
+from tests.wallets.evmkin import opened, read_whole, spec_of
+from wallets.addresses import address_key
+from wallets.chains.base import (
+    BlockRef,
+    ChainError,
+    ChainMismatchError,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    RangeTooLargeError,
+    TokenTransfer,
+)
+from wallets.chains.evm.adapter import EvmAdapter
+from wallets.chains.specs import Family
+from wallets.chains.tron import grid as trongrid
+from wallets.chains.tron.grid import TronGridSource
+
+WALLETS = ["TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr", "TLCuBEirVzB6V4menLZKw1jfBTFMZbuKq7"]
+KEYS = [address_key(wallet, family=Family.TRON) for wallet in WALLETS]
+USDT_HEX = to_hex(USDT)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+Span = tuple[BlockRef, BlockRef]
+
+
+@pytest.fixture
+def adapter(tron_node: TronNode) -> Iterator[EvmAdapter]:
+    with opened(spec_of("tron", tron_node.url)) as adapter:
+        yield adapter
+
+
+@pytest.fixture
+def hostile(tron_node: TronNode) -> Iterator[HttpProxy]:
+    with HttpProxy(tron_node.grid_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def source(tron_node: TronNode, hostile: HttpProxy) -> Iterator[TronGridSource]:
+    source = TronGridSource(spec_of("tron", tron_node.url), hostile.url)
+    yield source
+    source.close()
+
+
+def solidified(adapter: EvmAdapter, first: int = 0) -> Span:
+    """From a block to the newest solidified one."""
+    start, end = adapter.blocks([first, adapter.finalized()])
+    return start, end
+
+
+def in_order(transfers: list[TokenTransfer]) -> list[TokenTransfer]:
+    return sorted(transfers, key=lambda one: (one.block_height, one.position))
+
+
+def test_both_sources_tell_the_same(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    anvil = tron_node.anvil
+    for number, wallet in enumerate([*WALLETS, *WALLETS], start=1):
+        tron_node.pay(wallet, number)
+    twice = [(to_hex(wallet), 25) for wallet in [*WALLETS, *WALLETS]]
+    tokens.transfer_many(anvil, payer(anvil), USDT_HEX, twice)
+    tron_node.mine(25)
+    told = source.transfers(KEYS, *solidified(adapter))
+    assert len(told) == 8
+    assert in_order(told) == in_order(read_whole(adapter, KEYS))
+
+
+def test_a_listing_of_many_pages_is_read_to_its_end(
+    tron_node: TronNode,
+    adapter: EvmAdapter,
+    source: TronGridSource,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 2)
+    paid = [tron_node.pay(WALLETS[0], units) for units in range(1, 6)]
+    tron_node.mine(25)
+    told = source.transfers(KEYS[:1], *solidified(adapter))
+    assert [one.tx_hash for one in told] == paid
+
+
+def test_a_listing_that_does_not_end_is_too_large(
+    tron_node: TronNode,
+    adapter: EvmAdapter,
+    source: TronGridSource,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trongrid, "ROWS_IN_A_PAGE", 1)
+    monkeypatch.setattr(trongrid, "MOST_PAGES", 2)
+    for units in (1, 2, 3):
+        tron_node.pay(WALLETS[0], units)
+    tron_node.mine(25)
+    with pytest.raises(RangeTooLargeError):
+        source.transfers(KEYS[:1], *solidified(adapter))
+
+
+def test_what_is_outside_of_the_span_is_left_out(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    tron_node.pay(WALLETS[0], 1)
+    before = tron_node.anvil.block_number()
+    tron_node.pay(WALLETS[0], 2)
+    tron_node.mine(19)
+    tron_node.pay(WALLETS[0], 3)
+    told = source.transfers(KEYS, *solidified(adapter, first=before + 1))
+    assert [one.units for one in told] == [2]
+
+
+def test_a_span_that_is_not_solidified_is_not_answered(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    head = adapter.head().block
+    with pytest.raises(ChainUnavailableError, match="has not solidified"):
+        source.transfers(KEYS, head, head)
+
+
+def test_a_source_on_another_fork_is_not_compared_with(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    tron_node.pay(WALLETS[0], 25)
+    tron_node.mine(40)
+    first, last = solidified(adapter)
+    # Empty blocks alone would come back as they were.
+    tron_node.anvil.reorg(41)
+    with pytest.raises(ChainMismatchError, match="another block"):
+        source.transfers(KEYS, first, last)
+
+
+def test_what_is_no_payment_is_no_payment_here_either(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    anvil, [wallet, _] = tron_node.anvil, WALLETS
+    funded = anvil.block_number()
+    fake = tokens.deploy_token(anvil, "USDT", salt=tokens.FAKE)
+    tokens.mint(anvil, fake, to_hex(wallet), 25)
+    tron_node.pay(wallet, 0)
+    signature = "approve(address,uint256)"
+    tokens.execute(anvil, payer(anvil), USDT_HEX, signature, to_hex(wallet), 25)
+    own = address_key(tron_node.payer_address, family=Family.TRON)
+    tron_node.pay(tron_node.payer_address, 25)
+    tron_node.mine(25)
+    span = solidified(adapter, first=funded + 1)
+    assert source.transfers([*KEYS, own], *span) == []
+
+
+def test_a_transaction_without_a_good_end_paid_nothing(
+    tron_node: TronNode,
+    adapter: EvmAdapter,
+    source: TronGridSource,
+    hostile: HttpProxy,
+) -> None:
+    tron_node.pay(WALLETS[0], 25)
+    tron_node.mine(25)
+    hostile.fault = answers(
+        "gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}}
+    )
+    assert source.transfers(KEYS, *solidified(adapter)) == []
+
+
+def answers(path: str, change: Callable[[Any], Any]) -> Callable[..., Answer]:
+    """Change what is answered at one path."""
+
+    def fault(target: str, answer: Answer) -> Answer:
+        if path not in target:
+            return answer
+        return Answer(json.dumps(change(json.loads(answer.body))).encode())
+
+    return fault
+
+
+def with_log(**fields: Any) -> Callable[..., Answer]:
+    return answers(
+        "gettransactioninfobyid",
+        lambda told: told | {"log": [log | fields for log in told["log"]]},
+    )
+
+
+TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+LIES: dict[str, Callable[..., Answer]] = {
+    "listing is a list": answers("trc20", lambda _: []),
+    "listing failed": answers("trc20", lambda told: told | {"success": False}),
+    "no rows": answers("trc20", lambda told: told | {"data": None}),
+    "a row is a text": answers("trc20", lambda told: told | {"data": ["row"]}),
+    "id is no hash": answers(
+        "trc20", lambda told: told | {"data": [{"transaction_id": "../../x"}]}
+    ),
+    "no meta": answers("trc20", lambda told: told | {"meta": None}),
+    "pages go round": answers(
+        "trc20", lambda told: told | {"meta": {"fingerprint": "again"}}
+    ),
+    "fingerprint is a number": answers(
+        "trc20", lambda told: told | {"meta": {"fingerprint": 7}}
+    ),
+    "unknown transaction": answers("gettransactioninfobyid", lambda _: {}),
+    "another transaction": answers(
+        "gettransactioninfobyid", lambda told: told | {"id": "ab" * 32}
+    ),
+    "height is a text": answers(
+        "gettransactioninfobyid", lambda told: told | {"blockNumber": "1"}
+    ),
+    "logs are an object": answers(
+        "gettransactioninfobyid", lambda told: told | {"log": {}}
+    ),
+    "no data": with_log(data=""),
+    "data is no hex": with_log(data="z" * 64),
+    "no emitter": with_log(address=None),
+    "sender is too long": with_log(topics=[TRANSFER, "ff" * 32, "00" * 32]),
+    "a topic is a number": with_log(topics=[TRANSFER, 1, 2]),
+    "no such block": answers("getblock", lambda _: {}),
+    "block without header": answers(
+        "getblock", lambda told: {"blockID": told["blockID"]}
+    ),
+    "block id is short": answers("getblock", lambda told: told | {"blockID": "12"}),
+    "another height": answers(
+        "getblock", lambda told: {**told, "block_header": {"raw_data": {"number": 7}}}
+    ),
+    "html": lambda target, answer: Answer(b"<html>"),
+    "null": lambda target, answer: Answer(b"null"),
+    "500": lambda target, answer: Answer(b"", status=500),
+    "half": lambda target, answer: Answer(answer.body, cut=len(answer.body) // 2),
+    "17 MB": lambda target, answer: Answer(answer.body + b" " * 17 * 2**20),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_an_answer_that_fails_a_check_is_never_half_used(
+    tron_node: TronNode,
+    adapter: EvmAdapter,
+    source: TronGridSource,
+    hostile: HttpProxy,
+    lie: Callable[..., Answer],
+) -> None:
+    tron_node.pay(WALLETS[0], 25)
+    tron_node.mine(25)
+    span = solidified(adapter)
+    hostile.fault = lie
+    with pytest.raises(ChainError):
+        source.transfers(KEYS, *span)
+    hostile.fault = lambda target, answer: answer
+    assert [one.units for one in source.transfers(KEYS, *span)] == [25]
+
+
+def test_odd_logs_of_other_contracts_hide_nothing(
+    tron_node: TronNode,
+    adapter: EvmAdapter,
+    source: TronGridSource,
+    hostile: HttpProxy,
+) -> None:
+    tron_node.pay(WALLETS[0], 25)
+    tron_node.mine(25)
+    odd = {"address": "66" * 20, "topics": [TRANSFER, "ff" * 32, "zz"], "data": ""}
+    hostile.fault = answers(
+        "gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]}
+    )
+    [told] = source.transfers(KEYS, *solidified(adapter))
+    assert (told.units, told.position) == (25, 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)]
+)
+def test_its_rate_limit_says_how_long_to_wait(
+    tron_node: TronNode, source: TronGridSource, limit: RateLimit, seconds: float
+) -> None:
+    block = BlockRef(0, "", "", NOON)
+    tron_node.rules.rate_limit = limit
+    with pytest.raises(ChainUnavailableError) as caught:
+        source.transfers(KEYS, block, block)
+    assert caught.value.retry_after == seconds
+
+
+def test_it_is_sent_the_key_of_its_own_host_and_no_other(tron_node: TronNode) -> None:
+    tron_node.rules.api_key = "grid-key"
+    elsewhere = tron_node.url.replace("127.0.0.1", "localhost")
+    mine = spec_of("tron", elsewhere, tron_node.url, API_KEYS="other-key,grid-key")
+    foreign = spec_of("tron", elsewhere, API_KEYS="grid-key")
+    block = BlockRef(0, "0x" + "00" * 32, "", NOON)
+    with pytest.raises(ChainMismatchError):
+        TronGridSource(mine, tron_node.grid_url).transfers(KEYS, block, block)
+    with pytest.raises(ChainUnavailableError):
+        TronGridSource(foreign, tron_node.grid_url).transfers(KEYS, block, block)
+
+
+def test_its_label_tells_no_secret(tron_node: TronNode) -> None:
+    spec = spec_of("tron", tron_node.url, API_KEYS="grid-key")
+    source = TronGridSource(spec, f"{tron_node.grid_url}/path-key?token=query-key")
+    assert source.label == tron_node.grid_url
+
+
+def test_a_malformed_answer_is_told_as_one(
+    source: TronGridSource, hostile: HttpProxy
+) -> None:
+    hostile.fault = lambda target, answer: Answer(b'{"blockID": 7}')
+    block = BlockRef(0, "", "", NOON)
+    with pytest.raises(MalformedAnswerError):
+        source.transfers(KEYS, block, block)
+    assert source.requests == 1
+
+
+def test_senders_are_told_in_base58(
+    tron_node: TronNode, adapter: EvmAdapter, source: TronGridSource
+) -> None:
+    tron_node.pay(WALLETS[0], 25)
+    tron_node.mine(25)
+    [told] = source.transfers(KEYS, *solidified(adapter))
+    assert told.sender == to_base58(payer(tron_node.anvil).address)

@@ -1,0 +1,58 @@
+"""What accounts hold on EVM chains and Tron, asked of the token contracts themselves, all at one block."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from wallets.chains.base import ReorgDuringReadError
+from wallets.chains.evm import decode
+from wallets.chains.evm.dialect import Dialect
+from wallets.chains.holdings import Holdings
+from wallets.chains.registry import ChainSpec, TokenSpec
+from wallets.chains.rpc.batches import ask_all
+from wallets.chains.rpc.client import Call, Node
+from wallets.chains.rpc.pool import RpcPool
+
+BALANCE_OF: Final = "0x70a08231"
+"""The selector of ERC-20's balanceOf(address)."""
+
+_ARGUMENT_PADDING: Final = "0" * 24
+_ACCOUNTS_AT_ONCE: Final = 25
+_HEIGHT: Final[Call] = ("eth_blockNumber", [])
+
+
+class EvmHoldings:
+    """Asks one EVM chain, or Tron, through a pool of its nodes."""
+
+    def __init__(self, spec: ChainSpec, pool: RpcPool, dialect: Dialect) -> None:
+        self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
+        self._pool = pool
+        self._dialect = dialect
+
+    @property
+    def at_once(self) -> int:
+        """As many as fill a usual batch or two, so that a small budget is not overdrawn by much."""
+        return _ACCOUNTS_AT_ONCE
+
+    def read(self, accounts: Mapping[bytes, str]) -> Holdings:
+        """Ask for all balances at one block. Raises ChainError."""
+        return self._pool.run(lambda node: self._read(node, list(accounts)))
+
+    def _read(self, node: Node, keys: Sequence[bytes]) -> Holdings:
+        height = decode.quantity(node.call(*_HEIGHT))
+        block = hex(height) if self._dialect.keeps_states else "latest"
+        places = [(key, token) for key in keys for token in self._tokens]
+        calls = [self._call(key, token, block) for key, token in places]
+        answers = ask_all(node, calls)
+        if block == "latest" and decode.quantity(node.call(*_HEIGHT)) != height:
+            raise ReorgDuringReadError("a block was made while balances were read")
+        units: dict[bytes, dict[str, int]] = {key: {} for key in keys}
+        for (key, token), answer in zip(places, answers, strict=True):
+            units[key][token.symbol] = int(decode.word(answer), 16)
+        return Holdings(height, units)
+
+    def _call(self, key: bytes, token: TokenSpec, block: str) -> Call:
+        question = {
+            "to": self._dialect.contract(token.address),
+            "data": f"{BALANCE_OF}{_ARGUMENT_PADDING}{key.hex()}",
+        }
+        return "eth_call", [question, block]

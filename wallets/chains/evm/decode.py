@@ -1,0 +1,318 @@
+"""Reading what EVM nodes answer. Everything is checked; what fails a check raises and is never half used."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, NoReturn
+
+from wallets.chains.base import (
+    BlockRef,
+    ChainUnavailableError,
+    MalformedAnswerError,
+    ReorgDuringReadError,
+)
+from wallets.chains.evm.blooms import SILENT, read_bloom
+
+TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
+
+PADDING: Final = "0x" + "0" * 24
+"""What stands before an address in a topic."""
+
+_TRANSFER_TOPICS: Final = 3
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
+# Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
+_ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
+_REMEMBERED: Final = 4_096
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
+
+
+class TransferLog(NamedTuple):
+    """A Transfer log, read. `token` is the emitter in lower case."""
+
+    tx_hash: str
+    log_index: int
+    token: str
+    units: int
+    sender: bytes
+    recipient: bytes
+    height: int
+    block_hash: str
+
+
+def quantity(answer: Any) -> int:
+    """Read a number. Raises MalformedAnswerError."""
+    return _number_of(_text(answer, "a number is not a number"))
+
+
+def word(answer: Any) -> str:
+    """Read 32 bytes; return them as 0x and lower-case hex. Raises MalformedAnswerError."""
+    return _word_of(_text(answer, "a hash is not a hash"))
+
+
+def _text(answer: Any, complaint: str) -> str:
+    if not isinstance(answer, str):
+        _refuse(complaint)
+    return answer
+
+
+# The logs of a block repeat its hash, its transactions and its tokens: each is checked once.
+@lru_cache(maxsize=_REMEMBERED)
+def _number_of(text: str) -> int:
+    if not _QUANTITY.fullmatch(text):
+        _refuse("a number is not a number")
+    return int(text, 16)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _word_of(text: str) -> str:
+    if not _WORD.fullmatch(text):
+        _refuse("a hash is not a hash")
+    return text.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Header(BlockRef):
+    """A block, and the filter of its logs as `evm_blooms` reads it."""
+
+    bloom: int = field(default=SILENT, repr=False)
+
+
+def block_ref(answer: Any, *, height: int | None = None) -> Header:
+    """Read a block's header. Raises ChainUnavailableError if the node has no such block, MalformedAnswerError."""
+    if answer is None:
+        raise ChainUnavailableError("the node does not have a block it was asked for")
+    if not isinstance(answer, dict):
+        _refuse("a block is not an object")
+    number, seconds = quantity(answer.get("number")), quantity(answer.get("timestamp"))
+    if height is not None and number != height:
+        _refuse("another block came than was asked for")
+    if seconds > _LATEST_TIME:
+        _refuse("a block is from far in the future")
+    return Header(
+        height=number,
+        hash=word(answer.get("hash")),
+        parent_hash=word(answer.get("parentHash")),
+        time=datetime.fromtimestamp(seconds, UTC),
+        bloom=read_bloom(answer.get("logsBloom")),
+    )
+
+
+def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime | None:
+    """Return the time of the block that a transaction is in, where its logs or itself tell it, and all of them the same.
+
+    Newer nodes do (`blockTimestamp`); some have told zero instead.
+    """
+    logs = receipt.get("logs")
+    parts = [order, *(logs if isinstance(logs, list) else [])]
+    try:
+        told = [_field(part, "blockTimestamp") for part in parts]
+        times = {quantity(one) for one in told if one is not None} - {0}
+    except MalformedAnswerError:
+        # The block itself can be asked for: nobody's payment is refused for what was told beside it.
+        return None
+    if len(times) != 1 or max(times) > _LATEST_TIME:
+        return None
+    return datetime.fromtimestamp(times.pop(), UTC)
+
+
+class SidedLog(NamedTuple):
+    """A Transfer log as it was told, and who is on its two sides (20 bytes each)."""
+
+    sender: bytes
+    recipient: bytes
+    told: Mapping[str, Any]
+
+    @property
+    def sides(self) -> tuple[bytes, bytes]:
+        """Sender and recipient."""
+        return self.sender, self.recipient
+
+
+def sided_logs(logs: Any, *, block_hash: str | None = None) -> list[SidedLog]:
+    """Tell who is on the two sides of Transfer logs, checking just what that needs: most are none of ours.
+
+    `block_hash` is the block they must be of. Raises MalformedAnswerError, ReorgDuringReadError.
+    """
+    if not isinstance(logs, list):
+        _refuse("logs are not a list")
+    found = []
+    try:
+        for log in logs:
+            topics = log["topics"]
+            if block_hash is not None and log["blockHash"] != block_hash:
+                raise ReorgDuringReadError("logs are of another block")
+            if topics[0] != TRANSFER:
+                _refuse("logs of another event came than were asked for")
+            if len(topics) != _TRANSFER_TOPICS:
+                continue
+            _, sender, recipient = topics
+            if len(sender) != 66 or len(recipient) != 66:
+                _refuse("a topic is not 32 bytes")
+            sides = bytes.fromhex(sender[26:]), bytes.fromhex(recipient[26:])
+            found.append(SidedLog(*sides, log))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        _refuse("a log is malformed")
+    return found
+
+
+def transfer_logs(
+    logs: Iterable[Mapping[str, Any]],
+    *,
+    tokens: Mapping[str, object],
+    paddings: tuple[str, ...] = (PADDING,),
+) -> list[TransferLog]:
+    """Read logs of ours, leaving out other emitters, zero amounts and transfers to oneself.
+
+    `tokens` are the allow-listed contracts in lower case; one of `paddings` stands before each address. Raises
+    MalformedAnswerError, ReorgDuringReadError.
+    """
+    read = (transfer_log(log, paddings=paddings) for log in logs)
+    return [
+        log
+        for log in read
+        if log.token in tokens and log.units > 0 and log.sender != log.recipient
+    ]
+
+
+def transfer_log(
+    log: Mapping[str, Any], *, paddings: tuple[str, ...] = (PADDING,)
+) -> TransferLog:
+    """Read one Transfer log of three topics, whoever emitted it. Raises MalformedAnswerError, ReorgDuringReadError."""
+    if log.get("removed") not in (None, False):
+        raise ReorgDuringReadError("a log was removed while it was read")
+    _, sender, recipient = log["topics"]
+    return TransferLog(
+        tx_hash=word(log.get("transactionHash")),
+        log_index=quantity(log.get("logIndex")),
+        token=address(log.get("address")),
+        units=int(word(log.get("data")), 16),
+        sender=_address_topic(sender, paddings),
+        recipient=_address_topic(recipient, paddings),
+        height=quantity(log.get("blockNumber")),
+        block_hash=word(log.get("blockHash")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptPositions:
+    """Where each Transfer log of a transaction stands: its log index to its ordinal among them, whoever emitted it.
+
+    Unlike the index within the block, the ordinal stays when the transaction is mined again in another block.
+    """
+
+    block_hash: str
+    by_log_index: Mapping[int, int]
+
+    def position_of(self, log: TransferLog) -> int:
+        """Return a log's ordinal. Raises ReorgDuringReadError if the receipt is of another block, MalformedAnswerError."""
+        if self.block_hash != log.block_hash:
+            raise ReorgDuringReadError("a transaction moved while it was read")
+        position = self.by_log_index.get(log.log_index)
+        if position is None:
+            _refuse("a receipt does not hold its own log")
+        return position
+
+
+def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
+    """Read a receipt. Raises ChainUnavailableError if the node has none, MalformedAnswerError."""
+    if receipt is None:
+        # It left its block just now, or this node does not keep it and another one does.
+        raise ChainUnavailableError("the node lacks the receipt of a log it told")
+    try:
+        if word(receipt["transactionHash"]) != tx_hash:
+            _refuse("another receipt came than was asked for")
+        if receipt["status"] != "0x1":
+            _refuse("a failed transaction has logs")
+        indexes = [quantity(entry["logIndex"]) for entry in transfer_entries(receipt)]
+        block_hash = word(receipt["blockHash"])
+    except (KeyError, IndexError, TypeError):
+        _refuse("a receipt is malformed")
+    if indexes != sorted(set(indexes)):
+        _refuse("a receipt's logs are out of order")
+    by_log_index = {index: position for position, index in enumerate(indexes)}
+    return ReceiptPositions(block_hash=block_hash, by_log_index=by_log_index)
+
+
+def transfer_entries(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the Transfer logs of a receipt as they were told, in order. Raises KeyError, IndexError, TypeError."""
+    return [
+        entry
+        for entry in receipt["logs"]
+        if len(entry["topics"]) == _TRANSFER_TOPICS and entry["topics"][0] == TRANSFER
+    ]
+
+
+def told_logs(receipts: Any) -> list[Mapping[str, Any]]:
+    """Return the Transfer logs of a block's receipts, as they were told. Raises MalformedAnswerError."""
+    try:
+        return [entry for receipt in receipts for entry in transfer_entries(receipt)]
+    except (KeyError, IndexError, TypeError):
+        _refuse("a block's receipts are malformed")
+
+
+class ToldTransfer(NamedTuple):
+    """What a receipt tells of a transfer. `token` is the emitter in lower case."""
+
+    position: int
+    token: str
+    units: int
+    recipient: bytes
+    block_hash: str
+
+
+def told_transfers(
+    receipt: Any, *, tx_hash: str, tokens: Collection[str]
+) -> frozenset[ToldTransfer]:
+    """Return the transfers of some tokens (lower case) that a receipt tells of.
+
+    None where the node has no receipt, or of a failed transaction. Raises MalformedAnswerError.
+    """
+    if receipt is None or _field(receipt, "status") == "0x0":
+        return frozenset()
+    places = receipt_positions(receipt, tx_hash=tx_hash)
+    return frozenset(
+        ToldTransfer(
+            position=places.by_log_index[index],
+            token=token,
+            units=int(word(entry.get("data")), 16),
+            recipient=bytes.fromhex(word(entry["topics"][2])[26:]),
+            block_hash=places.block_hash,
+        )
+        for entry in receipt["logs"]
+        if (index := quantity(entry["logIndex"])) in places.by_log_index
+        # Strangers' contracts may write what they like beside our tokens' logs.
+        and (token := _address_of(_text(entry.get("address"), "no emitter"))) in tokens
+    )
+
+
+def address(answer: Any) -> str:
+    """Read an address; return it as 0x and 40 digits in lower case. Raises MalformedAnswerError."""
+    return _address_of(_text(answer, "an address is not an address"))
+
+
+def _field(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict):
+        _refuse("an answer is not an object")
+    return answer.get(name)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _address_of(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        _refuse("an address is not an address")
+    return f"0x{text[-40:].lower()}"
+
+
+def _address_topic(answer: Any, paddings: tuple[str, ...]) -> bytes:
+    text = word(answer)
+    if not text.startswith(paddings):
+        _refuse("a topic is longer than an address")
+    return bytes.fromhex(text[26:])
+
+
+def _refuse(message: str) -> NoReturn:
+    raise MalformedAnswerError(message)

@@ -1,0 +1,380 @@
+"""Reads token transfers from Solana nodes, account by account, at commitment `confirmed`.
+
+Two thirds of the stake have voted for a confirmed block, and none was ever undone. Watched are the owners' associated
+token accounts, which is where wallets pay; what moved is told by the balances before and after each transaction.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from wallets.chains.base import (
+    Account,
+    AccountReading,
+    BlockRef,
+    ChainMismatchError,
+    FoundTransaction,
+    Head,
+    MalformedAnswerError,
+    ReorgDuringReadError,
+    TokenTransfer,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.changes import (
+    Credit,
+    ReadTransaction,
+    read_transaction,
+)
+from wallets.chains.solana.find import Finder
+from wallets.chains.solana.listing import MOST_PAGES, Listing
+from wallets.chains.solana.memory import TransactionMemory
+from wallets.chains.solana.questions import (
+    ask_finalized,
+    ask_genesis,
+    ask_head,
+    ask_programs,
+    ask_slot,
+    ask_transactions,
+    list_whole,
+    make_sure_of_history,
+    may_know,
+    slot_name,
+    token_account,
+    whole,
+)
+from wallets.chains.solana.transfers import Teller
+from wallets.chains.specs import Network
+
+GENESIS: Final[Mapping[Network, str]] = {
+    Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",
+    Network.TESTNET: "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG",
+}
+"""The first blocks' hashes of mainnet-beta and of devnet, where the test token is."""
+
+PAGE: Final = 1_000
+"""The most entries of a listing that a node gives at once."""
+
+MOST_TRANSACTIONS: Final = 1_000
+"""What an account has more waits for its next reading: forty batches, some seconds."""
+
+OVERLAP: Final = 150
+"""Slots, about a minute, that are listed again below what is known.
+
+Nodes write their index of transactions behind their own head, and what is not finalized (32 slots) may yet move.
+"""
+
+# An hour: every node keeps that much, if it has not begun anew from a snapshot.
+_SURELY_KEPT: Final = 9_000
+_ACCOUNTS_AT_ONCE: Final = 25
+_SURVEY_EVERY: Final = 5.0
+_SLACK_SLOTS: Final = 50
+_LAG_REST: Final = 10.0
+
+
+class SolanaAdapter:
+    """Solana through a pool of its nodes.
+
+    `page` is how much of a listing is asked for at once, 2 at least; `most` how many new transactions of an account are
+    read at once.
+    """
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        pool: RpcPool,
+        *,
+        page: int = PAGE,
+        most: int = MOST_TRANSACTIONS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._page = page
+        self._most = most
+        self._clock = clock
+        self._tokens = {token.address: token for token in spec.tokens.values()}
+        self._decimals = {mint: token.decimals for mint, token in self._tokens.items()}
+        self._teller = Teller(spec)
+        self._programs: dict[str, str] = {}
+        self._memory = TransactionMemory()
+        self._genesis = ""
+        self._next_survey = 0.0
+        self._slot_elsewhere = -1
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent to nodes so far, batches counted by what is in them."""
+        return self._pool.requests
+
+    @property
+    def accounts_at_once(self) -> int:
+        """As many as fill a batch with the first pages of their listings."""
+        return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._tokens)))
+
+    def head(self) -> Head:
+        """Return the newest confirmed slot; now and then compare it with the other nodes', and prefer who is ahead."""
+        block = self._pool.run(whole(ask_head))
+        if self._clock() >= self._next_survey:
+            self._slot_elsewhere = max(self._pool.survey(whole(ask_slot)), default=-1)
+            self._next_survey = self._clock() + _SURVEY_EVERY
+        agreed = block.height + _SLACK_SLOTS >= self._slot_elsewhere
+        if not agreed:
+            self._pool.rest_current(_LAG_REST)
+        return Head(block=block, agreed=agreed)
+
+    def genesis(self) -> str:
+        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        self._pool.doubt()
+        genesis = self._pool.run(whole(ask_genesis))
+        if genesis != self._genesis:
+            # What was learned of another chain is not true of this one.
+            self._programs, self._memory = {}, TransactionMemory()
+            self._genesis = genesis
+        return genesis
+
+    def final_height(self, head: Head, *, read_height: int) -> int:
+        """Return the newest slot read: what is confirmed is final, unless the operator asks for more slots on top."""
+        return min(read_height, head.block.height) - self._spec.confirmations + 1
+
+    def finalized(self) -> int:
+        """Return the newest slot that the chain itself calls final."""
+        return self._pool.run(whole(ask_finalized))
+
+    def read_accounts(
+        self, accounts: Sequence[Account], *, head: Head
+    ) -> list[AccountReading]:
+        """Read accounts, all of them on one node, which must have reached the head.
+
+        One that was sent very much is read in parts, the oldest first.
+        """
+        if not accounts:
+            return []
+        self._learn_programs()
+        return self._pool.run(whole(lambda node: self._read(node, accounts, head)))
+
+    def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which transfers' transactions no node knows as successful, though each has the slots they were in."""
+        if not transfers:
+            return []
+        return self._pool.unknown_to_all(
+            transfers, lambda node, asked: whole(lambda n: may_know(n, asked))(node)
+        )
+
+    def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
+        """Ask a node that is not in use which of these it calls final, with the same effect."""
+        return self._pool.second_opinion(
+            whole(lambda node: self._confirms(node, transfers))
+        )
+
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its signature; None where no node knows it. Raises ChainError."""
+        finder = Finder(
+            self._spec,
+            self._tokens,
+            write=self._teller.arrived,
+            final_through=self._final_through,
+        )
+        return self._pool.first_known(whole(lambda node: finder.find(node, tx_hash)))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _read(
+        self, node: Node, accounts: Sequence[Account], head: Head
+    ) -> list[AccountReading]:
+        oldest = min(account.height for account in accounts)
+        # A local chain is read from its beginning, of which its node may keep nothing.
+        if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
+            make_sure_of_history(node, since=oldest + 1)
+        listings = {account.key: self._listings(account) for account in accounts}
+        everything = [listing for own in listings.values() for listing in own]
+        list_whole(node, everything, slot=head.block.height)
+        ends = {
+            account.key: self._shorten(account, listings[account.key], head.block)
+            for account in accounts
+        }
+        found = self._transactions(node, everything, slot=head.block.height)
+        return [
+            self._reading(
+                account,
+                listings[account.key],
+                found,
+                head=head.block,
+                end=ends[account.key],
+            )
+            for account in accounts
+        ]
+
+    def _shorten(
+        self, account: Account, listings: Sequence[Listing], head: BlockRef
+    ) -> int:
+        """Leave what is too much for one reading to the next ones; return the slot up to which all will be read.
+
+        Anybody may send an account thousands of payments of nothing, for which the others would have to wait.
+        """
+        wanted = {
+            entry.signature: entry.slot
+            for listing in listings
+            for entry in listing.succeeded_until(head.height)
+        }
+        known = self._memory.recall(wanted)
+        most = self._most if account.most is None else min(self._most, account.most)
+        missing = sorted(place for name, place in wanted.items() if name not in known)
+        # What is in one slot is read together.
+        left = [place for place in missing[most:] if place > missing[0]]
+        if not left:
+            return head.height
+        for listing in listings:
+            listing.leave(left[0])
+        return left[0] - 1
+
+    def _reading(
+        self,
+        account: Account,
+        listings: Sequence[Listing],
+        found: Mapping[str, ReadTransaction],
+        *,
+        head: BlockRef,
+        end: int,
+    ) -> AccountReading:
+        transfers = self._transfers(account, listings, found, slot=head.height)
+        if end >= head.height:
+            return AccountReading(account.key, head, transfers)
+        height, time_ = account.height, account.time
+        if end > height:
+            height = end
+            time_ = max(
+                found[entry.signature].time
+                for listing in listings
+                for entry in listing.succeeded_until(end)
+            )
+        through = BlockRef(height, slot_name(height), "", time_)
+        return AccountReading(account.key, through, transfers)
+
+    def _listings(self, account: Account) -> list[Listing]:
+        return [
+            Listing(
+                token_account(account.address, mint=mint, program=program),
+                floor=account.height - OVERLAP,
+                page=self._page,
+                pages=MOST_PAGES if account.most is None else account.most,
+            )
+            for mint, program in self._programs.items()
+        ]
+
+    def _learn_programs(self) -> None:
+        """Ask once who keeps each token: its accounts' addresses follow from that, so a wrong answer would hide payments.
+
+        Every node that can be asked must say the same, and which one to believe is not for us to choose.
+        """
+        if self._programs:
+            return
+        programs = self._pool.run(whole(self._ask_programs))
+        if any(
+            other != programs for other in self._pool.survey(whole(self._ask_programs))
+        ):
+            raise MalformedAnswerError("nodes disagree about who keeps a token")
+        self._programs = programs
+
+    def _ask_programs(self, node: Node) -> dict[str, str]:
+        return ask_programs(node, list(self._tokens))
+
+    def _transactions(
+        self, node: Node, listings: Sequence[Listing], *, slot: int
+    ) -> dict[str, ReadTransaction]:
+        """Return by signature what was listed up to `slot`; only what is not remembered is asked for."""
+        wanted: dict[str, int] = {}
+        naming: dict[str, set[str]] = defaultdict(set)
+        for listing in listings:
+            for entry in listing.succeeded_until(slot):
+                wanted[entry.signature] = entry.slot
+                naming[entry.signature].add(listing.token_account)
+        found = {
+            name: read
+            for name, read in self._memory.recall(wanted).items()
+            if naming[name] <= read.accounts
+        }
+        missing = [name for name in wanted if name not in found]
+        for name, answer in ask_transactions(node, missing, "confirmed"):
+            read = read_transaction(answer, asked=name, decimals=self._decimals)
+            if read.slot != wanted[name]:
+                raise ReorgDuringReadError("a transaction moved while it was read")
+            if not naming[name] <= read.accounts:
+                raise MalformedAnswerError("an account's listing is of another account")
+            found[name] = read
+            # At once: what a rate limit cuts short goes on from here.
+            self._memory.keep(name, read)
+        return found
+
+    def _transfers(
+        self,
+        account: Account,
+        listings: Sequence[Listing],
+        found: Mapping[str, ReadTransaction],
+        *,
+        slot: int,
+    ) -> list[TokenTransfer]:
+        # One transaction may be listed for several tokens.
+        names = dict.fromkeys(
+            entry.signature
+            for listing in listings
+            for entry in listing.succeeded_until(slot)
+        )
+        return [
+            transfer
+            for name in names
+            for transfer in self._teller.both_ways(name, found[name], account.address)
+        ]
+
+    def _final_through(self, node: Node, confirmed: int, is_large: bool) -> int:
+        if is_large:
+            return ask_finalized(node)
+        if self._spec.confirmations == 1:
+            # Nothing on top of it is waited for, so no node need be asked what there is.
+            return confirmed
+        head = Head(block=ask_head(node), agreed=True)
+        return self.final_height(head, read_height=head.block.height)
+
+    def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        names = list(dict.fromkeys(transfer.tx_hash for transfer in transfers))
+        effects = {
+            (name, read.slot, credit.owner, credit.mint): credit
+            for name, answer in ask_transactions(node, names, "finalized")
+            if answer is not None
+            for read in [read_transaction(answer, asked=name, decimals=self._decimals)]
+            for credit in read.credits
+        }
+        return [_is_told(transfer, effects) for transfer in transfers]
+
+
+def has_genesis(network: Network) -> Callable[[Node], None] | None:
+    """Return what makes sure that a node is of this network; None where any chain will do."""
+    expected = GENESIS.get(network)
+    if expected is None:
+        return None
+
+    def identify(node: Node) -> None:
+        if ask_genesis(node) != expected:
+            raise ChainMismatchError(f"{node.label} is not of Solana's {network}")
+
+    return identify
+
+
+def _is_told(
+    transfer: TokenTransfer, effects: Mapping[tuple[str, int, str, str], Credit]
+) -> bool:
+    place = (
+        transfer.tx_hash,
+        transfer.block_height,
+        transfer.recipient,
+        transfer.token_address,
+    )
+    credit = effects.get(place)
+    return credit is not None and (credit.units, credit.account_index) == (
+        transfer.units,
+        transfer.position,
+    )

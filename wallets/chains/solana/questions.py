@@ -1,0 +1,175 @@
+"""What Solana nodes are asked, and how: each function asks one node, and checks what it answers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from wallets.chains.base import (
+    BlockRef,
+    ChainUnavailableError,
+    RangeTooLargeError,
+    TokenTransfer,
+)
+from wallets.chains.rpc.batches import ask_all
+from wallets.chains.rpc.client import Call, Node, RefusedError
+from wallets.chains.rpc.pool import SURVEY_SECONDS
+from wallets.chains.solana import decode
+from wallets.chains.solana.changes import NEWEST_VERSION
+from wallets.chains.solana.listing import Listing
+
+T = TypeVar("T")
+
+_CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
+# Public nodes allow 40 of one method in ten seconds: less at once gets through, and is not asked for again.
+_BATCH: Final = 25
+_STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
+_DERIVED: Final = 10_000
+# All that providers take who know no other.
+_USUAL_VERSION: Final = 0
+
+
+def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
+    """Return the same question, for which an answer that is too large makes the node unavailable.
+
+    There is nothing smaller to ask for, as with a range of blocks, but another node may say less.
+    """
+
+    def ask(node: Node) -> T:
+        try:
+            return operation(node)
+        except RangeTooLargeError as error:
+            raise ChainUnavailableError(str(error)) from error
+
+    return ask
+
+
+def ask_head(node: Node, *, commitment: str = "confirmed") -> BlockRef:
+    """Ask for the newest slot at a commitment."""
+    # The clock account has both the slot and its time, of one moment.
+    options = {"commitment": commitment, "encoding": "base64"}
+    height, seconds = decode.clock(node.call("getAccountInfo", [_CLOCK, options]))
+    return BlockRef(height=height, hash=slot_name(height), parent_hash="", time=seconds)
+
+
+def ask_slot(node: Node) -> int:
+    """Ask for the newest confirmed slot's number, only to compare."""
+    answer = node.call("getSlot", [{"commitment": "confirmed"}], seconds=SURVEY_SECONDS)
+    return decode.slot(answer)
+
+
+def ask_finalized(node: Node) -> int:
+    """Ask for the newest slot that cannot be undone."""
+    return decode.slot(node.call("getSlot", [{"commitment": "finalized"}]))
+
+
+def ask_genesis(node: Node) -> str:
+    """Ask for the first block's hash."""
+    return decode.key(node.call("getGenesisHash", []))
+
+
+def slot_name(slot: int) -> str:
+    """Name a block by its slot: transactions do not tell their block's hash, and one slot has one confirmed block."""
+    return f"slot:{slot}"
+
+
+# A wallet's token accounts are asked for again with each reading, and deriving one is a search.
+@lru_cache(maxsize=_DERIVED)
+def token_account(owner: str, *, mint: str, program: str) -> str:
+    """Return the address of an owner's associated token account; all are base58, `program` one of the token programs."""
+    # Slow to import, and web processes never read a chain.
+    from solders.pubkey import Pubkey
+    from spl.token.instructions import get_associated_token_address
+
+    return str(
+        get_associated_token_address(*map(Pubkey.from_string, (owner, mint, program)))
+    )
+
+
+def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
+    """Complete listings, page by page and all of them together, on a node that has confirmed `slot`."""
+    unfinished = list(listings)
+    while unfinished:
+        calls = [listing.next_page(slot) for listing in unfinished]
+        answers = ask_all(node, calls, at_once=_BATCH)
+        for listing, answer in zip(unfinished, answers, strict=True):
+            listing.take(answer)
+        unfinished = [listing for listing in unfinished if not listing.is_whole]
+
+
+def ask_transactions(
+    node: Node, signatures: Sequence[str], commitment: str
+) -> Iterator[tuple[str, Any]]:
+    """Ask for transactions; yield each signature with what the node answers, a batch at a time."""
+    for start in range(0, len(signatures), _BATCH):
+        part = signatures[start : start + _BATCH]
+        try:
+            answers = _ask_versions(node, part, commitment, newest=_USUAL_VERSION)
+        except RefusedError:
+            # The payer chose a version that nobody knew when this was written, and must not stop us by it.
+            answers = _ask_versions(node, part, commitment, newest=NEWEST_VERSION)
+        yield from zip(part, answers, strict=True)
+
+
+def _ask_versions(
+    node: Node, signatures: Sequence[str], commitment: str, *, newest: int
+) -> list[Any]:
+    options = {
+        "commitment": commitment,
+        "encoding": "json",
+        "maxSupportedTransactionVersion": newest,
+    }
+    calls: list[Call] = [("getTransaction", [name, options]) for name in signatures]
+    return ask_all(node, calls, at_once=_BATCH)
+
+
+def ask_waiting(node: Node, signature: str) -> bool | None:
+    """Tell whether a transaction that is not confirmed succeeded so far; None where the node does not know it."""
+    answer = node.call("getSignatureStatuses", [[signature]])
+    return decode.has_succeeded(answer)
+
+
+def make_sure_of_history(node: Node, *, since: int) -> None:
+    """Raise ChainUnavailableError for a node that does not keep all slots from `since` on.
+
+    Asked for a listing, it would give what it has as if that were all.
+    """
+    kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
+    if kept_from > since:
+        raise ChainUnavailableError(f"{node.label} keeps nothing before {kept_from}")
+
+
+def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
+    """Ask which program keeps each mint."""
+    # Who keeps it is wanted, not what is in it.
+    options = {
+        "commitment": "confirmed",
+        "encoding": "base64",
+        "dataSlice": {"offset": 0, "length": 0},
+    }
+    calls: list[Call] = [("getAccountInfo", [mint, options]) for mint in mints]
+    answers = ask_all(node, calls, at_once=_BATCH)
+    return {
+        mint: decode.mint_program(answer)
+        for mint, answer in zip(mints, answers, strict=True)
+    }
+
+
+def may_know(node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+    """Tell of which transfers a node knows the transaction, or cannot be held to not knowing it.
+
+    It cannot where it has not reached their slot, or keeps only newer ones.
+    """
+    kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
+    answers: list[bool] = []
+    for start in range(0, len(transfers), _STATUSES_AT_ONCE):
+        part = transfers[start : start + _STATUSES_AT_ONCE]
+        names = [transfer.tx_hash for transfer in part]
+        answer = node.call(
+            "getSignatureStatuses", [names, {"searchTransactionHistory": True}]
+        )
+        reached, slots = decode.known_slots(answer, count=len(part))
+        answers += [
+            slot is not None or not kept_from <= transfer.block_height <= reached
+            for slot, transfer in zip(slots, part, strict=True)
+        ]
+    return answers

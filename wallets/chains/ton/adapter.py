@@ -1,0 +1,395 @@
+"""Reads jetton transfers from TON through toncenter's HTTP interface, version 3.
+
+A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, ours, and the owner of ours. An index lists
+it by the second of them. What counts is the third, which took it or did not. Whether the fourth was told of it
+(`transfer_notification`) does not matter: wallets attach one nanoton to that, which does not pay for running anything.
+
+A transfer has the third contract's transaction as its hash and 0 as its position, whichever side of it is read
+(wallets.chains.ton.departures). What is burned is no transfer to the index, so nothing tells of it, nor of what is minted.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from wallets.addresses import address_key
+from wallets.chains.base import (
+    Account,
+    AccountReading,
+    BlockRef,
+    ChainMismatchError,
+    ChainUnavailableError,
+    FoundTransaction,
+    Head,
+    RangeTooLargeError,
+    TokenTransfer,
+)
+from wallets.chains.registry import ChainSpec
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import Family, Network
+from wallets.chains.ton import decode
+from wallets.chains.ton.causes import by_hour, identity, matched, read_message
+from wallets.chains.ton.decode import Listed, Place, Receipt
+from wallets.chains.ton.departures import first_of, taken
+from wallets.chains.ton.find import Finder
+from wallets.chains.ton.memory import TonMemory
+from wallets.chains.ton.progress import (
+    earliest,
+    held_since,
+    late_since,
+    listed_since,
+    moved,
+    through,
+)
+from wallets.chains.ton.questions import (
+    AT_ONCE,
+    PAGE,
+    ask_block_before,
+    ask_genesis,
+    ask_head,
+    ask_height,
+    ask_network,
+    ask_steps,
+    ask_wallets,
+    list_receipts,
+    list_transfers,
+    seconds,
+    written_address,
+)
+
+NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
+"""`global_id` of every block; configuration parameter 19 of the network."""
+
+# Receipts come later than what they are of, and are read up to some time where there are very many.
+_RECEIPT_SECONDS: Final = 60
+_SURVEY_EVERY: Final = 5.0
+# Indexers are seconds behind each other; this is twenty.
+_SLACK_BLOCKS: Final = 50
+_LAG_REST: Final = 10.0
+
+
+class TonAdapter:
+    """TON through a pool of toncenter nodes. `page` is how many rows are asked for at once."""
+
+    def __init__(
+        self,
+        spec: ChainSpec,
+        pool: RpcPool,
+        *,
+        page: int = PAGE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._page = page
+        self._clock = clock
+        self._masters = {
+            address_key(token.address, family=Family.TON): token
+            for token in spec.tokens.values()
+        }
+        self._memory = TonMemory()
+        self._next_survey = 0.0
+        self._height_elsewhere = -1
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent to nodes so far."""
+        return self._pool.requests
+
+    @property
+    def accounts_at_once(self) -> int:
+        """As many as one request names."""
+        return AT_ONCE
+
+    def head(self) -> Head:
+        """Return the newest masterchain block; now and then compare it with the other nodes', and prefer who is ahead."""
+        block = self._pool.run(ask_head)
+        if self._clock() >= self._next_survey:
+            self._height_elsewhere = max(self._pool.survey(ask_height), default=-1)
+            self._next_survey = self._clock() + _SURVEY_EVERY
+        agreed = block.height + _SLACK_BLOCKS >= self._height_elsewhere
+        if not agreed:
+            self._pool.rest_current(_LAG_REST)
+        return Head(block=block, agreed=agreed)
+
+    def genesis(self) -> str:
+        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        self._pool.doubt()
+        self._memory.clear()
+        return self._pool.run(ask_genesis)
+
+    def final_height(self, head: Head, *, read_height: int) -> int:
+        """Return the newest final height: masterchain blocks are signed before they are told of, and never undone.
+
+        A block that has another above it was taken up by the network, whatever this node saw of it first.
+        """
+        return head.block.height - self._spec.confirmations
+
+    def finalized(self) -> int:
+        """Return the newest masterchain block that has another above it: TON has no later stage."""
+        return self._pool.run(ask_head).height - 1
+
+    def read_accounts(
+        self, accounts: Sequence[Account], *, head: Head
+    ) -> list[AccountReading]:
+        """Read accounts whole, all of them on one node.
+
+        A transfer that is listed and has no receipt yet keeps its account's reading where it was, for ten minutes at most.
+        """
+        if not accounts:
+            return []
+        return self._pool.run(lambda node: self._read(node, accounts, head.block))
+
+    def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which transfers' receipts no node knows, though each has the masterchain blocks they were in."""
+        if not transfers:
+            return []
+        return self._pool.unknown_to_all(transfers, self._may_know)
+
+    def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
+        """Ask a node that is not in use which of these it knows, just as they are, in a masterchain block."""
+        return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
+
+    def find(self, tx_hash: str) -> FoundTransaction | None:
+        """Look a transaction up by its hash or its message's; None where no node knows it. Raises ChainError."""
+        finder = Finder(
+            self._spec,
+            self._masters,
+            read=self._transfer,
+            write_address=self._written,
+            ask_height=ask_height,
+        )
+
+        def ask(node: Node) -> FoundTransaction | None:
+            try:
+                return finder.find(node, tx_hash)
+            except RangeTooLargeError as error:
+                raise ChainUnavailableError(str(error)) from error
+
+        return self._pool.first_known(ask)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def _read(
+        self, node: Node, accounts: Sequence[Account], head: BlockRef
+    ) -> list[AccountReading]:
+        listed, cut = self._listed(node, accounts, head)
+        known = self._memory.recall(node.label, listed)
+        wanted = [row for row in listed if row.tx_hash not in known]
+        if wanted:
+            keys = {account.key for account in accounts}
+            settled, other_cut = self._settle(node, keys, listed, wanted)
+            cut = earliest(cut, other_cut)
+            self._memory.keep(node.label, settled)
+            known |= settled
+        end = head if cut is None else _end(node, accounts, cut)
+        held = held_since(listed, known, head=head, end=end)
+        # Not where so much arrives that an hour of it could not be listed again each time.
+        late = late_since(listed, known, head=head) if len(listed) < self._page else {}
+        before = ask_block_before(node, min(held.values())) if held else None
+        return [
+            AccountReading(
+                key=account.key,
+                through=through(
+                    account,
+                    before if account.key in held else end,
+                    head=head,
+                    late=late.get(account.key),
+                ),
+                transfers=moved(account, listed, known, head=head),
+            )
+            for account in accounts
+        ]
+
+    def _listed(
+        self, node: Node, accounts: Sequence[Account], head: BlockRef
+    ) -> tuple[list[Listed], int | None]:
+        """Return what is listed for accounts since they were read; and the time from which on some is missing."""
+        since = {account.key: listed_since(account) for account in accounts}
+        found: dict[str, Listed] = {}
+        cut: int | None = None
+        for master in self._masters:
+            rows, its_cut = list_transfers(
+                node, since, master=master, since=min(since.values()), page=self._page
+            )
+            cut = earliest(cut, its_cut)
+            found |= {row.tx_hash: row for row in rows}
+        newest = seconds(head.time)
+        return [
+            row for row in found.values() if _since(row, since) <= row.time <= newest
+        ], cut
+
+    def _settle(
+        self,
+        node: Node,
+        keys: Collection[bytes],
+        listed: Sequence[Listed],
+        wanted: Sequence[Listed],
+    ) -> tuple[dict[str, TokenTransfer | None], int | None]:
+        """Return what became of the wanted ones among listed transfers; and the time from which on some is missing."""
+        arriving = [row for row in wanted if row.recipient in keys]
+        leaving = [row for row in wanted if row.recipient not in keys]
+        settled, cut = {}, None
+        if arriving:
+            receipts, cut = self._receipts(node, arriving)
+            settled = self._settled(matched(listed, receipts))
+        if leaving:
+            some, other_cut = first_of(leaving)
+            cut = earliest(cut, other_cut)
+            settled |= self._settled(taken(listed, self._taken(node, some)))
+        return settled, cut
+
+    def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[Receipt | None]:
+        """Return what strangers' jetton wallets were sent of these transfers, which must come from their owners' own."""
+        wallets = self._wallets(node, {(row.sender, row.master) for row in leaving})
+        names = [
+            row.tx_hash
+            for row in leaving
+            if wallets.get((row.sender, row.master)) == row.wallet
+        ]
+        return [step.receipt for step in ask_steps(node, names)]
+
+    def _receipts(
+        self, node: Node, listed: Sequence[Listed]
+    ) -> tuple[dict[Place, list[Receipt]], int | None]:
+        """Return what the owners' jetton wallets were sent since the first of these transfers."""
+        places = {(row.recipient, row.master) for row in listed}
+        wallets = self._wallets(node, places)
+        since = max(min(row.time for row in listed) - _RECEIPT_SECONDS, 0)
+        receipts, cut = list_receipts(
+            node, set(wallets.values()), since=since, page=self._page
+        )
+        found: dict[Place, list[Receipt]] = {place: [] for place in wallets}
+        owned = {wallet: place for place, wallet in wallets.items()}
+        for receipt in receipts:
+            found[owned[receipt.account]].append(receipt)
+        return found, None if cut is None else cut - _RECEIPT_SECONDS
+
+    def _wallets(self, node: Node, places: Collection[Place]) -> dict[Place, bytes]:
+        """Return the jetton wallets of owners, those that exist."""
+        known = self._memory.wallets(node.label, places)
+        for master in self._masters:
+            asked = {place for place in places if place not in known}
+            owners = {owner for owner, its_master in asked if its_master == master}
+            if not owners:
+                continue
+            answer = ask_wallets(node, owners, master=master)
+            found = {(owner, master): wallet for owner, wallet in answer.items()}
+            self._memory.keep_wallets(node.label, found)
+            known |= found
+        return known
+
+    def _settled(
+        self, pairs: Iterable[tuple[Place, Listed, Receipt]]
+    ) -> dict[str, TokenTransfer | None]:
+        """Return by listed hash what a receipt in a masterchain block decided; None for what is no payment."""
+        return {
+            row.tx_hash: self._transfer(place, receipt)
+            for place, row, receipt in pairs
+            if receipt.height is not None
+        }
+
+    def _transfer(self, place: Place, receipt: Receipt) -> TokenTransfer | None:
+        """Return what was received; None for nothing, and for what an owner sent to itself."""
+        owner, master = place
+        if not receipt.succeeded:
+            return None
+        message = read_message(receipt)
+        if not message.units or message.sender == owner:
+            return None
+        token, height = self._masters[master], receipt.height or 0
+        return TokenTransfer(
+            chain=self._spec.name,
+            # The receipt's own: there is one for each transfer, and explorers show its whole trace.
+            tx_hash=receipt.tx_hash,
+            position=0,
+            token=token.symbol,
+            token_address=token.address,
+            units=message.units,
+            sender=self._written(message.sender or receipt.source),
+            recipient_key=owner,
+            recipient=self._written(owner),
+            block_height=height,
+            block_hash=decode.block_name(height),
+            block_time=decode.moment(receipt.time),
+            labels=(message.comment,) if message.comment else (),
+            sender_key=message.sender or b"",
+        )
+
+    def _written(self, key: bytes) -> str:
+        is_testnet = self._spec.network is Network.TESTNET
+        return written_address(key, is_testnet=is_testnet)
+
+    def _confirms(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        known = self._known(node, transfers)
+        return [
+            (found := known.get(identity(transfer))) is not None
+            and found.height == transfer.block_height
+            and read_message(found).units == transfer.units
+            for transfer in transfers
+        ]
+
+    def _may_know(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
+        """Tell which of these a node knows, or does not have the blocks of."""
+        height = ask_height(node)
+        known = self._known(node, transfers)
+        return [
+            transfer.block_height > height or identity(transfer) in known
+            for transfer in transfers
+        ]
+
+    def _known(
+        self, node: Node, transfers: Sequence[TokenTransfer]
+    ) -> dict[tuple[Place, str], Receipt]:
+        """Return a node's successful receipts about these transfers."""
+        wallets = self._wallets(node, {identity(each)[0] for each in transfers})
+        owned = {wallet: place for place, wallet in wallets.items()}
+        found: dict[tuple[Place, str], Receipt] = {}
+        for some in by_hour(transfers):
+            receipts, cut = list_receipts(
+                node,
+                {wallets[p] for each in some if (p := identity(each)[0]) in wallets},
+                since=seconds(some[0].block_time),
+                until=seconds(some[-1].block_time),
+                page=self._page,
+            )
+            if cut is not None:
+                raise RangeTooLargeError(f"{node.label} has too much in one hour")
+            found |= {
+                (owned[each.account], each.tx_hash): each
+                for each in receipts
+                if each.succeeded
+            }
+        return found
+
+
+def has_network(network: Network) -> Callable[[Node], None] | None:
+    """Return what makes sure that a node is of this network; None where any chain will do."""
+    expected = NETWORK_IDS.get(network)
+    if expected is None:
+        return None
+
+    def identify(node: Node) -> None:
+        if ask_network(node) != expected:
+            raise ChainMismatchError(f"{node.label} is not of TON's {network}")
+
+    return identify
+
+
+def _since(row: Listed, since: Mapping[bytes, int]) -> int:
+    """Return from when on a transfer is new to one of its two sides."""
+    return min(since[owner] for owner in (row.sender, row.recipient) if owner in since)
+
+
+def _end(node: Node, accounts: Sequence[Account], cut: int) -> BlockRef:
+    """Return the block up to which a listing is whole that breaks off at a time.
+
+    Raises RangeTooLargeError where that is nowhere beyond what is known.
+    """
+    end = ask_block_before(node, cut)
+    if end is None or all(end.height <= account.height for account in accounts):
+        raise RangeTooLargeError(f"{node.label} has too much at once")
+    return end

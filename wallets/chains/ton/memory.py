@@ -1,0 +1,58 @@
+"""A cache of what nodes told and what cannot change.
+
+It is kept by node: what one of them told wrongly must not outlive the change to another.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from cachetools import LRUCache
+
+from wallets.chains.base import TokenTransfer
+from wallets.chains.ton.decode import Listed, Place
+
+MOST_REMEMBERED: Final = 10_000
+
+
+class TonMemory:
+    """What became of listed transfers, and where jetton wallets are. The least recently used are dropped first."""
+
+    def __init__(self) -> None:
+        self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(
+            MOST_REMEMBERED
+        )
+        self._wallets: LRUCache[tuple[str, Place], bytes] = LRUCache(MOST_REMEMBERED)
+
+    def recall(
+        self, node: str, listed: Iterable[Listed]
+    ) -> dict[str, TokenTransfer | None]:
+        """Return what became of those transfers that are remembered, by listed hash; None where nothing was received."""
+        names = [row.tx_hash for row in listed]
+        return {
+            name: self._settled[node, name]
+            for name in names
+            if (node, name) in self._settled
+        }
+
+    def keep(self, node: str, settled: Mapping[str, TokenTransfer | None]) -> None:
+        """Remember what became of transfers."""
+        for name, transfer in settled.items():
+            self._settled[node, name] = transfer
+
+    def wallets(self, node: str, places: Collection[Place]) -> dict[Place, bytes]:
+        """Return the jetton wallets that are remembered."""
+        return {
+            place: self._wallets[node, place]
+            for place in places
+            if (node, place) in self._wallets
+        }
+
+    def keep_wallets(self, node: str, found: Mapping[Place, bytes]) -> None:
+        """Remember jetton wallets: their addresses follow from their owners."""
+        for place, wallet in found.items():
+            self._wallets[node, place] = wallet
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._settled.clear()
+        self._wallets.clear()

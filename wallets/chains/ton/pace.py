@@ -1,0 +1,56 @@
+"""Keeping to toncenter.com's limit for those without a key: one request a second."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from wallets.chains.rpc.client import TOTAL_SECONDS, Node
+
+KEY_HEADER: Final = "X-API-Key"
+"""What toncenter reads an API key from."""
+
+PAUSE_SECONDS: Final = 1.05
+_LIMITED_HOST: Final = "toncenter.com"
+
+
+class PacedNode(Node):
+    """A node whose requests keep a distance. A reading takes three in a row, and the second would be refused each time."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(url, headers=headers)
+        self._clock = clock
+        self._sleep = sleep
+        self._free_at = clock()
+
+    def get(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        *,
+        seconds: float = TOTAL_SECONDS,
+    ) -> Any:
+        """Do what Node.get does, once a pause has passed since the last request ended."""
+        wait = self._free_at - self._clock()
+        if wait > 0:
+            self._sleep(wait)
+        try:
+            return super().get(path, query, seconds=seconds)
+        finally:
+            self._free_at = self._clock() + PAUSE_SECONDS
+
+
+def open_node(url: str, *, headers: Mapping[str, str]) -> Node:
+    """Return a toncenter node, paced where it is the public one and `headers` hold no key."""
+    host = urlsplit(url).hostname or ""
+    is_public = host == _LIMITED_HOST or host.endswith(f".{_LIMITED_HOST}")
+    if is_public and not headers:
+        return PacedNode(url)
+    return Node(url, headers=headers)

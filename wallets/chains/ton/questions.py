@@ -1,0 +1,259 @@
+"""What toncenter nodes are asked, and how: each function asks one node, and checks what it answers.
+
+Filters, orders and limits are those of ton-indexer (ton-index-go/index/crud.go): with `start_utime`, rows come in order of
+time and not of logical time, and rows of one second in any order.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from wallets.addresses import canonical_address
+from wallets.chains.base import BlockRef, MalformedAnswerError, RangeTooLargeError
+from wallets.chains.rpc.client import TOTAL_SECONDS, Node
+from wallets.chains.rpc.pool import SURVEY_SECONDS
+from wallets.chains.specs import Family
+from wallets.chains.ton import decode
+from wallets.chains.ton.decode import Listed, Place, Receipt
+from wallets.chains.ton.traces import Trace, TraceStep, lone_transactions, traces
+
+PAGE: Final = 1_000
+"""The most rows that toncenter gives at once."""
+
+MOST_PAGES: Final = 20
+"""What lies beyond as many pages waits for the next reading."""
+
+AT_ONCE: Final = 100
+"""How many addresses one request names.
+
+The interface takes a thousand; the proxies in front of it take lines of 8 kB, which hold a hundred.
+"""
+
+# A transfer's trace has half a dozen transactions of a few kB.
+_TRACES_AT_ONCE: Final = 20
+
+Row = TypeVar("Row")
+Parameters = list[tuple[str, str]]
+
+
+def ask_head(node: Node, *, seconds: float = TOTAL_SECONDS) -> BlockRef:
+    return decode.newest_block(node.get("masterchainInfo", seconds=seconds))
+
+
+def ask_height(node: Node) -> int:
+    return ask_head(node, seconds=SURVEY_SECONDS).height
+
+
+def ask_genesis(node: Node) -> str:
+    return decode.genesis_hash(node.get("masterchainInfo"))
+
+
+def ask_network(node: Node) -> int | None:
+    return decode.network_id(node.get("masterchainInfo"))
+
+
+def ask_block_before(node: Node, time: int) -> BlockRef | None:
+    """Return the newest masterchain block that is older than a Unix time; None where the chain is not."""
+    query = [("workchain", "-1"), ("end_utime", str(time - 1))]
+    answer = node.get("blocks", [*query, ("sort", "desc"), ("limit", "1")])
+    found = decode.blocks(answer)
+    if len(found) > 1 or any(seconds(block.time) >= time for block in found):
+        raise MalformedAnswerError(f"{node.label} tells another block than asked for")
+    return found[0] if found else None
+
+
+def ask_block_at(node: Node, height: int) -> BlockRef | None:
+    """Return a masterchain block by its number; None where the index does not have it."""
+    query = [("workchain", "-1"), ("seqno", str(height)), ("limit", "1")]
+    found = decode.blocks(node.get("blocks", query))
+    if len(found) > 1 or any(block.height != height for block in found):
+        raise MalformedAnswerError(f"{node.label} tells another block than asked for")
+    return found[0] if found else None
+
+
+def ask_wallets(
+    node: Node, owners: Collection[bytes], *, master: bytes
+) -> dict[bytes, bytes]:
+    """Return the owners' jetton wallets of one jetton, those that exist.
+
+    The indexer asks the master whether a wallet is its own before it lists it as such; here it is made sure that the answer
+    is about what was asked.
+    """
+    found: dict[bytes, bytes] = {}
+    for some in _chunks(sorted(owners)):
+        query = [("owner_address", written_address(owner)) for owner in some]
+        query += [("jetton_address", written_address(master)), ("limit", str(PAGE))]
+        for row in decode.rows(node.get("jetton/wallets", query), "jetton_wallets"):
+            wallet, owner, its_master = decode.jetton_wallet(row)
+            if its_master != master or owner not in owners:
+                raise MalformedAnswerError(f"{node.label} lists a stranger's wallet")
+            if found.setdefault(owner, wallet) != wallet:
+                raise MalformedAnswerError(f"{node.label} gives an owner two wallets")
+    return found
+
+
+def ask_owners(node: Node, wallets: Collection[bytes]) -> dict[bytes, Place]:
+    """Return whose jetton wallets these addresses are, and of which jetton; what is none is left out."""
+    found: dict[bytes, Place] = {}
+    for some in _chunks(sorted(wallets)):
+        query = [("address", written_address(wallet)) for wallet in some]
+        answer = node.get("jetton/wallets", [*query, ("limit", str(PAGE))])
+        for row in decode.rows(answer, "jetton_wallets"):
+            wallet, owner, master = decode.jetton_wallet(row)
+            if wallet not in wallets:
+                raise MalformedAnswerError(f"{node.label} lists a stranger's wallet")
+            if found.setdefault(wallet, (owner, master)) != (owner, master):
+                raise MalformedAnswerError(f"{node.label} gives a wallet two owners")
+    return found
+
+
+def ask_trace(node: Node, tx_hash: str) -> Trace | None:
+    """Return all that followed from the message of which a transaction's or a message's hash is given; None if unknown.
+
+    Of a trace that is too long to be told only the transaction itself.
+    """
+    for name in ("tx_hash", "msg_hash"):
+        found = traces(node.get("traces", [(name, tx_hash), ("limit", "1")]))
+        if found and not found[0].steps:
+            found = lone_transactions(node.get("transactions", [("hash", tx_hash)]))
+        if len(found) > 1 or any(tx_hash not in trace.names for trace in found):
+            raise MalformedAnswerError(f"{node.label} tells another trace")
+        if found:
+            return found[0]
+    return None
+
+
+def ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
+    """Return all that followed from the messages that led to these transactions, as far as an index tells of it.
+
+    What is too much for one answer is asked for in parts, and what is too much alone is not told.
+    """
+    found: list[TraceStep] = []
+    for start in range(0, len(names), _TRACES_AT_ONCE):
+        found += _ask_steps(node, names[start : start + _TRACES_AT_ONCE])
+    return found
+
+
+def _ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
+    query = [("tx_hash", name) for name in names]
+    try:
+        answer = node.get("traces", [*query, ("limit", str(len(names)))])
+    except RangeTooLargeError:
+        half = len(names) // 2
+        parts = (names[:half], names[half:]) if half else ()
+        return [step for part in parts for step in _ask_steps(node, part)]
+    return [step for trace in traces(answer) for step in trace.steps]
+
+
+def list_transfers(
+    node: Node, owners: Collection[bytes], *, master: bytes, since: int, page: int
+) -> tuple[list[Listed], int | None]:
+    """Return transfers to and from these owners, none older than `since`; and the time from which on some are missing."""
+
+    def ask(some: Sequence[bytes]) -> Parameters:
+        query = [("owner_address", written_address(owner)) for owner in some]
+        return [*query, ("jetton_master", written_address(master))]
+
+    pages = _Pages(node, "jetton/transfers", "jetton_transfers", page=page)
+    found, cut = pages.read(owners, ask, since, decode.listed_time)
+    rows = [each for row in found if (each := decode.listed(row)) is not None]
+    own = [row for row in rows if row.recipient in owners or row.sender in owners]
+    return [row for row in own if row.master == master], cut
+
+
+def list_receipts(
+    node: Node,
+    wallets: Collection[bytes],
+    *,
+    since: int,
+    page: int,
+    until: int | None = None,
+) -> tuple[list[Receipt], int | None]:
+    """Return what jetton wallets were sent from `since` to `until`; and the time from which on some is missing."""
+
+    def ask(some: Sequence[bytes]) -> Parameters:
+        query = [("account", written_address(wallet)) for wallet in some]
+        return query if until is None else [*query, ("end_utime", str(until))]
+
+    pages = _Pages(node, "transactions", "transactions", page=page)
+    found, cut = pages.read(wallets, ask, since, decode.transaction_time)
+    rows = [each for row in found if (each := decode.receipt(row)) is not None]
+    return [row for row in rows if row.account in wallets], cut
+
+
+class _Pages:
+    """A listing in order of time, read page by page."""
+
+    def __init__(self, node: Node, path: str, name: str, *, page: int) -> None:
+        self._node = node
+        self._path = path
+        self._name = name
+        self._page = page
+
+    def read(
+        self,
+        addresses: Collection[bytes],
+        ask: Callable[[Sequence[bytes]], Parameters],
+        since: int,
+        time_of: Callable[[Any], int],
+    ) -> tuple[list[Any], int | None]:
+        """Return the rows about these addresses, and the time from which on some are missing."""
+        found: list[Any] = []
+        cuts: list[int] = []
+        for some in _chunks(sorted(addresses)):
+            rows, cut = self._read(ask(some), since, time_of)
+            found += rows
+            cuts += [] if cut is None else [cut]
+        return found, min(cuts, default=None)
+
+    def _read(
+        self, query: Parameters, since: int, time_of: Callable[[Any], int]
+    ) -> tuple[list[Any], int | None]:
+        found: list[Any] = []
+        offset = 0
+        for _ in range(MOST_PAGES):
+            rows, limit = self._ask(query, since, offset)
+            found += rows
+            times = [time_of(row) for row in rows]
+            if times != sorted(times) or any(time < since for time in times):
+                raise MalformedAnswerError(f"{self._node.label} lists out of order")
+            if len(rows) < limit:
+                return found, None
+            # From the last row's second on: rows that come in late do not push others over the edge of a page.
+            offset = offset + limit if times[-1] == since else 0
+            since = times[-1]
+        return found, since
+
+    def _ask(self, query: Parameters, since: int, offset: int) -> tuple[list[Any], int]:
+        """Ask for a page; strangers may make rows so long that only a smaller one is taken."""
+        limit = self._page
+        while True:
+            page = [("start_utime", str(since)), ("sort", "asc"), ("limit", str(limit))]
+            page += [("offset", str(offset))] if offset else []
+            try:
+                answer = self._node.get(self._path, [*query, *page])
+            except RangeTooLargeError:
+                if limit == 1:
+                    raise
+                limit = max(limit // 8, 1)
+                continue
+            rows = list(decode.rows(answer, self._name))
+            if len(rows) > limit:
+                raise MalformedAnswerError(f"{self._node.label} lists too much")
+            return rows, limit
+
+
+def seconds(time: datetime) -> int:
+    """Return a time as whole Unix seconds, rounded down."""
+    return int(time.timestamp())
+
+
+def _chunks(addresses: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    for start in range(0, len(addresses), AT_ONCE):
+        yield addresses[start : start + AT_ONCE]
+
+
+def written_address(key: bytes, *, is_testnet: bool = False) -> str:
+    """Return a key as the canonical address, which is a third shorter than the raw one once that is escaped."""
+    raw = f"{int.from_bytes(key[:1], signed=True)}:{key[1:].hex()}"
+    return canonical_address(raw, family=Family.TON, is_testnet=is_testnet)
