@@ -17,8 +17,8 @@ from solders.keypair import Keypair
 from benchmarks.report import Claim, Report, Series
 from benchmarks.sixchains import SixChains, six_chains
 from demo.localnet.tron.addresses import to_base58
-from wallets.addresses import address_key, canonical_address
-from wallets.chains.specs import CHAINS, Family
+from wallets.chains.family import ChainFamily
+from wallets.chains.registry import CHAINS
 from wallets.forwarders.addresses import checksum
 
 OPEN = (0, 10, 1_000, 100_000)
@@ -154,7 +154,7 @@ def _fill(count: int) -> None:
                 merchant=merchant,
                 chain=spec.name,
                 address=address,
-                key=address_key(address, family=spec.family),
+                key=spec.family.address_key(address),
                 expected_until=now + timedelta(days=1),
             )
             for spec in exact
@@ -194,7 +194,7 @@ def _watch(count: int) -> None:
                 mode="live",
                 chain=spec.name,
                 address=address,
-                key=address_key(address, family=spec.family),
+                key=spec.family.address_key(address),
                 status=WatchStatus.ACTIVE,
             )
             for number in range(count)
@@ -209,15 +209,16 @@ def _digest(kind: str, number: int) -> bytes:
     return hashlib.sha256(f"{kind} {number}".encode()).digest()
 
 
-def _address(family: Family, number: int, *, kind: str = "wallet") -> str:
+def _address(family: ChainFamily, number: int, *, kind: str = "wallet") -> str:
     """A wallet nobody pays, in its chain's canonical form."""
     seed = _digest(kind, number)
-    match family:
-        case Family.EVM:
+    # As many addresses as are wanted, in each family's spelling.
+    match family.name:
+        case "evm":
             return checksum(seed[:20])
-        case Family.TRON:
+        case "tron":
             return to_base58(checksum(seed[:20]))
-        case Family.SOLANA:
+        case "solana":
             return str(Keypair.from_seed(seed).pubkey())
-        case Family.TON:
-            return canonical_address(f"0:{seed.hex()}", family=family)
+        case _:
+            return family.canonical_address(f"0:{seed.hex()}")

@@ -23,6 +23,7 @@ from demo.localnet.tokens import (
     token_address,
     transfer_many,
 )
+from wallets.chains.specs import TokenSpec
 
 if TYPE_CHECKING:
     from wallets.watchers.blocks import Watcher
@@ -149,7 +150,6 @@ def _raw_logs(node: Anvil) -> Iterator[Callable[[dict[str, Any]], list[Any]]]:
 
 def _decode_raw(logs: list[Any], usdc: str) -> int:
     from wallets.chains.evm import decode as evm_decode
-    from wallets.chains.registry import TokenSpec
 
     token = TokenSpec(symbol="USDC", address=usdc, decimals=6, accepted=True)
     found = evm_decode.transfer_logs(

@@ -8,16 +8,14 @@ from checkouts.exact_amounts import exact_units
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units
-from checkouts.payment_links import (
-    PaymentRequest,
-    payment_uri,
-)
+from checkouts.payment_links import payment_uri
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
-from wallets.chains.registry import ChainSpec
+from wallets.chains.payments import PaymentRequest
+from wallets.chains.specs import ChainSpec
 from wallets.networks import chain_spec
 
 

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.team.seats import Seat
 from checkouts.models import UNKEYED_REFERENCE, Checkout, Payment
-from wallets.addresses import AddressError
+from wallets.chains.base import AddressError
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, ReceivingWallet, Transfer
 from wallets.networks import address_on, chains

@@ -11,12 +11,17 @@ from accounts.login.people import create_person
 from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
-from demo.machines.solana_accounts import MACHINE_WALLET
+from demo.families import DEMO_FAMILIES
+from demo.machines.solana_accounts import (
+    MACHINE_CHAIN,
+    MACHINE_WALLET,
+)
 from demo.settings_file import Credentials
 from demo.shop.logo import (
     GREEN,
     shop_logo,
 )
+from wallets.chains.registry import CHAINS
 from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.receiving.service import set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
@@ -24,16 +29,8 @@ from webhooks.endpoints.service import set_default_url
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
-# Where the demo merchant's money ends up. On EVM chains and Tron it is one of the accounts that every local node knows;
-# the others belong to nobody. None holds anything outside of the demo.
-_TEST_ACCOUNT = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"
 RECEIVING_WALLETS = {
-    "base": _TEST_ACCOUNT,
-    "polygon": _TEST_ACCOUNT,
-    "ethereum": _TEST_ACCOUNT,
-    "tron": "TQe8oR3LibG2EHCMUe6WgvHXhAVpRLizBz",
-    "solana": "A68C3ZW7EYAwVd13uy47ZNFpK5hM5E3SB5xFXmfeqY8M",
-    "ton": "EQBxIdCdjlXzPyaqTXZdjFtYY9liBVCfKUlnLawhsy-ekDBj",
+    facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in CHAINS
 }
 
 
@@ -53,7 +50,7 @@ def seed_demo(
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)
     set_machine_wallet(
-        merchant, chain="solana", address=MACHINE_WALLET, actor=owner, now=now
+        merchant, chain=MACHINE_CHAIN, address=MACHINE_WALLET, actor=owner, now=now
     )
     return Credentials(
         owner_email=owner.email,

@@ -355,29 +355,15 @@ GAS_KEYS = env.list("GAS_KEYS", default=[])
 # Secret keys (64 bytes in base58) of accounts that pay the network for machines' signed payments on Solana.
 GAS_KEYS_SOLANA = env.list("GAS_KEYS_SOLANA", default=[])
 # By chain, as `base=10,polygon=2000`: the most that one gas may cost, in gwei; what a day's transactions may cost in all
-# and the balance below which operators are told, in the chain's own coin.
-GAS_MAX_GWEI = {"base": "10", "polygon": "2000", "ethereum": "100"} | env.dict(
-    "GAS_MAX_GWEI", default={}
-)
-GAS_DAILY_COINS = {
-    "base": "0.05",
-    "polygon": "100",
-    "ethereum": "0.2",
-    "solana": "0.5",
-} | env.dict("GAS_DAILY_COINS", default={})
-GAS_LOW_COINS = {
-    "base": "0.005",
-    "polygon": "10",
-    "ethereum": "0.05",
-    "solana": "0.05",
-} | env.dict("GAS_LOW_COINS", default={})
+# and the balance below which operators are told, in the chain's own coin. Of others the chain's facts tell (wallets.chains).
+GAS_MAX_GWEI = env.dict("GAS_MAX_GWEI", default={})
+GAS_DAILY_COINS = env.dict("GAS_DAILY_COINS", default={})
+GAS_LOW_COINS = env.dict("GAS_LOW_COINS", default={})
 # The most of a day's gas on a chain that the signed payments (x402) of one merchant may take.
 GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
 
 # What a coin is taken to be worth, in USD, where gas is compared with what it moves: no price is asked of anybody.
-GAS_COIN_USD = {"base": "4000", "polygon": "0.5", "ethereum": "4000"} | env.dict(
-    "GAS_COIN_USD", default={}
-)
+GAS_COIN_USD = env.dict("GAS_COIN_USD", default={})
 # A sweep may cost this part of what it moves, and not more.
 SWEEP_MOST_COST = env.str("SWEEP_MOST_COST", default="0.02")
 

@@ -8,7 +8,7 @@ from accounts.states import Mode
 from gateway.core.errors import InvalidRequestError
 from gateway.core.pagination import parse_text
 from reports.inputs import ReportFilter
-from wallets.addresses import AddressError
+from wallets.chains.base import AddressError
 from wallets.models import WatchedWallet
 from wallets.networks import address_on, chains
 from wallets.transfers.filters import (

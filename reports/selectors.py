@@ -5,7 +5,8 @@ from typing import TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from reports.inputs import ReportFilter
-from wallets.addresses import AddressError, evm_key
+from wallets.chains.base import AddressError
+from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction
 

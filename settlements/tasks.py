@@ -33,11 +33,11 @@ from settlements.sweeps.schedule import sweep_due
 from settlements.sweeps.service import resume
 from settlements.sweeps.turns import (
     alone,
+    fee_chains,
     forwarder_chains,
-    solana_chains,
 )
 from wallets.chains.base import ChainError
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,7 @@ def refresh_gas_balances() -> None:
     """Ask what the gas accounts hold, and tell operators of those that run low."""
     for spec in forwarder_chains() if gas_keys() else []:
         _work(spec.name, "balances", _refresh)
-    for spec in solana_chains() if solana_gas_keys() else []:
+    for spec in fee_chains() if solana_gas_keys() else []:
         _attempt(spec.name, "balances", partial(_refresh_solana, spec))
 
 

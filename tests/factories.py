@@ -30,7 +30,6 @@ from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from settlements.models import Hold
-from wallets.addresses import address_key
 from wallets.forwarders.addresses import (
     checksum,
     deposit_key,
@@ -97,11 +96,12 @@ class WalletFactory(_Rows[ReceivingWallet]):
 
     merchant = SubFactory(MerchantFactory)
     chain = "base"
+    of_one_merchant = LazyAttribute(
+        lambda wallet: chain_spec(wallet.chain).exact_amount_required
+    )
     address = WALLET
     key = LazyAttribute(
-        lambda wallet: address_key(
-            wallet.address, family=chain_spec(wallet.chain).family
-        )
+        lambda wallet: chain_spec(wallet.chain).family.address_key(wallet.address)
     )
 
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from gateway.core.api import ApiViewSet
 from gateway.core.openapi import errors
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from wallets.schemas import CHAIN_LIST
 from wallets.selectors import chain_statuses

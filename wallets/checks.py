@@ -16,12 +16,12 @@ from django.core.checks import CheckMessage, Error, register
 
 from wallets.chains.adapters import open_pool
 from wallets.chains.registry import (
+    CHAINS,
     ChainConfigError,
-    ChainSpec,
     load_chain,
     unknown_settings,
 )
-from wallets.chains.specs import CHAINS
+from wallets.chains.specs import ChainSpec
 from wallets.networks import watched_chains
 
 TAG = "chains"

@@ -17,10 +17,10 @@ from gateway.core.rate_limits import (
     RateState,
     hit,
 )
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
+from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.networks import watched_chains
 from wallets.reconciliation.missed import ask_again
@@ -277,7 +277,9 @@ class _IdleAdapters:
         for one in kept:
             if one not in usable:
                 one[2].close()
-        return usable[0][2] if usable else open_adapter(spec, open_pool(spec))
+        return (
+            usable[0][2] if usable else spec.family.open_adapter(spec, open_pool(spec))
+        )
 
     def put(self, spec: ChainSpec, adapter: ChainAdapter) -> None:
         """Keep an adapter for the next one. There are never more of them than questions at once."""

@@ -5,9 +5,8 @@ from types import MappingProxyType
 
 from django.conf import settings
 
-from wallets.addresses import canonical_address
-from wallets.chains.registry import ChainSpec, load_chains
-from wallets.chains.specs import Family, Network
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec, Network
 
 
 class _Loaded:
@@ -60,14 +59,14 @@ def watched_chains() -> list[ChainSpec]:
 
 def address_on(spec: ChainSpec, text: str) -> str:
     """Return an address in its chain's canonical form. Raises AddressError."""
-    return canonical_address(
-        text, family=spec.family, is_testnet=spec.network == Network.TESTNET
+    return spec.family.canonical_address(
+        text, is_testnet=spec.network == Network.TESTNET
     )
 
 
 def reads_accounts(spec: ChainSpec) -> bool:
     """Whether a chain can only be asked account by account."""
-    return spec.family in {Family.SOLANA, Family.TON}
+    return spec.family.reads_accounts
 
 
 def poll_seconds(spec: ChainSpec) -> float:

@@ -12,10 +12,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.states import Mode
-from wallets.addresses import evm_key
 from wallets.chains.base import Hint
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.models import (
     ChainCursor,
     DepositAddress,
@@ -33,18 +31,6 @@ from wallets.states import ChainStatus
 
 # More than this many addresses make a longer question than the answer without them.
 MOST_RECIPIENTS: Final = 1_000
-TEST_DESTINATION: Final = bytes.fromhex("000000000000000000000000000000000000dead")
-"""Where simulated money goes while a merchant has no wallet: nobody's address, so that nobody's is shown."""
-
-TEST_WALLETS: Final = {
-    Family.EVM: "0x000000000000000000000000000000000000dEaD",
-    Family.TRON: "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb",
-    Family.SOLANA: "1nc1nerator11111111111111111111111111111111",
-    Family.TON: "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c",
-}
-"""The same for exact-amount chains: addresses known to be nobody's, each in its chain's canonical form."""
-
-_MOST_CACHED: Final = 10_000
 _DELAYED_AFTER: Final = timedelta(seconds=15)
 _DOWN_AFTER: Final = timedelta(seconds=60)
 _BLOCKS_BEHIND: Final = 20
@@ -173,26 +159,26 @@ def _live_chains() -> list[str]:
 def _live_offer(spec: ChainSpec, wallet: str) -> Offerable:
     if spec.exact_amount_required:
         return _offerable_of(spec, wallet=wallet)
-    return _offerable_of(spec, destination=evm_key(wallet))
+    return _offerable_of(spec, destination=spec.family.address_key(wallet))
 
 
 def _test_offer(spec: ChainSpec, wallets: Mapping[str, str]) -> Offerable:
     """Prefer the merchant's own wallet, so that real money sent by mistake is not lost."""
     if spec.exact_amount_required:
-        nobody = TEST_WALLETS[spec.family]
-        return _offerable_of(spec, wallet=wallets.get(spec.name, nobody))
+        # While a merchant has none, nobody's address, so that nobody's is shown.
+        return _offerable_of(spec, wallet=wallets.get(spec.name, spec.family.nobody))
     return _offerable_of(spec, destination=_test_destination(spec, wallets))
 
 
 def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes:
-    if address := wallets.get(spec.name):
-        return evm_key(address)
+    # A wallet on any chain of the family is the merchant's on all of them.
     mine = [
         address
         for name, address in wallets.items()
-        if chain_spec(name).family is Family.EVM
+        if chain_spec(name).family is spec.family
     ]
-    return evm_key(mine[0]) if mine else TEST_DESTINATION
+    address = wallets.get(spec.name) or next(iter(mine), spec.family.nobody)
+    return spec.family.address_key(address)
 
 
 def _offerable_of(
@@ -278,7 +264,7 @@ def watched_keys(chain: str) -> Hint | None:
     live = WatchedWallet.objects.filter(chain=chain, mode=Mode.LIVE, removed_at=None)
     watched = _keys(live.values_list("key", flat=True).distinct())
     deposits: set[bytes] = set()
-    if spec.family is Family.EVM:
+    if spec.family.has_forwarders:
         # In the order of an index: else it may begin with all the simulated ones.
         rows = DepositAddress.objects.filter(mode=Mode.LIVE).order_by("-watched_until")
         deposits = _keys(rows.values_list("key", flat=True))

@@ -13,15 +13,15 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
     ChainError,
     ChainUnavailableError,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds, reads_accounts
 from wallets.reconciliation.process import audit_chain
 from wallets.watchers.accounts import AccountWatcher
@@ -106,7 +106,7 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
 
 def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:
     """Return what reads this chain in the way it can be read, over a pool of its nodes."""
-    adapter = open_adapter(spec, pool)
+    adapter = spec.family.open_adapter(spec, pool)
     if reads_accounts(spec):
         return AccountWatcher(spec, cast("AccountAdapter", adapter), owner=owner)
     return Watcher(spec, cast("BlockAdapter", adapter), rpc=pool, owner=owner)

@@ -6,7 +6,6 @@ from typing import Any
 from accounts.states import Mode
 from gateway.core.money import format_units
 from gateway.core.times import iso, iso_or_none
-from wallets.chains.specs import Family
 from wallets.networks import chain_spec
 from x402.inputs import SCHEME
 from x402.models import X402Payment
@@ -74,7 +73,7 @@ def config_payload(
         for name in pay_to
     }
     settlement = {
-        name: "batch" if chain_spec(name).family is Family.EVM else "direct"
+        name: "batch" if chain_spec(name).family.has_forwarders else "direct"
         for name in pay_to
     }
     return {

@@ -7,22 +7,14 @@ merchant is paid according to our own.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Final
 
+from wallets.chains.registry import facts_of
 from x402.inputs import Proof, Requirements
 from x402.states import Reason
 
 OLDEST: Final = timedelta(hours=1)
 """A transfer must be younger when a request first names it. Source: the contract."""
-
-CONFIRMATIONS: Final = MappingProxyType(
-    {"polygon": 3, "base": 3, "ethereum": 3, "tron": 3, "ton": 1, "solana": 1}
-)
-"""How deep a payment must be to buy something small at once, its own block counted (the specification's table of times).
-
-Its finality is watched afterwards.
-"""
 
 IN_HAND: Final = timedelta(hours=2)
 """For so long an authorisation that was begun holds back what looks like its transfer; perhaps nobody ever ends it."""
@@ -173,7 +165,7 @@ def _when(
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
     if one.is_awaited:
         return AWAITED
-    wanted = CONFIRMATIONS[proof.chain]
+    wanted = facts_of(proof.chain).x402_confirmations
     if one.confirmations < wanted and not one.is_deep_enough:
         lacking = wanted - max(one.confirmations, 0)
         wait = min(int(lacking * block_seconds) + 1, _LONGEST_WAIT)

@@ -24,7 +24,6 @@ from checkouts.page.state import (
 )
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
 from checkouts.payment_links import (
-    PaymentRequest,
     qr_text,
     wallet_links,
 )
@@ -33,9 +32,8 @@ from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.addresses import shown_address
-from wallets.browser_wallets import prepares_payments
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family, Network
+from wallets.chains.payments import PaymentRequest
+from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from wallets.states import ChainStatus, TransferState
 
@@ -240,8 +238,8 @@ def _payment(
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
         address=shown_address(request.address),
         qr_text=qr_text(request),
-        memo=request.memo if request.spec.family is Family.TON else "",
-        has_reference=request.spec.family is Family.SOLANA,
+        memo=request.memo if request.spec.family.carries_memo else "",
+        has_reference=request.spec.family.carries_reference,
         links=wallet_links(request, page_url=page_url) if is_real else (),
         wallet=_wallet_request(request) if is_real else None,
     )
@@ -253,12 +251,12 @@ def _decimals(amount: str) -> int:
 
 def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
     spec = request.spec
-    chain_id = _wallets_chain_id(spec)
+    chain_id = spec.family.wallets_chain_id(spec)
     if chain_id is None or request.token not in spec.tokens:
         return None
-    is_own_chain = spec.family is Family.EVM and spec.is_local and spec.rpc_urls
+    is_own_chain = spec.family.wallets_add_chains and spec.is_local and spec.rpc_urls
     return WalletRequest(
-        family=spec.family,
+        family=spec.family.name,
         chain=spec.name,
         chain_id=chain_id,
         chain_name=spec.title,
@@ -267,25 +265,6 @@ def _wallet_request(request: PaymentRequest) -> WalletRequest | None:
         units=request.units,
         rpc_url=spec.rpc_urls[0] if is_own_chain else "",
     )
-
-
-# https://github.com/anza-xyz/wallet-standard, packages/core/chains; tokens for tests are on devnet.
-_SOLANA_NETWORKS = {
-    Network.MAINNET: "solana:mainnet",
-    Network.TESTNET: "solana:devnet",
-    Network.LOCAL: "solana:localnet",
-}
-
-
-def _wallets_chain_id(spec: ChainSpec) -> str | None:
-    """What wallets call a chain; None where a page cannot ask them to pay."""
-    if spec.family is Family.SOLANA:
-        return _SOLANA_NETWORKS[spec.network] if prepares_payments(spec) else None
-    if spec.chain_id is None or not (
-        spec.family is Family.EVM or prepares_payments(spec)
-    ):
-        return None
-    return hex(spec.chain_id)
 
 
 def _accepted_tokens(checkout: Checkout) -> tuple[str, ...]:

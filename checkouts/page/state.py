@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext_noop
 
 from accounts.brand.facts import Brand
-from checkouts.payment_links import WalletLink
 from checkouts.rescue.answers import Answer
+from wallets.chains.payments import WalletLink
 
 # What `wallets.chains` says of chains, for it knows no languages.
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))

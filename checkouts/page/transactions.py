@@ -3,7 +3,6 @@
 Of the request nothing goes in but the payer's address.
 """
 
-import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from django.core import signing
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
-from checkouts.payment_links import PaymentRequest
 from checkouts.selectors import reserved_amount
 from gateway.core.errors import (
     ConflictError,
@@ -24,22 +22,18 @@ from gateway.core.errors import (
     UnavailableError,
 )
 from gateway.core.fields import storable
-from wallets.addresses import AddressError, canonical_address
 from wallets.browser_wallets import (
-    prepare_on_solana,
-    prepare_on_tron,
-    prepares_payments,
-    send_on_tron,
+    prepare_payment,
+    send_payment,
 )
-from wallets.chains.base import ChainError
+from wallets.chains.base import AddressError, ChainError
 from wallets.chains.payments import (
     NotEnoughError,
     PaymentOrder,
+    PaymentRequest,
     TransactionRefusedError,
 )
-from wallets.chains.registry import ChainSpec
-from wallets.chains.solana.transactions import is_wallet
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.lookup import draw_look_up
 from wallets.networks import chains
 from wallets.selectors import chain_statuses
@@ -111,7 +105,7 @@ def send_signed(
     if _due(checkout, spec, now).units != units:
         raise ConflictError("Another amount is due by now.")
     try:
-        send_on_tron(spec, raw, signed.signature)
+        send_payment(spec, raw, signed.signature)
     except TransactionRefusedError as error:
         raise ConflictError(
             f"{spec.title} refuses the transaction: {error}", code="transaction_refused"
@@ -123,13 +117,12 @@ def send_signed(
 def _prepared(
     checkout: Checkout, spec: ChainSpec, order: PaymentOrder, now: datetime
 ) -> dict[str, Any]:
-    if spec.family is Family.SOLANA:
-        transaction = prepare_on_solana(spec, order)
-        return {"transaction": base64.b64encode(transaction).decode()}
-    call = prepare_on_tron(spec, order, now=now, until=checkout.expires_at)
-    content = {"chain": spec.name, "raw": call.raw().hex(), "units": order.units}
+    prepared = prepare_payment(spec, order, now=now, until=checkout.expires_at)
+    if not prepared.raw:
+        return {"transaction": prepared.transaction}
+    content = {"chain": spec.name, "raw": prepared.raw.hex(), "units": order.units}
     ticket = signing.dumps(content, salt=_salt(checkout))
-    return {"transaction": call.document(), "ticket": ticket}
+    return {"transaction": prepared.transaction, "ticket": ticket}
 
 
 def _opened(checkout: Checkout, ticket: str) -> tuple[ChainSpec, bytes, int]:
@@ -149,7 +142,7 @@ def _salt(checkout: Checkout) -> str:
 
 def _spec(checkout: Checkout, chain: str) -> ChainSpec:
     spec = chains().get(chain) if chain in checkout.offers else None
-    if spec is None or not prepares_payments(spec):
+    if spec is None or not spec.family.prepares_payments(spec):
         raise InvalidRequestError(
             "No transaction is prepared for this chain.",
             param="chain",
@@ -175,10 +168,10 @@ def _due(checkout: Checkout, spec: ChainSpec, now: datetime) -> PaymentRequest:
 def _account(body: Mapping[str, Any], spec: ChainSpec) -> str:
     text = _text(body, "account")
     try:
-        account = canonical_address(text, family=spec.family)
+        account = spec.family.canonical_address(text)
     except AddressError as error:
         raise InvalidRequestError(f"account {error}", param="account") from None
-    if spec.family is Family.SOLANA and not is_wallet(account):
+    if not spec.family.can_sign(account):
         raise InvalidRequestError("account holds no key.", param="account")
     return account
 

@@ -13,9 +13,8 @@ from checkouts.rescue.rules import (
     Transaction,
     Whose,
 )
-from wallets.addresses import address_key
 from wallets.chains.base import FoundMovement, FoundTransaction
-from wallets.chains.specs import Family
+from wallets.chains.family import ChainFamily
 from wallets.models import Transfer
 from wallets.networks import chain_spec, is_accepted
 from wallets.states import TransferState
@@ -70,7 +69,7 @@ def _recorded(
                 token=row.token,
                 units=int(row.units),
                 recipient=row.recipient,
-                key=address_key(row.recipient, family=family),
+                key=family.address_key(row.recipient),
                 tx_hash=row.tx_hash,
                 record=books.record(row),
             )
@@ -175,9 +174,9 @@ class _Offers:
 
 def _owned(
     offers: Mapping[str, Mapping[str, Any]],
-) -> dict[tuple[Family, bytes], Whose]:
+) -> dict[tuple[ChainFamily, bytes], Whose]:
     """The checkout's addresses. One of an EVM chain is the same on each of them, offered there or not."""
-    found: dict[tuple[Family, bytes], Whose] = {}
+    found: dict[tuple[ChainFamily, bytes], Whose] = {}
     for chain, offer in offers.items():
         place = chain_spec(chain).family, _key(chain, offer)
         if offer["address"] is not None:
@@ -189,4 +188,4 @@ def _owned(
 
 def _key(chain: str, offer: Mapping[str, Any]) -> bytes:
     address = offer["address"] or offer["wallet"]
-    return address_key(address, family=chain_spec(chain).family)
+    return chain_spec(chain).family.address_key(address)

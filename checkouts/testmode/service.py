@@ -12,7 +12,7 @@ from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout, TestStep
 from checkouts.scenarios import SHARES, StepKind
 from gateway.core.money import round_up_to_cent, to_units
-from wallets.addresses import evm_key
+from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import DepositAddress, Transfer
 from wallets.networks import chain_spec
 from wallets.transfers.service import (

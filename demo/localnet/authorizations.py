@@ -22,7 +22,7 @@ from demo.localnet.tokens import (
     balance_of,
     mint,
 )
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 
 DOMAIN = {"name": "USD Coin", "version": "2"}
 TRANSFER = (

@@ -26,7 +26,7 @@ from demo.localnet.tokens import (
     execute,
     mint,
 )
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"

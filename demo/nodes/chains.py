@@ -1,20 +1,16 @@
 """Local chains for the demo: real nodes and emulators, kept running."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
+from demo.families import DEMO_FAMILIES
 from demo.localnet.anvil import anvil_binary
-from demo.localnet.solana import node as solana
 from demo.localnet.ton import node as ton
 from demo.nodes.base import CommandMaker, DemoNode, LocalChain
-from demo.nodes.evm import EvmNode, KeptAnvil
-from demo.nodes.solana import SolanaNode
-from demo.nodes.ton import TonNode
-from demo.nodes.tron import TronNode
 from gateway.core.embedded.processes import Command
-from wallets.chains.specs import CHAINS, ChainFacts, Family
+from wallets.chains.registry import CHAINS
 
 PortChooser = Callable[[int], int]
 """Picks a port for each number, counted from zero."""
@@ -31,7 +27,8 @@ class LocalChains:
         ton.node_command()
         ports = map(port, count())
         self.nodes: list[DemoNode] = [
-            _node(facts, ports=ports, folder=folder) for facts in CHAINS
+            DEMO_FAMILIES[facts.family.name].node(facts, ports, folder)
+            for facts in CHAINS
         ]
 
     def commands(self, make: CommandMaker) -> list[Command]:
@@ -50,22 +47,3 @@ class LocalChains:
 
 def _prepare(node: DemoNode) -> LocalChain:
     return node.prepare()
-
-
-def _node(facts: ChainFacts, *, ports: Iterator[int], folder: Path) -> DemoNode:
-    match facts.family:
-        case Family.EVM:
-            return EvmNode(
-                facts.name, facts.symbols, _anvil(facts, next(ports), folder)
-            )
-        case Family.TRON:
-            return TronNode(_anvil(facts, next(ports), folder), port=next(ports))
-        case Family.TON:
-            return TonNode(ton.TonNode(port=next(ports)))
-        case Family.SOLANA:
-            return SolanaNode(solana.SolanaNode(port=next(ports)))
-
-
-def _anvil(facts: ChainFacts, port: int, folder: Path) -> KeptAnvil:
-    chain_id = facts.mainnet.chain_id or 0  # each of these chains has one
-    return KeptAnvil(facts.name, chain_id=chain_id, port=port, folder=folder)

@@ -19,7 +19,7 @@ from demo.localnet.permit2 import (
 )
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
-from wallets.chains.specs import Family
+from wallets.chains.evm.family import EVM_FAMILY
 
 # The first two of the accounts that every anvil node funds, with keys known to
 # everybody: they are derived from the node's published test mnemonic.
@@ -69,7 +69,7 @@ class EvmNode:
         """Deploy factory and tokens, fund the payer, once. Raises `NodeStartError`."""
         return LocalChain(
             name=self.name,
-            kind=Family.EVM,
+            kind=EVM_FAMILY.name,
             rpc_url=self.anvil.url,
             node_url=self.anvil.url,
             tokens=_accepted(prepared(self.anvil), self.symbols),

@@ -10,7 +10,7 @@ from demo.machines.solana_accounts import (
 )
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
-from wallets.chains.specs import Family
+from wallets.chains.solana.family import SOLANA_FAMILY
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SolanaNode:
         self.node.fund(MACHINE_WALLET, 0)
         return LocalChain(
             name=self.name,
-            kind=Family.SOLANA,
+            kind=SOLANA_FAMILY.name,
             rpc_url=self.node.url,
             node_url=self.node.url,
             tokens={"USDC": USDC},

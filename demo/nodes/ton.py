@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from demo.localnet.ton.node import TonNode as Node
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from gateway.core.embedded.processes import Command
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TonNode:
         self.node.prepare()
         return LocalChain(
             name=self.name,
-            kind=Family.TON,
+            kind=TON_FAMILY.name,
             rpc_url=self.node.url,
             node_url=self.node.url,
             tokens={"USDT": self.node.usdt},

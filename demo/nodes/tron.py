@@ -9,7 +9,7 @@ from demo.localnet.tron.node import prepare_tron
 from demo.nodes.base import HOST, CommandMaker, LocalChain, await_answer
 from demo.nodes.evm import KeptAnvil
 from gateway.core.embedded.processes import Command
-from wallets.chains.specs import Family
+from wallets.chains.tron.family import TRON_FAMILY
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TronNode:
         api_url = f"http://{HOST}:{self.port}"
         return LocalChain(
             name=self.name,
-            kind=Family.TRON,
+            kind=TRON_FAMILY.name,
             rpc_url=f"{api_url}/jsonrpc",
             # Tron's JSON-RPC takes no transactions.
             node_url=self.anvil.url,

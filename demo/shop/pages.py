@@ -12,7 +12,7 @@ import orjson
 
 from demo.machines import report_price
 from demo.settings_file import DemoSettings
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 
 FOLDER = Path(__file__).parent / "assets"
 CONTENT_SECURITY_POLICY = (

@@ -9,8 +9,7 @@ from demo.localnet.anvil import (
 from demo.localnet.errors import NodeError
 from demo.localnet.tokens import transfer
 from demo.wallets.base import ChainEntry, Transfer, WalletError
-from wallets.addresses import address_key
-from wallets.chains.specs import Family
+from wallets.chains.registry import family_called
 from wallets.forwarders.addresses import checksum
 
 
@@ -19,9 +18,9 @@ def send(chain: ChainEntry, order: Transfer) -> str:
     if order.comment:
         message = "Transfers on this chain carry no comment."
         raise WalletError(message)
-    family = Family(chain["kind"])
+    family = family_called(chain["kind"])
     payer, token, recipient = (
-        checksum(address_key(text, family=family))
+        checksum(family.address_key(text))
         for text in (chain["funded_address"], order.token_address, order.to)
     )
     # Tron's JSON-RPC takes no transactions, so they go to the node behind it.
@@ -32,4 +31,4 @@ def send(chain: ChainEntry, order: Transfer) -> str:
     except NodeError as error:
         message = f"The node did not take the transfer: {error}"
         raise WalletError(message) from error
-    return tx_hash.removeprefix("0x") if family is Family.TRON else tx_hash
+    return family.transaction_hash(tx_hash) or tx_hash

@@ -8,7 +8,7 @@ from demo.gateway_api import GatewayApi
 from demo.settings_file import DemoSettings
 from demo.wallets.base import ChainEntry, WalletError
 from demo.wallets.wallet import pay
-from wallets.chains.specs import Family
+from wallets.chains.registry import family_called
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,6 @@ def pay_option(entry: ChainEntry, option: dict[str, Any], wish: Wish) -> str:
 
 
 def _comment(entry: ChainEntry, link: dict[str, list[str]]) -> str:
-    """What the link asks to be written beside the transfer; TON's links alone do."""
-    return link.get("text", [""])[0] if entry["kind"] == Family.TON else ""
+    """What the link asks to be written beside the transfer."""
+    family = family_called(entry["kind"])
+    return link.get("text", [""])[0] if family.carries_memo else ""

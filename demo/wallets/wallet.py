@@ -3,15 +3,18 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation, Overflow
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from demo.families import DEMO_FAMILIES
 from demo.wallets.base import ChainEntry, Transfer, WalletError
-from wallets.addresses import AddressError, canonical_address
-from wallets.chains.specs import TOKEN_DECIMALS, Family
+from wallets.chains.base import AddressError
+from wallets.chains.family import ChainFamily
+from wallets.chains.registry import family_called
+from wallets.chains.specs import TOKEN_DECIMALS
 
 
 def pay(
@@ -31,7 +34,7 @@ def pay(
     if token not in chain["tokens"]:
         message = f"This wallet holds no {token} on that chain."
         raise WalletError(message)
-    family = Family(chain["kind"])
+    family = family_called(chain["kind"])
     order = Transfer(
         token_address=chain["tokens"][token],
         to=_recipient(to, family),
@@ -39,30 +42,13 @@ def pay(
         reference=reference,
         comment=comment,
     )
-    send = _sender(family)
+    send = DEMO_FAMILIES[family.name].send
     try:
         with one_at_a_time(chain):
             return send(chain, order)
     except OSError as error:
         message = f"The node does not answer: {error}"
         raise WalletError(message) from error
-
-
-def _sender(family: Family) -> Callable[[ChainEntry, Transfer], str]:
-    """The family's wallet, imported when first used: each has libraries that are slow to import."""
-    match family:
-        case Family.EVM | Family.TRON:
-            from demo.wallets import evm
-
-            return evm.send
-        case Family.SOLANA:
-            from demo.wallets import solana
-
-            return solana.send
-        case Family.TON:
-            from demo.wallets import ton
-
-            return ton.send
 
 
 @contextmanager
@@ -75,9 +61,9 @@ def one_at_a_time(chain: ChainEntry) -> Iterator[None]:
         yield
 
 
-def _recipient(text: str, family: Family) -> str:
+def _recipient(text: str, family: ChainFamily) -> str:
     try:
-        return canonical_address(text.strip(), family=family)
+        return family.canonical_address(text.strip())
     except AddressError as error:
         message = f"The address {error}"
         raise WalletError(message) from None

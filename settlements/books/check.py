@@ -21,9 +21,9 @@ from settlements.models import BookCheck
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.evm.decode import quantity
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, DepositBalance
 
 log = structlog.get_logger(__name__)

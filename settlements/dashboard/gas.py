@@ -11,10 +11,9 @@ from settlements.gas.ledger import spent_since
 from settlements.gas.policy import COIN, gas_policy
 from settlements.models import GasAccount
 from settlements.sweeps.turns import forwarder_chains
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 
 _DAY: Final = timedelta(days=1)
-COINS: Final = {"base": "ETH", "ethereum": "ETH", "polygon": "POL"}
 # Six decimals of a coin are less than a cent anywhere.
 _SHOWN: Final = Decimal("0.000001")
 
@@ -75,7 +74,7 @@ def _row(
     return GasRow(
         chain=spec.name,
         chain_title=spec.title,
-        coin=COINS[spec.name],
+        coin=spec.coin,
         address=address,
         balance=None if wei is None else coins(int(wei)),
         balance_at=account.balance_at if account else None,

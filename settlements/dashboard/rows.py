@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from gateway.core.money import readable_units
-from settlements.dashboard.gas import COINS, coins
+from settlements.dashboard.gas import coins
 from settlements.dashboard.words import PURPOSES, SENDERS, STATUSES
 from settlements.models import Settlement, SettlementItem
 from settlements.states import Sender, SettlementStatus
@@ -85,7 +85,7 @@ def settlement_row(settlement: Settlement) -> SettlementRow:
         tx_short=shortened(marked(settlement.tx_hash)) if settlement.tx_hash else "",
         explorer=_explorer(settlement),
         gas=_gas(settlement),
-        coin=COINS.get(settlement.chain, ""),
+        coin=spec.coin,
         error=settlement.error,
         created_at=settlement.created_at,
         settled_at=settlement.settled_at,

@@ -1,10 +1,13 @@
-"""How much gas may cost on each chain, from the settings. Wei throughout."""
+"""How much gas may cost on each chain, from the settings or what is published about it. Wei throughout."""
 
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 from django.conf import settings
+
+from wallets.chains.registry import facts_of
+from wallets.chains.specs import GasFacts
 
 GWEI: Final = 10**9
 COIN: Final = 10**18
@@ -20,13 +23,33 @@ class GasPolicy:
 
 
 def gas_policy(chain: str) -> GasPolicy:
-    """Return a chain's policy. Raises KeyError for a chain without forwarders."""
+    """Return a chain's policy. Raises KeyError for a chain whose transactions we never pay for."""
+    most_gwei = settings.GAS_MAX_GWEI.get(chain, gas_facts(chain).most_gwei)
     return GasPolicy(
-        max_fee=_wei(settings.GAS_MAX_GWEI[chain], GWEI),
-        daily=_wei(settings.GAS_DAILY_COINS[chain], COIN),
-        low=_wei(settings.GAS_LOW_COINS[chain], COIN),
+        max_fee=int(Decimal(most_gwei) * GWEI),
+        daily=int(daily_coins(chain) * COIN),
+        low=int(low_coins(chain) * COIN),
     )
 
 
-def _wei(amount: str, unit: int) -> int:
-    return int(Decimal(amount) * unit)
+def gas_facts(chain: str) -> GasFacts:
+    """Return what paying for transactions costs unless settings say otherwise. Raises KeyError as `gas_policy`."""
+    gas = facts_of(chain).gas
+    if gas is None:
+        raise KeyError(chain)
+    return gas
+
+
+def daily_coins(chain: str) -> Decimal:
+    """Return what a day's transactions may cost in all, in the chain's coin. Raises KeyError as `gas_policy`."""
+    return Decimal(settings.GAS_DAILY_COINS.get(chain, gas_facts(chain).daily_coins))
+
+
+def low_coins(chain: str) -> Decimal:
+    """Return the balance below which operators are told, in the chain's coin. Raises KeyError as `gas_policy`."""
+    return Decimal(settings.GAS_LOW_COINS.get(chain, gas_facts(chain).low_coins))
+
+
+def coin_usd(chain: str) -> Decimal:
+    """Return what a chain's coin is taken to be worth. Raises KeyError as `gas_policy`."""
+    return Decimal(settings.GAS_COIN_USD.get(chain, gas_facts(chain).coin_usd))

@@ -5,15 +5,15 @@ from decimal import Decimal
 from typing import Final
 
 import structlog
-from django.conf import settings
 from django.db import transaction
 
 from settlements.gas.alerts import tell_operators_daily
+from settlements.gas.policy import low_coins
 from settlements.gas.solana_keys import solana_gas_keys
 from wallets.chains.adapters import open_pool
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
+from wallets.chains.specs import ChainSpec
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +23,7 @@ _MOST: Final = 2**64 - 1
 
 def refresh_solana_balances(spec: ChainSpec, *, now: datetime) -> None:
     """Ask what our accounts hold on a chain, and tell operators of those that run low. Raises ChainError."""
-    low = Decimal(settings.GAS_LOW_COINS[spec.name]) * _SOL
+    low = low_coins(spec.name) * _SOL
     pool = open_pool(spec)
     try:
         for address in solana_gas_keys():

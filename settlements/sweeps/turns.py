@@ -5,19 +5,22 @@ from contextlib import AbstractContextManager
 from django.conf import settings
 
 from gateway.core import leases
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.networks import watched_chains
 
 
 def forwarder_chains() -> list[ChainSpec]:
     """Return the chains that have forwarders and nodes of ours."""
-    return [spec for spec in watched_chains() if spec.family is Family.EVM]
+    return [spec for spec in watched_chains() if spec.family.has_forwarders]
 
 
-def solana_chains() -> list[ChainSpec]:
-    """Return the chains of Solana's kind that have nodes of ours."""
-    return [spec for spec in watched_chains() if spec.family is Family.SOLANA]
+def fee_chains() -> list[ChainSpec]:
+    """Return the chains without forwarders that have nodes of ours, and on which we pay the network for machines."""
+    return [
+        spec
+        for spec in watched_chains()
+        if spec.gas is not None and not spec.family.has_forwarders
+    ]
 
 
 def alone(work: str) -> AbstractContextManager[bool]:

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from gateway.core.money import TOKEN_DECIMALS
 from settlements.gas.fees import Prices
-from settlements.gas.policy import COIN
+from settlements.gas.policy import COIN, coin_usd
 from settlements.sweeps.calls import (
     Item,
     gas_of,
@@ -30,7 +30,7 @@ class Quote:
 def quote(chain: str, gas: int, prices: Prices) -> Quote:
     """Return what gas costs at a chain's present prices."""
     wei = gas * (prices.base_fee + prices.tip)
-    usd = Decimal(wei) * Decimal(settings.GAS_COIN_USD[chain]) / COIN
+    usd = Decimal(wei) * coin_usd(chain) / COIN
     return Quote(gas, wei, int(usd * _USD_UNITS))
 
 

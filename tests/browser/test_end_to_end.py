@@ -27,14 +27,14 @@ from tests.browser.conftest import StubWallet
 from tests.demo.lending import Demos
 from tests.demo.running import Running, ask, demo_pay
 from tests.waiting import wait_until
-from wallets.chains import specs
+from wallets.chains import registry
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
 CONFIRMED_WITHIN_MS = 90_000
 PRICE_UNITS = 25_000_000
 UNITS_PER_CENT = 10_000
-CHAINS = [facts.name for facts in specs.CHAINS]
+CHAINS = [facts.name for facts in registry.CHAINS]
 DEPOSIT_CHAINS = {"base", "polygon"}
 
 

@@ -11,12 +11,12 @@ from solders.pubkey import Pubkey
 from tonsdk.utils import Address
 
 from checkouts.payment_links import (
-    PaymentRequest,
     payment_uri,
     qr_text,
     wallet_links,
 )
 from wallets.addresses import shown_address
+from wallets.chains.payments import PaymentRequest
 from wallets.chains.registry import load_chains
 
 MAIN = load_chains("mainnet", {})

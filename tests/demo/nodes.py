@@ -24,7 +24,10 @@ from demo.localnet.tron.node import (
 )
 from demo.nodes.base import LocalChain
 from demo.wallets.wallet import pay
-from wallets.chains.specs import Family
+from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.solana.family import SOLANA_FAMILY
+from wallets.chains.ton.family import TON_FAMILY
+from wallets.chains.tron.family import TRON_FAMILY
 
 Balance = Callable[[str], int]
 
@@ -34,7 +37,7 @@ def evm_entry(node: Anvil) -> dict[str, Any]:
     account = payer(node)
     return LocalChain(
         name="base",
-        kind=Family.EVM,
+        kind=EVM_FAMILY.name,
         rpc_url=node.url,
         node_url=node.url,
         tokens={"USDC": token_address("USDC")},
@@ -49,7 +52,7 @@ def tron_entry(node: TronNode) -> dict[str, Any]:
     account = payer(node.anvil)
     return LocalChain(
         name="tron",
-        kind=Family.TRON,
+        kind=TRON_FAMILY.name,
         rpc_url=node.url,
         node_url=node.anvil.url,
         tokens={"USDT": USDT},
@@ -63,7 +66,7 @@ def solana_entry(node: SolanaNode) -> dict[str, Any]:
     """Solana with USDC."""
     return LocalChain(
         name="solana",
-        kind=Family.SOLANA,
+        kind=SOLANA_FAMILY.name,
         rpc_url=node.url,
         node_url=node.url,
         tokens={"USDC": USDC},
@@ -76,7 +79,7 @@ def ton_entry(node: TonNode) -> dict[str, Any]:
     """TON with USDT."""
     return LocalChain(
         name="ton",
-        kind=Family.TON,
+        kind=TON_FAMILY.name,
         rpc_url=node.url,
         node_url=node.url,
         tokens={"USDT": node.usdt},

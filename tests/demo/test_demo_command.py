@@ -19,7 +19,7 @@ from tests.demo.test_shop import Client
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
 from tests.x402.standard.published import bought_by_npm
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 

@@ -13,7 +13,7 @@ from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 from wallets.models import ReceivingWallet
 from webhooks.endpoints.secrets import secrets_of
 from webhooks.models import Endpoint

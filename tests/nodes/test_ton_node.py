@@ -16,15 +16,14 @@ from demo.localnet.ton.node import (
     PAYER_UNITS,
     TonNode,
 )
-from wallets.addresses import address_key
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 
 OP_NOTIFICATION = "0x7362d09c"
 
 
 def raw(address: str) -> str:
     """An address as toncenter writes it."""
-    return f"0:{address_key(address, family=Family.TON)[1:].hex().upper()}"
+    return f"0:{TON_FAMILY.address_key(address)[1:].hex().upper()}"
 
 
 def listed(node: TonNode, owner: str, **query: object) -> list[dict[str, object]]:

@@ -16,20 +16,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from wallets.addresses import AddressError, address_key
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     Account,
     AccountAdapter,
+    AddressError,
     BlockAdapter,
     ChainError,
     Head,
     RangeTooLargeError,
 )
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.registry import load_chains
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.adapter import SolanaAdapter
+from wallets.chains.specs import ChainSpec
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.tron.grid import open_node
 
@@ -132,7 +133,7 @@ def record(spec: ChainSpec, named: Sequence[str]) -> Recorder:
     pool = open_pool(spec)
     for member in pool._members:
         recorder.watch(member.node)
-    adapter = open_adapter(spec, pool)
+    adapter = spec.family.open_adapter(spec, pool)
     _try(adapter.genesis)
     _try(adapter.finalized)
     head = _try(adapter.head)
@@ -196,7 +197,7 @@ def _list_on_grids(spec: ChainSpec, address: str, recorder: Recorder) -> None:
 def _key(spec: ChainSpec, name: str) -> bytes | None:
     """The key of an account; None for what is a transaction's hash."""
     try:
-        return address_key(name, family=spec.family)
+        return spec.family.address_key(name)
     except AddressError:
         return None
 

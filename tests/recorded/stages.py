@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.adapters import open_pool
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 
 A = TypeVar("A")
 
@@ -29,7 +30,7 @@ def mainnet(chain: str, *urls: str, **settings: str) -> ChainSpec:
 @contextmanager
 def opened(spec: ChainSpec, kind: type[A]) -> Iterator[A]:
     """The chain's adapter, which is of this kind; closed afterwards."""
-    adapter = open_adapter(spec, open_pool(spec))
+    adapter = spec.family.open_adapter(spec, open_pool(spec))
     assert isinstance(adapter, kind)
     yield adapter
     adapter.close()

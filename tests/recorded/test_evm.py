@@ -24,8 +24,8 @@ from wallets.chains.base import (
 from wallets.chains.evm import decode
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.questions import by_number
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node
+from wallets.chains.specs import ChainSpec
 
 ETHEREUM = ("evm_ethereum_usdc", ETHEREUM_ID)
 ARBITRUM = ("evm_arbitrum_usdt_plain_transfer", ARBITRUM_ID)

@@ -10,13 +10,12 @@ import pytest
 from tests.recorded.replay import Raw, Replay
 from tests.recorded.samples import sample
 from tests.recorded.stages import mainnet, opened
-from wallets.addresses import address_key
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import Family
 from wallets.chains.ton.adapter import TonAdapter
 from wallets.chains.ton.cells import Slice, read_cells
 from wallets.chains.ton.decode import body_bytes
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.ton.questions import ask_head, list_receipts, list_transfers
 from wallets.chains.ton.traces import lone_transactions
 
@@ -33,7 +32,7 @@ USDT = "0:B113A994B5024A16719F69139328EB759596C38A25F59028B146FECDC3621DFE"
 
 
 def key(address: str) -> bytes:
-    return address_key(address, family=Family.TON)
+    return TON_FAMILY.address_key(address)
 
 
 def hash_of(text: str) -> str:

@@ -9,10 +9,9 @@ import pytest
 from tests.recorded.replay import Replay
 from tests.recorded.samples import sample
 from tests.recorded.stages import mainnet
-from wallets.addresses import address_key
 from wallets.chains.base import BlockRef, MalformedAnswerError
 from wallets.chains.evm.decode import sided_logs
-from wallets.chains.specs import Family
+from wallets.chains.tron.family import TRON_FAMILY
 from wallets.chains.tron.grid import TronGridSource
 from wallets.chains.tron.transactions import Anchor, ContractCall
 
@@ -46,7 +45,7 @@ def test_a_recorded_transfer_is_told_by_the_second_source() -> None:
     last = BlockRef(height, f"0x{height:064x}", "", time)
     with Replay(told) as grid:
         source = TronGridSource(mainnet("tron", grid.url), grid.url)
-        key = address_key(row["to"], family=Family.TRON)
+        key = TRON_FAMILY.address_key(row["to"])
         [transfer] = source.transfers([key], first, last)
         source.close()
     assert grid.unanswered == []

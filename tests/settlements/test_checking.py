@@ -35,8 +35,7 @@ from tests.settlements.chain import (
     settle,
 )
 from tests.wallets.paying import mint
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Network
+from wallets.chains.specs import ChainSpec, Network
 from wallets.models import DepositBalance, DepositTotal
 from wallets.networks import chain_spec
 

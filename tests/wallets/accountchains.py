@@ -8,8 +8,9 @@ from django.utils import timezone
 from solders.keypair import Keypair
 
 from tests.factories import make_merchant, make_wallet
-from wallets.chains.adapters import open_adapter, open_pool
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.adapters import open_pool
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 from wallets.models import ReceivingWallet
 from wallets.watchers.accounts import AccountWatcher
 from wallets.watchers.passes import Outcome
@@ -124,7 +125,7 @@ def open_account_watcher(
 ) -> AccountWatcher:
     """A watcher of the chain."""
     spec = spec_of(chain, *urls, **settings)
-    adapter = open_adapter(spec, open_pool(spec))
+    adapter = spec.family.open_adapter(spec, open_pool(spec))
     return AccountWatcher(spec, adapter, owner=owner)  # type: ignore[arg-type]
 
 

@@ -5,10 +5,11 @@ from contextlib import contextmanager
 
 from demo.localnet.tokens import token_address
 from tests.wallets.factories import TOKENS
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint, TokenTransfer
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 
 
 def spec_of(
@@ -27,7 +28,7 @@ def spec_of(
 @contextmanager
 def opened(spec: ChainSpec) -> Iterator[EvmAdapter]:
     """The chain's adapter, closed afterwards."""
-    adapter = open_adapter(spec, open_pool(spec))
+    adapter = spec.family.open_adapter(spec, open_pool(spec))
     assert isinstance(adapter, EvmAdapter)
     yield adapter
     adapter.close()

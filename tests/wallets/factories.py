@@ -10,9 +10,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from demo.localnet.tokens import token_address
 from tests.factories import NOON, WALLET, make_merchant
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockAdapter
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 from wallets.forwarders.addresses import (
     checksum,
     deposit_key,
@@ -76,7 +77,7 @@ def make_watcher(
     """A watcher of a local chain. Its pool is `watcher.pool`."""
     spec = local_spec(*urls, chain=chain, **settings)
     pool = open_pool(spec)
-    adapter = cast("BlockAdapter", open_adapter(spec, pool))
+    adapter = cast("BlockAdapter", spec.family.open_adapter(spec, pool))
     return Watcher(spec, adapter, rpc=pool, owner=owner)
 
 

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wallets.addresses import (
-    AddressError,
-    address_key,
-    canonical_address,
-    evm_key,
-    shown_address,
-)
-from wallets.chains.specs import Family
+from wallets.addresses import shown_address
+from wallets.chains.base import AddressError
+from wallets.chains.evm.address import address_key as evm_key
+from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.family import ChainFamily
+from wallets.chains.registry import FAMILIES
+from wallets.chains.solana.family import SOLANA_FAMILY
+from wallets.chains.ton.family import TON_FAMILY
+from wallets.chains.tron.family import TRON_FAMILY
 from wallets.forwarders.addresses import (
     create2_address,
     keccak,
@@ -34,7 +35,7 @@ TON = "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"
 TON_UQ = "UQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_p0p"
 TON_RAW = "0:b113a994b5024a16719f69139328eb759596c38a25f59028b146fecdc3621dfe"
 TON_TESTNET = "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"
-OF = {Family.EVM: EVM, Family.TRON: TRON, Family.SOLANA: SOLANA, Family.TON: TON}
+OF = {EVM_FAMILY: EVM, TRON_FAMILY: TRON, SOLANA_FAMILY: SOLANA, TON_FAMILY: TON}
 
 
 def friendly(tag: int, workchain: int, account: bytes = bytes(range(32))) -> str:
@@ -62,7 +63,7 @@ def test_evm_addresses_of_any_case_are_written_with_their_checksum(
     published: str,
 ) -> None:
     for text in (published, published.lower(), "0x" + published[2:].upper()):
-        assert canonical_address(text, family=Family.EVM) == published
+        assert EVM_FAMILY.canonical_address(text) == published
         assert evm_key(text) == bytes.fromhex(published[2:])
 
 
@@ -104,8 +105,8 @@ def test_mistyped_evm_addresses_are_refused(text: str) -> None:
 def test_a_tron_address_is_its_base58_and_its_key_the_twenty_bytes_of_contracts(
     text: str, digits: str
 ) -> None:
-    assert canonical_address(text, family=Family.TRON) == text
-    assert address_key(text, family=Family.TRON).hex() == digits
+    assert TRON_FAMILY.canonical_address(text) == text
+    assert TRON_FAMILY.address_key(text).hex() == digits
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_tron_address_is_its_base58_and_its_key_the_twenty_bytes_of_contracts(
 )
 def test_a_tron_address_in_hexadecimal_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(AddressError, match=r"starting with T, not in hexadecimal"):
-        canonical_address(text, family=Family.TRON)
+        TRON_FAMILY.canonical_address(text)
 
 
 @pytest.mark.parametrize(
@@ -129,15 +130,15 @@ def test_a_tron_address_in_hexadecimal_is_refused_with_a_hint(text: str) -> None
 )
 def test_mistyped_tron_addresses_are_refused(text: str, message: str) -> None:
     with pytest.raises(AddressError, match=message):
-        canonical_address(text, family=Family.TRON)
+        TRON_FAMILY.canonical_address(text)
 
 
 @pytest.mark.parametrize(
     "text", [SOLANA, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"]
 )
 def test_a_solana_address_is_the_base58_of_its_key(text: str) -> None:
-    assert canonical_address(text, family=Family.SOLANA) == text
-    assert base58.b58encode(address_key(text, family=Family.SOLANA)).decode() == text
+    assert SOLANA_FAMILY.canonical_address(text) == text
+    assert base58.b58encode(SOLANA_FAMILY.address_key(text)).decode() == text
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_a_solana_address_is_the_base58_of_its_key(text: str) -> None:
 )
 def test_what_is_not_exactly_32_bytes_of_base58_is_no_solana_address(text: str) -> None:
     with pytest.raises(AddressError, match="32 bytes"):
-        canonical_address(text, family=Family.SOLANA)
+        SOLANA_FAMILY.canonical_address(text)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +165,14 @@ def test_what_is_not_exactly_32_bytes_of_base58_is_no_solana_address(text: str) 
 def test_a_ton_address_has_one_form_and_one_key_for_all_its_spellings(
     text: str,
 ) -> None:
-    assert canonical_address(text, family=Family.TON) == TON
-    key = address_key(text, family=Family.TON)
+    assert TON_FAMILY.canonical_address(text) == TON
+    key = TON_FAMILY.address_key(text)
     assert key == b"\0" + bytes.fromhex(TON_RAW[2:])
 
 
 def test_a_non_bounceable_ton_address_is_kept_bounceable() -> None:
     text = "UQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinf4K"
-    canonical = canonical_address(text, family=Family.TON)
+    canonical = TON_FAMILY.canonical_address(text)
     assert canonical == "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
 
 
@@ -183,21 +184,21 @@ def test_any_other_text_is_shown_as_it_is(text: str) -> None:
 def test_an_address_marked_for_tons_test_network_is_good_there_alone() -> None:
     for text in (TON_TESTNET, friendly(0xD1, 0)):
         with pytest.raises(AddressError, match="test network"):
-            canonical_address(text, family=Family.TON)
-    written = canonical_address(TON_TESTNET, family=Family.TON, is_testnet=True)
+            TON_FAMILY.canonical_address(text)
+    written = TON_FAMILY.canonical_address(TON_TESTNET, is_testnet=True)
     assert written == TON_TESTNET
     # One without the mark is of every network (TEP-2).
-    marked = canonical_address(TON, family=Family.TON, is_testnet=True)
+    marked = TON_FAMILY.canonical_address(TON, is_testnet=True)
     assert marked.startswith("kQ")
-    keys = {address_key(text, family=Family.TON) for text in (marked, TON)}
+    keys = {TON_FAMILY.address_key(text) for text in (marked, TON)}
     assert len(keys) == 1
 
 
 def test_an_address_of_tons_masterchain_is_one() -> None:
     key = b"\xff" + bytes.fromhex(TON_RAW[2:])
-    text = canonical_address("-1:" + TON_RAW[2:], family=Family.TON)
+    text = TON_FAMILY.canonical_address("-1:" + TON_RAW[2:])
     assert text.startswith("Ef")
-    assert address_key(text, family=Family.TON) == key
+    assert TON_FAMILY.address_key(text) == key
 
 
 @pytest.mark.parametrize(
@@ -216,12 +217,12 @@ def test_an_address_of_tons_masterchain_is_one() -> None:
 )
 def test_mistyped_ton_addresses_are_refused(text: str, message: str) -> None:
     with pytest.raises(AddressError, match=message):
-        canonical_address(text, family=Family.TON)
+        TON_FAMILY.canonical_address(text)
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", FAMILIES)
 def test_one_wrong_character_is_noticed_wherever_the_chain_has_a_checksum(
-    family: Family,
+    family: ChainFamily,
 ) -> None:
     right = OF[family]
     swapped = [
@@ -230,9 +231,9 @@ def test_one_wrong_character_is_noticed_wherever_the_chain_has_a_checksum(
     taken = []
     for text in {*swapped} - {right}:
         with suppress(AddressError):
-            taken.append(canonical_address(text, family=family))
+            taken.append(family.canonical_address(text))
     # Solana's addresses carry none: most slips make another address, which nobody can tell.
-    assert bool(taken) == (family is Family.SOLANA)
+    assert bool(taken) == (family is SOLANA_FAMILY)
 
 
 HOSTILE = [
@@ -263,28 +264,28 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_typed_raises_another_error_or_takes_long(
-    text: str, family: Family
+    text: str, family: ChainFamily
 ) -> None:
     started = time.perf_counter()
-    for ask in (canonical_address, address_key):
+    for ask in (family.canonical_address, family.address_key):
         with pytest.raises(AddressError):
-            ask(text, family=family)
+            ask(text)
     assert time.perf_counter() - started < 1.0
 
 
 @given(st.text() | st.from_regex(r"\A[1-9A-HJ-NP-Za-km-z]{32,48}\Z"))
 def test_whatever_is_taken_has_a_form_that_is_taken_again_and_stays(text: str) -> None:
-    for family in Family:
+    for family in FAMILIES:
         try:
-            canonical = canonical_address(text, family=family)
+            canonical = family.canonical_address(text)
         except AddressError:
             continue
-        assert canonical_address(canonical, family=family) == canonical
-        key = address_key(text, family=family)
-        assert address_key(canonical, family=family) == key
+        assert family.canonical_address(canonical) == canonical
+        key = family.address_key(text)
+        assert family.address_key(canonical) == key
 
 
 def test_trons_create2_is_another_so_no_deposit_address_is_shown_there() -> None:
@@ -293,5 +294,5 @@ def test_trons_create2_is_another_so_no_deposit_address_is_shown_there() -> None
     on_tron = keccak(b"\x41" + deployer + bytes(32) + keccak(b"\0"))[12:]
     shown = base58.b58encode_check(b"\x41" + on_tron).decode()
     assert shown == "TDmMBaJ8s3pjwH6voNuYDQVMhgQNsMgaL6"
-    assert address_key(shown, family=Family.TRON) == on_tron
+    assert TRON_FAMILY.address_key(shown) == on_tron
     assert on_tron != create2_address(deployer, salt=bytes(32), code_hash=keccak(b"\0"))

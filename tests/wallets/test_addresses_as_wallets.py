@@ -9,14 +9,13 @@ from solders.keypair import Keypair
 from gateway.core.errors import ConflictError, InvalidRequestError
 from tests.factories import NOON, WALLET, make_merchant
 from tests.wallets.factories import make_deposit
-from wallets.addresses import AddressError, canonical_address
+from wallets.chains.base import AddressError
 from wallets.chains.registry import load_chains
 from wallets.chains.solana.questions import token_account
 from wallets.forwarders.addresses import FACTORY_ADDRESS
 from wallets.models import ReceivingWallet
 from wallets.receiving.service import set_receiving_wallet
 from wallets.receiving.traps import refuse_traps
-from wallets.selectors import TEST_WALLETS
 
 pytestmark = pytest.mark.django_db
 
@@ -129,10 +128,10 @@ def test_no_published_token_and_no_stand_in_of_test_mode_is_a_wallet_on_any_netw
     network: str,
 ) -> None:
     for spec in load_chains(network, {}).values():
-        nobody = TEST_WALLETS[spec.family]
+        nobody = spec.family.nobody
         for text in (nobody, *(token.address for token in spec.tokens.values())):
-            canonical = canonical_address(
-                text, family=spec.family, is_testnet=network == "testnet"
+            canonical = spec.family.canonical_address(
+                text, is_testnet=network == "testnet"
             )
             with pytest.raises(AddressError, match="what it gets is lost"):
                 refuse_traps(spec, canonical)

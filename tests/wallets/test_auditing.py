@@ -15,7 +15,7 @@ from tests.nodes.proxy import RpcProxy, garbage, honest
 from tests.waiting import wait_until
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.models import Transfer
 from wallets.reconciliation import process as auditing
 from wallets.reconciliation.missed import ask_again
@@ -102,7 +102,7 @@ def test_it_reads_again_what_somebody_named_beside_the_watcher(
     read_all(audit.watcher)
     Transfer.objects.all().delete()
     spec = local_spec(base_node.url)
-    with closing(open_adapter(spec, open_pool(spec))) as adapter:
+    with closing(spec.family.open_adapter(spec, open_pool(spec))) as adapter:
         found = adapter.find(tx_hash)
     assert found is not None
     assert ask_again(found, now=timezone.now())

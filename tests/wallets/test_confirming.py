@@ -21,7 +21,8 @@ from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, read_all
 from tests.wallets.paying import transfer
 from wallets.chains.adapters import open_pool
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 from wallets.models import SourceDifference, Transfer
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.states import TransferState

@@ -5,7 +5,7 @@ import base64
 import base58
 import pytest
 
-from wallets.chains.specs import CHAINS
+from wallets.chains.registry import CHAINS
 from wallets.transfers.hashes import (
     LONGEST_TEXT,
     UnreadableHashError,

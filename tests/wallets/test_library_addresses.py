@@ -6,25 +6,28 @@ import pytest
 from eth_utils.address import to_checksum_address
 from tonsdk.utils import Address
 
-from wallets.addresses import AddressError, canonical_address
-from wallets.chains.specs import Family
+from wallets.chains.base import AddressError
+from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.family import ChainFamily
+from wallets.chains.ton.family import TON_FAMILY
+from wallets.chains.tron.family import TRON_FAMILY
 from wallets.chains.tron.keys import _tronpy
 
 to_base58check = _tronpy.keys.to_base58check_address
 
-LET_PASS: list[tuple[Family, Callable[[str], object], str]] = [
+LET_PASS: list[tuple[ChainFamily, Callable[[str], object], str]] = [
     # One letter of a right checksum in another case.
-    (Family.EVM, to_checksum_address, "0xA0Ee7A142d267C1f36714E4a8F75612F20a79720"),
-    (Family.TRON, to_base58check, "41a0ee7a142d267c1f36714e4a8f75612f20a79720"),
-    (Family.TON, Address, "\N{ARABIC-INDIC DIGIT ZERO}:" + "1" * 64),
-    (Family.TON, Address, "00:" + "1" * 64),
+    (EVM_FAMILY, to_checksum_address, "0xA0Ee7A142d267C1f36714E4a8F75612F20a79720"),
+    (TRON_FAMILY, to_base58check, "41a0ee7a142d267c1f36714e4a8f75612f20a79720"),
+    (TON_FAMILY, Address, "\N{ARABIC-INDIC DIGIT ZERO}:" + "1" * 64),
+    (TON_FAMILY, Address, "00:" + "1" * 64),
 ]
 
 
 @pytest.mark.parametrize(("family", "read", "text"), LET_PASS)
 def test_a_library_takes_what_is_no_address(
-    family: Family, read: Callable[[str], object], text: str
+    family: ChainFamily, read: Callable[[str], object], text: str
 ) -> None:
     assert read(text)
     with pytest.raises(AddressError):
-        canonical_address(text, family=family)
+        family.canonical_address(text)

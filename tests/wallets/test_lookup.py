@@ -20,6 +20,7 @@ from tests.wallets.factories import address_of, make_deposit, make_watcher, read
 from tests.wallets.paying import transfer
 from wallets import lookup
 from wallets.chains.evm.adapter import EvmAdapter
+from wallets.chains.evm.family import EvmFamily
 from wallets.lookup import UnreadableHashError, look_up, recorded
 from wallets.models import Transfer
 
@@ -175,7 +176,7 @@ def test_a_chain_adapter_that_breaks_leaves_the_page_whole(
     def breaks(*_: object) -> None:
         raise RuntimeError("a mistake of ours")
 
-    monkeypatch.setattr("wallets.lookup.open_adapter", breaks)
+    monkeypatch.setattr(EvmFamily, "open_adapter", breaks)
     assert look_up(NOBODYS).unasked == ("base",)
 
 

@@ -31,9 +31,9 @@ from tests.wallets.factories import (
     read_all,
 )
 from tests.wallets.paying import transfer
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, FoundTransaction
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import (
     AccountCursor,
     Block,
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.django_db
 
 def find(spec: ChainSpec, tx_hash: str) -> FoundTransaction:
     """What the chain tells of a transaction."""
-    adapter = open_adapter(spec, open_pool(spec))
+    adapter = spec.family.open_adapter(spec, open_pool(spec))
     found = adapter.find(tx_hash)
     adapter.close()
     assert found is not None

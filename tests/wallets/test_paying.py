@@ -28,10 +28,10 @@ from wallets.chains.payments import (
     PaymentOrder,
     TransactionRefusedError,
 )
-from wallets.chains.registry import TokenSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.cashier import BLOCKHASH_SECONDS, SolanaCashier
+from wallets.chains.specs import TokenSpec
 from wallets.chains.tron.cashier import TronCashier
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,9 +10,9 @@ from django.utils import timezone
 from accounts.states import Mode
 from tests.factories import WALLET, make_merchant, make_wallet
 from wallets import selectors
-from wallets.models import EXACT_AMOUNT_CHAINS, ChainCursor
+from wallets.models import ChainCursor
 from wallets.networks import chains
-from wallets.selectors import TEST_DESTINATION, offerable_chains
+from wallets.selectors import offerable_chains
 from wallets.states import ChainStatus
 
 pytestmark = pytest.mark.django_db
@@ -195,12 +195,7 @@ def test_test_mode_offers_every_chain_and_prefers_the_merchants_own_wallet() -> 
     assert mine["base"].destination == bytes.fromhex(WALLET[2:])
     assert mine["tron"].destination is None
     [base, *_] = offerable_chains(stranger.pk, Mode.TEST)
-    assert base.destination == TEST_DESTINATION
-
-
-def test_the_constraint_names_the_exact_amount_chains_of_the_registry() -> None:
-    exact = {name for name, spec in chains().items() if spec.exact_amount_required}
-    assert exact == set(EXACT_AMOUNT_CHAINS)
+    assert base.destination == bytes.fromhex("dead".rjust(40, "0"))
 
 
 def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(

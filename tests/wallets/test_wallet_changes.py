@@ -15,8 +15,8 @@ from gateway.core.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
-from wallets.addresses import canonical_address, shown_address
-from wallets.chains.specs import Family
+from wallets.addresses import shown_address
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import (
     apply_wallet_changes,
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 THIRD = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
 TON = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
-OTHER_TON = canonical_address("0:" + "1f" * 32, family=Family.TON)
+OTHER_TON = TON_FAMILY.canonical_address("0:" + "1f" * 32)
 DUE = NOON + timedelta(hours=24)
 
 

@@ -11,8 +11,8 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
 from tests.wallets.proving import ETHEREUM, ask, owner_of, prove, start
 from tests.wallets.signing import Signer
+from wallets.chains.registry import CHAINS
 from wallets.models import (
-    EXACT_AMOUNT_CHAINS,
     ReceivingWallet,
     WalletChange,
     WalletProof,
@@ -31,6 +31,8 @@ from wallets.receiving.claims import (
 from wallets.receiving.proofs import message_of
 from wallets.selectors import owners_of, receiving_wallets
 from wallets.states import ClaimKind
+
+EXACT_AMOUNT_CHAINS = [one.name for one in CHAINS if one.exact_amount_required]
 
 pytestmark = pytest.mark.django_db
 

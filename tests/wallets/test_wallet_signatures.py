@@ -8,8 +8,11 @@ from tests.dashboard.people import make_member
 from tests.factories import make_merchant
 from tests.wallets.proving import prove, start
 from tests.wallets.signing import SEED, Signer
-from wallets.models import EXACT_AMOUNT_CHAINS, ReceivingWallet
+from wallets.chains.registry import CHAINS
+from wallets.models import ReceivingWallet
 from wallets.receiving.proofs import message_of
+
+EXACT_AMOUNT_CHAINS = [one.name for one in CHAINS if one.exact_amount_required]
 
 pytestmark = pytest.mark.django_db
 

@@ -17,10 +17,9 @@ from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.contract.hostile import HttpProxy
 from tests.wallets.tonlab import changing_rows
 from tests.wallets.watching import Beside, moved, watch
-from wallets.addresses import address_key
-from wallets.chains.adapters import open_adapter, open_holdings, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import AccountAdapter, MalformedAnswerError
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watchers.accounts import AccountWatcher
@@ -38,7 +37,9 @@ class Bench:
     def __init__(self, chain: AccountChain) -> None:
         self.chain = chain
         spec = spec_of(chain)
-        adapter = cast("AccountAdapter", open_adapter(spec, open_pool(spec)))
+        adapter = cast(
+            "AccountAdapter", spec.family.open_adapter(spec, open_pool(spec))
+        )
         self.clock = Clock()
         self.watcher = AccountWatcher(spec, adapter, owner="one", clock=self.clock)
         self.beside = Beside(spec)
@@ -177,7 +178,7 @@ def test_a_hostile_index_of_ton_tells_no_balance(
     chain = OnTon(ton_node)
     till = chain.new_address()
     chain.pay(till, 5)
-    key = address_key(till, family=Family.TON)
+    key = TON_FAMILY.address_key(till)
     with HttpProxy(chain.url) as proxy:
         spec = spec_of(chain, proxy.url)
         proxy.fault = changing_rows(
@@ -185,5 +186,5 @@ def test_a_hostile_index_of_ton_tells_no_balance(
         )
         pool = open_pool(spec)
         with pytest.raises(MalformedAnswerError):
-            open_holdings(spec, pool).read({key: till})
+            spec.family.open_holdings(spec, pool).read({key: till})
         pool.close()

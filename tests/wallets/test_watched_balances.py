@@ -23,12 +23,11 @@ from tests.wallets.evmkin import spec_of
 from tests.wallets.factories import local_spec, make_watcher, read_all
 from tests.wallets.paying import transfer
 from tests.wallets.watching import Beside, watch
-from wallets.addresses import address_key
-from wallets.chains.adapters import open_holdings, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError, MalformedAnswerError
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.decode import TOKEN_PROGRAM
-from wallets.chains.specs import Family
+from wallets.chains.tron.family import TRON_FAMILY
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.watched.selectors import (
@@ -135,10 +134,10 @@ def test_tron_is_asked_for_the_newest_block_which_is_all_it_answers_for(
 ) -> None:
     spec = spec_of("tron", tron_node.url)
     pool = open_pool(spec)
-    payer_key = address_key(tron_node.payer_address, family=Family.TRON)
+    payer_key = TRON_FAMILY.address_key(tron_node.payer_address)
     tron_node.pay(TRON_WALLET, 7)
-    key = address_key(TRON_WALLET, family=Family.TRON)
-    told = open_holdings(spec, pool).read({key: "", payer_key: ""})
+    key = TRON_FAMILY.address_key(TRON_WALLET)
+    told = spec.family.open_holdings(spec, pool).read({key: "", payer_key: ""})
     pool.close()
     left = balance_of(
         tron_node.anvil, to_hex(USDT_ON_TRON), to_hex(tron_node.payer_address)

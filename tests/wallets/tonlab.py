@@ -9,12 +9,12 @@ import orjson
 
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault
-from wallets.addresses import address_key
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, AccountReading, Head
-from wallets.chains.registry import ChainSpec, load_chains
-from wallets.chains.specs import Family
+from wallets.chains.registry import load_chains
+from wallets.chains.specs import ChainSpec
 from wallets.chains.ton.adapter import TonAdapter
+from wallets.chains.ton.family import TON_FAMILY
 
 
 def ton_spec(*urls: str, usdt: str, **settings: str) -> ChainSpec:
@@ -32,7 +32,7 @@ def open_ton(node: TonNode, *urls: str, **options: Any) -> TonAdapter:
 
 def key_of(address: str) -> bytes:
     """The key of an address."""
-    return address_key(address, family=Family.TON)
+    return TON_FAMILY.address_key(address)
 
 
 def account_at(address: str, head: Head) -> Account:

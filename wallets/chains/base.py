@@ -1,6 +1,6 @@
 """What a watcher asks of any chain, and the words it is answered in."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
@@ -33,6 +33,13 @@ class MalformedAnswerError(ChainError):
 class ReorgDuringReadError(ChainError):
     """The chain changed between two questions; ask again."""
 
+
+class AddressError(ValueError):
+    """The text is no address of this chain, or its checksum says it was mistyped."""
+
+
+MISTYPED: Final = "has a wrong checksum: a character was mistyped."
+"""What an AddressError says of one."""
 
 MOST_LABELS: Final = 64
 LABEL_LENGTH: Final = 128
@@ -250,3 +257,35 @@ class AccountAdapter(ChainAdapter, Protocol):
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
         """Tell which transfers no node knows any more: a fork took their transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What accounts held at a block: by account key, base units by token symbol, every accepted token among them.
+
+    `height` is the block, or one shortly before it where the chain's nodes tell only what is held now.
+    """
+
+    height: int
+    units: Mapping[bytes, Mapping[str, int]]
+
+
+class HoldingsReader(Protocol):
+    """Asks one chain's nodes what accounts hold. Raises ChainError subclasses, and nothing else."""
+
+    @property
+    def at_once(self) -> int:
+        """How many accounts are best asked for by one call."""
+
+    def read(self, accounts: Mapping[bytes, str]) -> Holdings:
+        """Return what these accounts hold, all of it told by one node; `accounts` are canonical addresses by key."""
+
+
+class AccountTimes(Protocol):
+    """Finds blocks by time and times of blocks. Raises ChainError subclasses, and nothing else."""
+
+    def before(self, time: datetime) -> BlockRef:
+        """Return a block older than a time, the newest such one or one somewhat before it."""
+
+    def at(self, height: int) -> BlockRef:
+        """Return a block with a time from which an account can be read on that is known up to it."""

@@ -19,19 +19,38 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
-from wallets.addresses import AddressError, canonical_address
+from wallets.chains.base import AddressError
+from wallets.chains.evm import facts as evm_facts
+from wallets.chains.family import ChainFamily
+from wallets.chains.solana import facts as solana_facts
 from wallets.chains.specs import (
-    CHAINS,
     TOKEN_DECIMALS,
     ChainFacts,
-    Family,
+    ChainSpec,
     Network,
     NetworkFacts,
+    TokenSpec,
 )
+from wallets.chains.ton import facts as ton_facts
+from wallets.chains.tron import facts as tron_facts
+
+CHAINS: tuple[ChainFacts, ...] = tuple(
+    sorted(
+        (
+            *evm_facts.CHAINS,
+            *solana_facts.CHAINS,
+            *ton_facts.CHAINS,
+            *tron_facts.CHAINS,
+        ),
+        key=lambda facts: facts.priority,
+    )
+)
+"""Every chain there is, sorted by priority. A family is known by its chains: this is the only list of either."""
+
+FAMILIES: Final = tuple(dict.fromkeys(facts.family for facts in CHAINS))
 
 KEYS: Final = (
     "NETWORK",
@@ -44,7 +63,7 @@ KEYS: Final = (
     "REQUESTS_PER_MINUTE",
     "LARGE_AMOUNT_USD",
 )
-_GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS", "TRON_GRID_URLS"}
+_GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS"}
 DEFAULT_LARGE_AMOUNT_USD: Final = 10_000
 _MOST_CONFIRMATIONS: Final = 1_000
 
@@ -55,67 +74,6 @@ class ChainConfigError(ValueError):
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(f"{setting}: {message}")
         self.setting = setting
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSpec:
-    """A token contract that is watched; only accepted ones can pay a checkout."""
-
-    symbol: str
-    address: str
-    decimals: int
-    accepted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ChainSpec:
-    """A chain on the network this installation uses.
-
-    `tokens` are by symbol. `explorer_tx` has a {tx} to fill and `explorer_address` an {address}; None on local networks.
-    """
-
-    name: str
-    title: str
-    family: Family
-    network: Network
-    chain_id: int | None
-    tokens: Mapping[str, TokenSpec]
-    exact_amount_required: bool
-    estimated_confirm_seconds: int
-    block_seconds: float
-    confirmations: int
-    finality_tag: str | None
-    gas_tier: str
-    priority: int
-    badge: str | None
-    explorer_tx: str | None
-    rpc_urls: tuple[str, ...]
-    start_block: int | None
-    poll_seconds: float | None
-    # The key for each of `rpc_urls`; empty where it needs none.
-    api_keys: tuple[str, ...] = ()
-    requests_per_minute: int = 300
-    # Base units from which on a transfer needs the chain's own finality and a second node; None: never.
-    large_units: int | None = None
-    # Only Tron: a second kind of source, asked for what the first one told.
-    grid_urls: tuple[str, ...] = ()
-    explorer_address: str | None = None
-
-    @property
-    def accepted_tokens(self) -> tuple[TokenSpec, ...]:
-        """The tokens that can pay a checkout."""
-        return tuple(token for token in self.tokens.values() if token.accepted)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the chain is a developer's own, which may begin anew at any time."""
-        return self.network is Network.LOCAL
-
-    def transaction_url(self, tx_hash: str) -> str | None:
-        """Return where an explorer shows a transaction; None on local networks."""
-        if self.explorer_tx is None:
-            return None
-        return self.explorer_tx.format(tx=quote(tx_hash, safe=""))
 
 
 def load_chains(network: str, settings: Mapping[str, str]) -> dict[str, ChainSpec]:
@@ -134,12 +92,13 @@ def load_chain(
     chosen = reader.network(network)
     published = facts.testnet if chosen is Network.TESTNET else facts.mainnet
     is_local = chosen is Network.LOCAL
+    chain_id = reader.integer("CHAIN_ID", published.chain_id, low=1, high=2**63 - 1)
     return ChainSpec(
         name=facts.name,
         title=facts.title,
         family=facts.family,
         network=chosen,
-        chain_id=reader.integer("CHAIN_ID", published.chain_id, low=1, high=2**63 - 1),
+        chain_id=chain_id,
         tokens={
             token.symbol: token
             for token in reader.tokens(published, is_testnet=chosen is Network.TESTNET)
@@ -164,13 +123,36 @@ def load_chain(
         ),
         poll_seconds=reader.seconds("POLL_SECONDS"),
         api_keys=reader.api_keys(),
-        requests_per_minute=reader.integer(
-            "REQUESTS_PER_MINUTE", facts.requests_per_minute, low=6, high=1_000_000
-        )
-        or facts.requests_per_minute,
+        requests_per_minute=reader.requests_per_minute(),
         large_units=reader.large_units(),
-        grid_urls=reader.urls("GRID_URLS") if facts.family is Family.TRON else (),
+        grid_urls=reader.grid_urls(),
+        x402_confirmations=facts.x402_confirmations,
+        x402_name=_x402_name(facts, chosen, chain_id),
+        caip2=published.caip2 or (f"eip155:{chain_id}" if chain_id else None),
+        coin=facts.coin,
+        gas=facts.gas,
+        slip44=facts.slip44 if chosen is Network.MAINNET else None,
     )
+
+
+def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
+    """Version 1 calls a network by its number, whatever settings make of it; where there is none, by its kind."""
+    if chain_id is None:
+        return (
+            facts.testnet if network is Network.TESTNET else facts.mainnet
+        ).x402_name
+    names = {one.chain_id: one.x402_name for one in (facts.mainnet, facts.testnet)}
+    return names.get(chain_id)
+
+
+def family_called(name: str) -> ChainFamily:
+    """Return the family of this name. Raises KeyError."""
+    return {family.name: family for family in FAMILIES}[name]
+
+
+def facts_of(chain: str) -> ChainFacts:
+    """Return what is published about a chain. Raises KeyError."""
+    return {facts.name: facts for facts in CHAINS}[chain]
 
 
 def unknown_settings(settings: Mapping[str, str]) -> list[str]:
@@ -178,7 +160,7 @@ def unknown_settings(settings: Mapping[str, str]) -> list[str]:
     known = set(_GLOBAL_KEYS)
     for facts in CHAINS:
         prefix = facts.name.upper()
-        known |= {f"{prefix}_{key}" for key in KEYS}
+        known |= {f"{prefix}_{key}" for key in (*KEYS, *facts.family.own_settings)}
         known |= {_token_key(facts, symbol) for symbol in _symbols(facts)}
     return sorted(f"CHAIN_{key}" for key in settings if key not in known)
 
@@ -235,6 +217,16 @@ class _Reader:
             raise self._error(name, "must be a positive number of seconds.")
         return float(text)
 
+    def requests_per_minute(self) -> int:
+        usual = self._facts.requests_per_minute
+        asked = self.integer("REQUESTS_PER_MINUTE", usual, low=6, high=1_000_000)
+        return asked or usual
+
+    def grid_urls(self) -> tuple[str, ...]:
+        if "GRID_URLS" not in self._facts.family.own_settings:
+            return ()
+        return self.urls("GRID_URLS")
+
     def large_units(self) -> int | None:
         dollars = self.integer(
             "LARGE_AMOUNT_USD", DEFAULT_LARGE_AMOUNT_USD, low=0, high=10**12
@@ -273,9 +265,7 @@ class _Reader:
 
     def _address(self, text: str, *, key: str, is_testnet: bool) -> str:
         try:
-            return canonical_address(
-                text, family=self._facts.family, is_testnet=is_testnet
-            )
+            return self._facts.family.canonical_address(text, is_testnet=is_testnet)
         except AddressError as error:
             raise ChainConfigError(f"CHAIN_{key}", str(error)) from None
 

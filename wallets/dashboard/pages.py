@@ -13,7 +13,7 @@ from accounts.team.seats import (
 )
 from gateway.core.client_address import address_or_none
 from gateway.core.errors import ConflictError
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.dashboard.proofs import (
     CHECKOUT_PAGES,
     ask_for_proof,

@@ -20,8 +20,7 @@ from gateway.core.errors import (
     RateLimitError,
     UnavailableError,
 )
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of
 from wallets.models import WalletProof
@@ -112,7 +111,7 @@ def proof_page(
 
 
 def _takes_key(proof: WalletProof) -> bool:
-    return chain_spec(proof.chain).family is Family.TON
+    return chain_spec(proof.chain).family.proof_needs_key
 
 
 def _page(
@@ -130,17 +129,9 @@ def _page(
         "address": marked(proof.address),
         "message": message_of(proof),
         "is_open": proof.is_open(now=timezone.now()),
-        "how": _HOW[spec.family],
+        "how": spec.family.proof_hint,
         "action": request.seat.url(pages.prove, proof_id=proof.pk),
         "ask": request.seat.url(pages.ask, chain=spec.name),
         "set": request.seat.url(pages.set, chain=spec.name),
     }
     return render(request, "dashboard/wallets/prove.html", context, status=status)
-
-
-_HOW = {
-    Family.EVM: "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x. A contract wallet, such as a Safe, gives the signature that its contract accepts (ERC-1271); it has to be on the network already.",
-    Family.TRON: "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x.",
-    Family.SOLANA: "Sign its bytes as they are (“signMessage”), and give the signature in base58.",
-    Family.TON: "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64.",
-}

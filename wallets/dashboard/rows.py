@@ -6,7 +6,7 @@ from typing import Final
 
 from accounts.models import Merchant
 from wallets.addresses import shown_address
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.dashboard.words import waits_for_others
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains

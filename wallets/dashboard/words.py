@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.claims import is_awaited
 from wallets.states import ClaimKind

@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('chain', models.CharField(max_length=16)),
                 ('purpose', models.CharField(choices=[('checkout', 'Checkout'), ('x402', 'X402')], db_default='checkout', default='checkout', max_length=8)),
+                ('of_one_merchant', models.BooleanField(db_default=True, default=True)),
                 ('address', models.CharField(max_length=80)),
                 ('key', models.BinaryField(max_length=40)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
@@ -267,6 +268,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('chain', models.CharField(max_length=16)),
                 ('purpose', models.CharField(choices=[('checkout', 'Checkout'), ('x402', 'X402')], db_default='checkout', default='checkout', max_length=8)),
+                ('of_one_merchant', models.BooleanField(db_default=True, default=True)),
                 ('address', models.CharField(max_length=80)),
                 ('requested_at', models.DateTimeField()),
                 ('effective_at', models.DateTimeField()),
@@ -468,7 +470,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='walletchange',
-            constraint=models.UniqueConstraint(condition=models.Q(('applied_at', None), ('cancelled_at', None), ('failed_at', None), ('chain__in', ('ethereum', 'solana', 'ton', 'tron')), ('proof__isnull', False)), fields=('chain', 'address'), name='proven_wallet_awaited_by_one'),
+            constraint=models.UniqueConstraint(condition=models.Q(('applied_at', None), ('cancelled_at', None), ('failed_at', None), ('of_one_merchant', True), ('proof__isnull', False)), fields=('chain', 'address'), name='proven_wallet_awaited_by_one'),
         ),
         migrations.AddConstraint(
             model_name='walletchange',
@@ -492,7 +494,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='receivingwallet',
-            constraint=models.UniqueConstraint(condition=models.Q(('chain__in', ('ethereum', 'solana', 'ton', 'tron')), ('retired_at', None)), fields=('chain', 'address'), name='receiving_wallet_of_one_merchant'),
+            constraint=models.UniqueConstraint(condition=models.Q(('of_one_merchant', True), ('retired_at', None)), fields=('chain', 'address'), name='receiving_wallet_of_one_merchant'),
         ),
         migrations.AddIndex(
             model_name='watchedwallet',

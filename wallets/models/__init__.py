@@ -12,7 +12,7 @@ from wallets.models.deposits import (
     DepositTotal,
 )
 from wallets.models.proofs import SIGNATURE_LENGTH, WalletProof
-from wallets.models.receiving import EXACT_AMOUNT_CHAINS, ReceivingWallet, WalletChange
+from wallets.models.receiving import ReceivingWallet, WalletChange
 from wallets.models.transfers import (
     SourceDifference,
     Transfer,
@@ -29,7 +29,6 @@ from wallets.models.watched import (
 
 __all__ = [
     "EPOCH",
-    "EXACT_AMOUNT_CHAINS",
     "SIGNATURE_LENGTH",
     "AccountCursor",
     "Block",

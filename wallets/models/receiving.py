@@ -8,8 +8,6 @@ from accounts.models import Merchant, User
 from wallets.models.proofs import WalletProof
 from wallets.states import ClaimKind
 
-# Spelled out, because a constraint and its migration hang on them; a test compares them with the registry.
-EXACT_AMOUNT_CHAINS = ("ethereum", "solana", "ton", "tron")
 _OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
 
 
@@ -42,6 +40,8 @@ class ReceivingWallet(models.Model):
         default=ClaimKind.CHECKOUT,
         db_default=ClaimKind.CHECKOUT,
     )
+    # Where the amount alone says whose payment it is, two merchants must not share an address: the chain's facts say so.
+    of_one_merchant = models.BooleanField(default=True, db_default=True)
     address = models.CharField(max_length=80)
     # The address as raw bytes, the form in which a chain's recipients are joined (`wallets.addresses.address_key`).
     key = models.BinaryField(max_length=40)
@@ -72,10 +72,9 @@ class ReceivingWallet(models.Model):
                 condition=Q(purpose__in=ClaimKind.values),
                 name="receiving_wallet_purpose_known",
             ),
-            # Where the amount alone says whose payment it is, two merchants must not share an address.
             models.UniqueConstraint(
                 fields=["chain", "address"],
-                condition=Q(retired_at=None, chain__in=EXACT_AMOUNT_CHAINS),
+                condition=Q(retired_at=None, of_one_merchant=True),
                 name="receiving_wallet_of_one_merchant",
             ),
         ]
@@ -110,6 +109,7 @@ class WalletChange(models.Model):
         default=ClaimKind.CHECKOUT,
         db_default=ClaimKind.CHECKOUT,
     )
+    of_one_merchant = models.BooleanField(default=True, db_default=True)
     # In canonical form.
     address = models.CharField(max_length=80)
     requested_by = models.ForeignKey(User, models.PROTECT, related_name="+")
@@ -134,8 +134,7 @@ class WalletChange(models.Model):
             # Of several merchants who proved an address one is next to have it.
             models.UniqueConstraint(
                 fields=["chain", "address"],
-                condition=_OPEN_CHANGE
-                & Q(proof__isnull=False, chain__in=EXACT_AMOUNT_CHAINS),
+                condition=_OPEN_CHANGE & Q(proof__isnull=False, of_one_merchant=True),
                 name="proven_wallet_awaited_by_one",
             ),
             models.CheckConstraint(

@@ -17,6 +17,7 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Role
 from gateway.core.errors import ConflictError, GatewayError
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
+from wallets.networks import chain_spec
 from wallets.receiving.claims import (
     fail_change,
     is_awaited,
@@ -265,6 +266,7 @@ def _create(asked: _Request, *, hours: int) -> WalletChange:
                 merchant=asked.merchant,
                 purpose=asked.purpose,
                 chain=asked.chain,
+                of_one_merchant=chain_spec(asked.chain).exact_amount_required,
                 address=asked.address,
                 requested_by=asked.actor,
                 requested_at=asked.now,

@@ -7,8 +7,6 @@ from django.db import IntegrityError, transaction
 from accounts.audit.service import record
 from accounts.models import Merchant, User
 from gateway.core.errors import InvalidRequestError
-from wallets.addresses import address_key
-from wallets.chains.specs import Family
 from wallets.models import ReceivingWallet, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.claims import (
@@ -70,7 +68,7 @@ def set_machine_wallet(
 def machine_address(chain: str, address: str) -> str:
     """Return an address that machines can pay in canonical form. Raises InvalidRequestError as `usable_address` does."""
     canonical = usable_address(chain, address)
-    if chain_spec(chain).family is Family.EVM:
+    if chain_spec(chain).family.has_forwarders:
         raise InvalidRequestError(
             f"On {chain} machines pay a forwarder to your receiving wallet; there is nothing to set.",
             param="chain",
@@ -92,9 +90,10 @@ def _create(
             return ReceivingWallet.objects.create(
                 merchant=merchant,
                 chain=chain,
+                of_one_merchant=chain_spec(chain).exact_amount_required,
                 address=address,
                 purpose=ClaimKind.X402,
-                key=address_key(address, family=chain_spec(chain).family),
+                key=chain_spec(chain).family.address_key(address),
                 created_at=now,
                 proof=proof,
             )

@@ -22,13 +22,10 @@ from gateway.core.rate_limits import (
 )
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
-from wallets.chains.specs import Family
-from wallets.contractwallets import is_vouched_for, unwrapped
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.changes import request_wallet
 from wallets.receiving.service import usable_address
-from wallets.signatures import is_signed_by, personal_digest
 from wallets.states import ClaimKind
 
 LASTS: Final = timedelta(minutes=10)
@@ -164,21 +161,17 @@ def _is_signed(
     proof: WalletProof, signature: str, public_key: str, now: datetime
 ) -> bool:
     spec, message = chain_spec(proof.chain), message_of(proof).encode()
-    is_keys = is_signed_by(
-        proof.address, message, signature, family=spec.family, public_key=public_key
+    is_keys = spec.family.is_signed_by(
+        proof.address, message, signature, public_key=public_key
     )
-    if is_keys or spec.family is not Family.EVM or not spec.rpc_urls:
+    if is_keys or not spec.family.has_contract_wallets or not spec.rpc_urls:
         return is_keys
-    try:
-        inner = unwrapped(bytes.fromhex(signature.removeprefix("0x"))).inner
-    except ValueError:
-        return False
     asked = hit(_ASKED, str(proof.merchant_id), now=now.timestamp())
     if asked.exceeded:
         raise RateLimitError(max(1, asked.reset - int(now.timestamp())))
     with closing(open_pool(spec)) as pool:
         try:
-            return is_vouched_for(pool, proof.address, personal_digest(message), inner)
+            return spec.family.is_vouched_for(pool, proof.address, message, signature)
         except ChainError as error:
             raise UnavailableError(_UNASKED.format(spec.title)) from error
 

@@ -9,9 +9,8 @@ from accounts.audit.service import record
 from accounts.models import Merchant, User
 from gateway.core.errors import InvalidRequestError
 from wallets import selectors
-from wallets.addresses import AddressError, address_key
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.base import AddressError
+from wallets.chains.specs import ChainSpec
 from wallets.models import DepositAddress, ReceivingWallet, WalletProof
 from wallets.networks import address_on, chain_spec, chains
 from wallets.receiving.claims import (
@@ -109,8 +108,9 @@ def _create_wallet(
             return ReceivingWallet.objects.create(
                 merchant=merchant,
                 chain=chain,
+                of_one_merchant=chain_spec(chain).exact_amount_required,
                 address=address,
-                key=address_key(address, family=chain_spec(chain).family),
+                key=chain_spec(chain).family.address_key(address),
                 created_at=now,
                 proof=proof,
             )
@@ -157,9 +157,9 @@ def _unusable(error: AddressError) -> InvalidRequestError:
 def _refuse_traps(spec: ChainSpec, address: str) -> None:
     """Refuse addresses that would swallow the money, or send it round in a circle."""
     refuse_traps(spec, address)
-    if spec.family not in {Family.EVM, Family.TRON}:
+    if not spec.family.keys_name_contracts:
         return
     # On Tron nothing can ever be deployed at such an address: its CREATE2 is not Ethereum's (TIP-26).
-    key = address_key(address, family=spec.family)
+    key = spec.family.address_key(address)
     if DepositAddress.objects.filter(key=key).exists():
         raise AddressError("must not be a deposit address of this gateway.")

@@ -12,9 +12,8 @@ from typing import Final
 from django.db import transaction
 
 from accounts.states import Mode
-from wallets.addresses import address_key
 from wallets.chains.base import Account, BlockRef, ChainAdapter, Hint, TokenTransfer
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import (
     AccountCursor,
     Block,
@@ -312,7 +311,7 @@ def _recorded(spec: ChainSpec, scope: Scope) -> list[Transfer]:
 
 
 def _key(address: str, spec: ChainSpec) -> bytes:
-    return address_key(address, family=spec.family)
+    return spec.family.address_key(address)
 
 
 def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:

@@ -13,9 +13,9 @@ import structlog
 from django.db import connection, transaction
 
 from accounts.states import Mode
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import Transfer
 from wallets.reconciliation.differences import note_differences
 from wallets.reconciliation.sources import (
@@ -54,7 +54,7 @@ class LargeAmounts:
         self._spec = spec
         self._owner = owner
         self._clock = clock
-        self._reader = open_adapter(spec, open_pool(spec))
+        self._reader = spec.family.open_adapter(spec, open_pool(spec))
         # Any two of the nodes: the one that told of a transfer may not be the one in use any more.
         self._witnesses = witnesses(spec)
         self._finality_due = 0.0

@@ -13,9 +13,9 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import FoundTransaction
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import AccountCursor, ChainCursor, SourceDifference, Transfer
 from wallets.networks import chain_spec, reads_accounts
 from wallets.reconciliation.comparison import (
@@ -135,7 +135,7 @@ class MissedTransfers:
         self._spec = spec
         self._owner = owner
         self._clock = clock
-        self._chain = open_adapter(spec, open_pool(spec))
+        self._chain = spec.family.open_adapter(spec, open_pool(spec))
         self._due = 0.0
 
     def tick(self, *, now: datetime) -> int:

@@ -19,7 +19,7 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
 )
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import (

@@ -14,7 +14,7 @@ from django.db import connection
 from django.utils import timezone
 
 from wallets.chains.base import ChainError
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.reconciliation.confirmation import LargeAmounts
 from wallets.reconciliation.missed import MissedTransfers
 from wallets.reconciliation.passes import Reconciler

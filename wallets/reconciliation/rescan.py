@@ -18,7 +18,7 @@ from wallets.chains.base import (
     Head,
     RangeTooLargeError,
 )
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import EPOCH, AccountCursor, ChainCursor
 from wallets.reconciliation.comparison import since_given
 from wallets.selectors import watched_keys

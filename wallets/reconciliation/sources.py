@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
@@ -17,8 +17,8 @@ from wallets.chains.base import (
     ReorgDuringReadError,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node
+from wallets.chains.specs import ChainSpec
 from wallets.watchers.windows import (
     LARGEST_WINDOW,
     WindowSize,
@@ -134,7 +134,7 @@ def witnesses(spec: ChainSpec) -> list[Witness]:
     for place in range(count):
         pair = _with_nodes(spec, (place + 1) % count, place)
         label = Node(spec.rpc_urls[place]).label
-        found.append(Witness(label, open_adapter(pair, open_pool(pair))))
+        found.append(Witness(label, pair.family.open_adapter(pair, open_pool(pair))))
     return found
 
 
@@ -158,7 +158,7 @@ def _open_alone(spec: ChainSpec) -> list[tuple[str, ChainAdapter]]:
     for place in range(len(spec.rpc_urls)):
         alone = _with_nodes(spec, place)
         pool = open_pool(alone)
-        found.append((pool.current_label, open_adapter(alone, pool)))
+        found.append((pool.current_label, alone.family.open_adapter(alone, pool)))
     return found
 
 

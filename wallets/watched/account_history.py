@@ -7,14 +7,14 @@ from datetime import UTC, datetime, time, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from wallets.chains.account_times import AccountTimes
 from wallets.chains.base import (
     Account,
     AccountAdapter,
     AccountReading,
+    AccountTimes,
     ChainError,
 )
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import WatchedWallet
 from wallets.transfers.movements import (
     NewMovement,

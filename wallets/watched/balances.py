@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from wallets.chains.holdings import Holdings, HoldingsReader
-from wallets.chains.registry import ChainSpec
+from wallets.chains.base import Holdings, HoldingsReader
+from wallets.chains.specs import ChainSpec
 from wallets.watched.turns import check_lease
 
 AT_LEAST_EVERY: Final = timedelta(days=1)

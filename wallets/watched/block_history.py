@@ -15,7 +15,7 @@ from wallets.chains.base import (
     RangeTooLargeError,
     Reading,
 )
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.transfers.movements import (
     confirm_movements,

@@ -7,7 +7,7 @@ written that began when the wallet could be seen; what that pass read is read tw
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.models import AccountCursor, ChainCursor, WatchedWallet
 from wallets.networks import reads_accounts
 from wallets.watched.turns import importing

@@ -8,12 +8,7 @@ from typing import Final, Protocol, cast
 import structlog
 from django.db import transaction
 
-from wallets.chains.adapters import (
-    open_adapter,
-    open_holdings,
-    open_pool,
-    open_times,
-)
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     AccountAdapter,
     BlockAdapter,
@@ -22,8 +17,8 @@ from wallets.chains.base import (
     ChainMismatchError,
     ChainUnavailableError,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from wallets.models import ChainCursor, WatchedWallet
 from wallets.networks import reads_accounts
 from wallets.watched.account_history import AccountHistory
@@ -73,10 +68,12 @@ class WatchedWallets:
         self._owner = owner
         self._clock = clock
         pool = open_pool(spec)
-        self._adapter: ChainAdapter = open_adapter(spec, pool)
+        self._adapter: ChainAdapter = spec.family.open_adapter(spec, pool)
         self._history = _open_history(spec, self._adapter, pool, owner)
         self._openings = Openings(spec, self._history.first_block)
-        self._balances = Balances(spec, open_holdings(spec, pool), owner=owner)
+        self._balances = Balances(
+            spec, spec.family.open_holdings(spec, pool), owner=owner
+        )
         self._budget = Budget(
             int(spec.requests_per_minute * SHARE),
             spent=lambda: pool.requests,
@@ -164,5 +161,5 @@ def _open_history(
 ) -> History:
     if not reads_accounts(spec):
         return BlockHistory(spec, cast("BlockAdapter", adapter), owner=owner)
-    times = open_times(spec, pool)
+    times = spec.family.open_times(spec, pool)
     return AccountHistory(spec, cast("AccountAdapter", adapter), times, owner=owner)

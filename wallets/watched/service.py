@@ -11,7 +11,6 @@ from accounts.audit.service import record
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.errors import ConflictError, InvalidRequestError
-from wallets.addresses import address_key
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import chain_spec
@@ -63,7 +62,7 @@ def watch_wallet(
     watched = WatchedWallet.objects.filter(
         merchant=merchant, mode=mode, removed_at=None
     )
-    key = address_key(canonical, family=spec.family)
+    key = spec.family.address_key(canonical)
     present = watched.filter(chain=chain, key=key).first()
     if present is not None:
         return present, False

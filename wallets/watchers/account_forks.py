@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from wallets.chains.base import Account, AccountAdapter, AccountReading, Head
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_trails import (
     Recorded,
     Trail,

@@ -16,8 +16,8 @@ from wallets.chains.base import (
     Head,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.family import ChainFamily
+from wallets.chains.specs import ChainSpec
 from wallets.models import ReceivingWallet, Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.watchers.ingest import BEFORE_GENESIS
@@ -59,7 +59,7 @@ class Recorded:
         way = fact.direction if isinstance(fact, WatchedMovement) else Direction.IN
         return self.key, way, fact.tx_hash, fact.position, fact.token
 
-    def as_told(self, family: Family) -> TokenTransfer:
+    def as_told(self, family: ChainFamily) -> TokenTransfer:
         """As its chain told it."""
         if isinstance(self.fact, WatchedMovement):
             return movement_as_told(self.fact, family)

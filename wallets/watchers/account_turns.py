@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from wallets.chains.base import Account
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.watchers.demand import (
     STILL_COMING,
     idle_seconds,

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from wallets.chains.base import AccountAdapter, Head
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.watchers.account_forks import AccountForks
 from wallets.watchers.account_ingest import (
     commit_accounts,

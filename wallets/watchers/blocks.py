@@ -15,8 +15,7 @@ from wallets.chains.base import (
     Reading,
     ReorgDuringReadError,
 )
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.forwarders.factory import (
     FactoryError,
     Rpc,
@@ -217,7 +216,7 @@ class Watcher(ChainWatcher):
     def _look_for_factory(self, lease: Lease) -> None:
         """Tell whether deposit addresses work here, so that web processes never have to ask a node."""
         # Its code cannot be taken away again: a node that misses it later lags or lies.
-        if lease.factory_ok or self.spec.family is not Family.EVM:
+        if lease.factory_ok or not self.spec.family.has_forwarders:
             return
         if self._clock() < self._factory_due:
             return

@@ -9,7 +9,7 @@ from enum import Enum
 import structlog
 
 from wallets.chains.base import ChainAdapter, ChainError, Head
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.watchers import ingest
 from wallets.watchers.budget import Meter
 from wallets.watchers.demand import (

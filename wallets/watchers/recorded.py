@@ -1,13 +1,12 @@
 """Recorded facts, put back into the words in which nodes are asked about them."""
 
-from wallets.addresses import address_key
 from wallets.chains.base import TokenTransfer
-from wallets.chains.specs import Family
+from wallets.chains.family import ChainFamily
 from wallets.models import Transfer, WatchedMovement
 from wallets.states import Direction
 
 
-def as_told(transfer: Transfer, family: Family) -> TokenTransfer:
+def as_told(transfer: Transfer, family: ChainFamily) -> TokenTransfer:
     """Return a recorded transfer as its chain told it."""
     return _told(
         transfer,
@@ -18,7 +17,7 @@ def as_told(transfer: Transfer, family: Family) -> TokenTransfer:
     )
 
 
-def movement_as_told(movement: WatchedMovement, family: Family) -> TokenTransfer:
+def movement_as_told(movement: WatchedMovement, family: ChainFamily) -> TokenTransfer:
     """Return a recorded movement as its chain told it, without what was written beside it."""
     own, other = movement.wallet.address, movement.counterparty
     is_in = movement.direction == Direction.IN
@@ -28,7 +27,7 @@ def movement_as_told(movement: WatchedMovement, family: Family) -> TokenTransfer
 
 def _told(
     fact: Transfer | WatchedMovement,
-    family: Family,
+    family: ChainFamily,
     *,
     sender: str,
     recipient: str,
@@ -43,7 +42,7 @@ def _told(
         units=int(fact.units),
         sender=sender,
         # What was burned went to nobody.
-        recipient_key=address_key(recipient, family=family) if recipient else b"",
+        recipient_key=family.address_key(recipient) if recipient else b"",
         recipient=recipient,
         block_height=fact.block_height,
         block_hash=fact.block_hash,

@@ -1,13 +1,12 @@
 """Whether a payer signed for a payment, which binds a proof by hash to whoever made it. Pure.
 
-What is signed is `message_of`, or typed data on EVM chains; `wallets.signatures` says how each family of chains signs it.
+What is signed is `message_of`, or typed data on EVM chains; each family of chains says how it is signed (`wallets.chains`, `proofs`).
 """
 
 from typing import Final
 
-from wallets.chains.specs import Family
+from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.networks import chain_spec
-from wallets.signatures import Types, is_signed_by, typed_digest
 from x402.inputs import Proof, Requirements
 
 _NAME: Final = "x402 payment proof"
@@ -48,13 +47,12 @@ def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
         return None
     spec = chain_spec(proof.chain)
     digests = []
-    if spec.family is Family.EVM and spec.chain_id is not None:
+    if spec.family.signs_typed_data and spec.chain_id is not None:
         digests.append(proof_digest(proof, wanted, chain_id=spec.chain_id))
-    return is_signed_by(
+    return spec.family.is_signed_by(
         proof.payer,
         message_of(proof, wanted).encode(),
         proof.signature,
-        family=spec.family,
         public_key=proof.public_key,
         digests=digests,
     )

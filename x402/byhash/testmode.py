@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Final
 
+from wallets.chains.registry import facts_of
 from x402.inputs import FAILING, Proof
 from x402.rules import (
-    CONFIRMATIONS,
     Candidate,
     Verdict,
 )
@@ -35,6 +35,6 @@ def simulated(proof: Proof, *, now: datetime) -> Candidate:
         recipient=proof.pay_to,
         block_height=0,
         block_time=now,
-        confirmations=CONFIRMATIONS[proof.chain],
+        confirmations=facts_of(proof.chain).x402_confirmations,
         is_used=False,
     )

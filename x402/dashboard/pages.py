@@ -23,7 +23,7 @@ from settlements.dashboard.gas import has_key
 from wallets.networks import accepted_tokens, chains
 from x402.dashboard.places import Place, places_of
 from x402.dashboard.rows import CSV_HEADER, csv_rows, payment_rows
-from x402.dashboard.snippets import snippets, verify_call
+from x402.dashboard.snippets import EXAMPLE_CHAIN, snippets, verify_call
 from x402.dashboard.sums import machine_sums
 from x402.dashboard.words import STATUSES
 from x402.payments.addresses import (
@@ -36,8 +36,6 @@ from x402.payments.requirements import (
 )
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus
-
-_BASE = "base"
 
 
 @seated(get=Act.SEE)
@@ -56,7 +54,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
         "has_key": has_key(),
         "is_payable": any(place.address for place in places),
         "export": _query(wanted),
-        "call": verify_call(known_pay_to(seat.merchant.pk, Mode.TEST, _BASE)),
+        "call": verify_call(known_pay_to(seat.merchant.pk, Mode.TEST, EXAMPLE_CHAIN)),
         "chains": [(spec.name, spec.title) for spec in chains().values()],
         "tokens": [(name, name) for name in accepted_tokens()],
         "statuses": [(status, badge.label) for status, badge in STATUSES.items()],
@@ -136,7 +134,7 @@ def _on_base(places: list[Place]) -> str | None:
         (
             str(place.address)
             for place in places
-            if place.chain == _BASE and place.address
+            if place.chain == EXAMPLE_CHAIN and place.address
         ),
         None,
     )

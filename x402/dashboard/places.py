@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from accounts.states import Mode
 from accounts.team.seats import Seat
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import (
     MarkedAddress,
     PendingChange,

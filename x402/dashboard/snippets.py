@@ -53,6 +53,7 @@ app = X402Asgi(
 )
 """
 
+EXAMPLE_CHAIN: Final = "base"
 _PAYER: Final = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 _NOWHERE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
@@ -63,7 +64,7 @@ def verify_call(pay_to: str | None) -> str:
         api=_api(),
         # Nobody's, and another one each time: a payment counts once, also in test mode.
         tx_hash=f"0x{secrets.token_hex(32)}",
-        chain="base",
+        chain=EXAMPLE_CHAIN,
         token="USDC",  # noqa: S106 - a token of money, no secret
         payer=_PAYER,
         pay_to=pay_to or _NOWHERE,

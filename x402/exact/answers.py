@@ -20,7 +20,7 @@ def invalid(reason: str, message: str = "", *, payer: str = "") -> dict[str, Any
 
 def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
     """Return the answer that it would not, for one of our own reasons."""
-    spoken = reasons.spoken(reason, request.spec.family)
+    spoken = request.spoken(reason)
     return invalid(spoken, payer=request.signed.payer)
 
 
@@ -40,7 +40,7 @@ def failed(
     request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = ""
 ) -> dict[str, Any]:
     """Return the answer that it did not, or not yet: then with the transaction that is on its way."""
-    spoken = reasons.spoken(reason, request.spec.family)
+    spoken = request.spoken(reason)
     payer = request.signed.payer
     return unsettled(spoken, message, network=request.network, payer=payer) | {
         "transaction": tx_hash

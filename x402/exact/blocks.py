@@ -6,22 +6,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock, Thread
-from types import MappingProxyType
 from typing import Any, Final
 
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import Family
-
-# Another answer means another block. Nothing else is read from it.
-_HEAD: Final = MappingProxyType[Family, tuple[str, list[Any]]](
-    {
-        Family.EVM: ("eth_blockNumber", []),
-        Family.SOLANA: ("getSlot", [{"commitment": "confirmed"}]),
-    }
-)
+from wallets.chains.specs import ChainSpec
 
 
 @dataclass(slots=True)
@@ -71,7 +61,7 @@ class _Watch:
     def _step(self, pool: RpcPool) -> float:
         """Ask once, and tell who waits; return for how long to sleep, 0 where nobody waits any more."""
         with suppress(ChainError):
-            self._head = pool.call(*_HEAD[self.spec.family])
+            self._head = self.spec.family.ask_newest(pool)
         now = time.monotonic()
         with self._lock:
             ready = [one for one in self._waiters if one.is_ready(self._head, now)]

@@ -24,12 +24,12 @@ def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) ->
     is_ours = is_paid_at(merchant, caller.mode, chain, to, now=now)
     if not is_ours or signed.recipient != to:
         raise RefusedPaymentError(
-            reasons.spoken(reasons.RECIPIENT_MISMATCH, request.spec.family),
+            request.spoken(reasons.RECIPIENT_MISMATCH),
             "payTo is not where this merchant's machines pay: GET /x402/config says where.",
             payer=signed.payer,
         )
     if signed.units != request.units:
-        mismatch = reasons.spoken(reasons.VALUE_MISMATCH, request.spec.family)
+        mismatch = request.spoken(reasons.VALUE_MISMATCH)
         raise RefusedPaymentError(mismatch, payer=signed.payer)
 
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 from accounts.states import Mode
 from gateway.core.errors import InvalidRequestError
 from gateway.core.fields import storable
-from wallets.addresses import AddressError, canonical_address
-from wallets.chains.registry import ChainSpec
+from wallets.chains.base import AddressError
+from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import (
@@ -89,6 +89,7 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         resource=asked.resource,
         extra=extra,
         signed=rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra),
+        reasons=rail.reasons,
     )
 
 
@@ -169,7 +170,7 @@ def _symbol(asset: str, spec: ChainSpec) -> str:
 
 def _address(text: str, name: str, spec: ChainSpec) -> str:
     try:
-        return canonical_address(text, family=spec.family)
+        return spec.family.canonical_address(text)
     except AddressError:
         raise _requirements(f"{name} is no address of this network.") from None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 
 Clock = Callable[[], datetime]
 """Tells the time: what waits for a node has to ask more than once."""
@@ -57,6 +57,12 @@ class StandardRequest:
     resource: str
     extra: Mapping[str, Any]
     signed: Signed
+    # The standard's codes for the chain's family, where they are not the usual ones.
+    reasons: Mapping[str, str]
+
+    def spoken(self, reason: str) -> str:
+        """Return a code as the standard has it for the chain's family."""
+        return self.reasons.get(reason, reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,20 @@
 """`GET /x402/supported`: which payments are settled here, as clients of the standard ask for it."""
 
-from typing import Any, Final
+from typing import Any
 
 from accounts.states import Mode
-from wallets.chains.registry import ChainSpec
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from x402.exact.networks import (
     VERSIONS,
     network_of,
     offered_chains,
-    signers_of,
+)
+from x402.exact.rails import (
+    RAILS,
+    rail_of,
 )
 from x402.inputs import SCHEME
 from x402.payments.addresses import payable_chains
-
-TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
-"""Who pays the network in test mode, where nothing is sent: nobody has the key."""
 
 
 def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
@@ -27,10 +26,7 @@ def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
         for spec in found
         if (kind := _kind(spec, version, mode, merchant_id)) is not None
     ]
-    signers = {
-        pattern: [one for spec in family for one in signers_of(spec)]
-        for pattern, family in _families(found, mode)
-    }
+    signers = _signers(found if mode == Mode.LIVE else [])
     return {"kinds": kinds, "extensions": [], "signers": signers}
 
 
@@ -41,20 +37,18 @@ def _kind(
     if network is None:
         return None
     kind = {"x402Version": version, "scheme": SCHEME, "network": network}
-    if spec.family is not Family.SOLANA:
-        return kind
-    payers = [TEST_FEE_PAYER] if mode == Mode.TEST else signers_of(spec)
-    # A merchant's is always the same: of its servers, one is paid what another one asked for, and all must ask alike.
-    return kind | {"extra": {"feePayer": payers[merchant_id % len(payers)]}}
+    extra = rail_of(spec.family).kind_extra(mode, merchant_id=merchant_id)
+    return kind | ({"extra": extra} if extra else {})
 
 
-def _families(found: list[ChainSpec], mode: Mode) -> list[tuple[str, list[ChainSpec]]]:
-    """Return one chain of each family by the standard's pattern, whose accounts are the same on all; none in test mode."""
-    live = found if mode == Mode.LIVE else []
-    evm = [spec for spec in live if spec.family is Family.EVM]
-    solana = [spec for spec in live if spec.family is Family.SOLANA]
-    named = [("eip155:*", evm[:1])]
-    return [*named, ("solana:*", solana)] if solana else named
+def _signers(live: list[ChainSpec]) -> dict[str, list[str]]:
+    """Return our accounts by the standard's pattern for a family, on whose chains they are the same."""
+    families = {spec.family for spec in live}
+    return {
+        rail.signers_pattern: list(rail.signers()) if rail.family in families else []
+        for rail in RAILS
+        if rail.is_always_told or rail.family in families
+    }
 
 
 def _payable(mode: Mode) -> list[ChainSpec]:

@@ -1,9 +1,6 @@
 """The codes of the standard and of its published libraries (PyPI x402 2.25) that are given here."""
 
-from types import MappingProxyType
 from typing import Final
-
-from wallets.chains.specs import Family
 
 ALREADY_USED: Final = "invalid_exact_evm_nonce_already_used"
 FACTORY: Final = "eip6492_factory_not_allowed"
@@ -38,17 +35,3 @@ VALID_AFTER: Final = "invalid_exact_evm_payload_authorization_valid_after"
 VALID_BEFORE: Final = "invalid_exact_evm_payload_authorization_valid_before"
 VALUE_MISMATCH: Final = "invalid_exact_evm_payload_authorization_value_mismatch"
 VERSION_MISMATCH: Final = "invalid_exact_evm_token_version_mismatch"
-
-_ON_SOLANA: Final = MappingProxyType(
-    {
-        ALREADY_USED: "duplicate_settlement",
-        INSUFFICIENT_BALANCE: "transaction_simulation_failed",
-        RECIPIENT_MISMATCH: "invalid_exact_svm_payload_recipient_mismatch",
-        VALUE_MISMATCH: "invalid_exact_svm_payload_amount_mismatch",
-    }
-)
-
-
-def spoken(reason: str, family: Family) -> str:
-    """Return a code as the standard has it for a family of networks."""
-    return _ON_SOLANA.get(reason, reason) if family is Family.SOLANA else reason

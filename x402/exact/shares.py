@@ -22,7 +22,7 @@ from settlements.errors import NoGasError
 from settlements.gas.ledger import COSTS
 from settlements.gas.policy import gas_policy
 from settlements.states import Purpose, TransactionState
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import StandardRequest

@@ -96,4 +96,5 @@ def request_of(row: Authorization) -> StandardRequest:
             nonce=row.nonce,
             payload={},
         ),
+        reasons=rail_of(spec.family).reasons,
     )

@@ -16,7 +16,7 @@ from typing import Final
 from django.conf import settings
 
 from settlements.gas.broadcast import RECEIPT_SECONDS
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from x402.exact.blocks import next_block
 
 MOST_WAITING: Final = 400

@@ -14,15 +14,14 @@ from django.urls import reverse
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from wallets.addresses import evm_key
-from wallets.chains.specs import Family
+from wallets.chains.evm.address import address_key as evm_key
 from wallets.forwarders.addresses import (
     checksum,
     deposit_key,
 )
 from wallets.models import EPOCH, ChainCursor, DepositAddress, ReceivingWallet
 from wallets.networks import chain_spec, chains, watched_chains
-from wallets.selectors import TEST_DESTINATION, TEST_WALLETS, receiving_wallets
+from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from x402.models import Forwarder
@@ -57,7 +56,7 @@ def known_pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
 def _pay_to(merchant_id: int, mode: Mode, chain: str, forwarder: _Find) -> str | None:
     if mode == Mode.TEST:
         return _test_pay_to(chain)
-    if chain_spec(chain).family is not Family.EVM:
+    if not chain_spec(chain).family.has_forwarders:
         rows = ReceivingWallet.objects.of_machines()
         present = rows.filter(merchant=merchant_id, chain=chain, retired_at=None)
         return present.values_list("address", flat=True).first()
@@ -67,7 +66,7 @@ def _pay_to(merchant_id: int, mode: Mode, chain: str, forwarder: _Find) -> str |
 
 def settles_directly(chain: str) -> bool:
     """Whether machines pay the merchant's own wallet on a chain; elsewhere a forwarder, which is flushed in batches."""
-    return chain_spec(chain).family is not Family.EVM
+    return not chain_spec(chain).family.has_forwarders
 
 
 def is_paid_at(
@@ -83,7 +82,7 @@ def _was_paid_at(merchant_id: int, chain: str, address: str, *, now: datetime) -
     retired = ReceivingWallet.objects.filter(
         merchant=merchant_id, chain=chain, retired_at__gt=now - LATELY
     )
-    if chain_spec(chain).family is not Family.EVM:
+    if not chain_spec(chain).family.has_forwarders:
         return retired.of_machines().filter(address=address).exists()
     forwarders = Forwarder.objects.filter(
         merchant=merchant_id, deposit__key=evm_key(address)
@@ -93,8 +92,7 @@ def _was_paid_at(merchant_id: int, chain: str, address: str, *, now: datetime) -
 
 
 def _test_pay_to(chain: str) -> str:
-    family = chain_spec(chain).family
-    return checksum(TEST_DESTINATION) if family is Family.EVM else TEST_WALLETS[family]
+    return chain_spec(chain).family.nobody
 
 
 def _forwarder(merchant_id: int, destination: bytes) -> str:
@@ -180,7 +178,7 @@ def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
     exact = [
         name
         for name, spec in chains().items()
-        if spec.family is Family.EVM and spec.exact_amount_required
+        if spec.family.has_forwarders and spec.exact_amount_required
     ]
     wallets = ReceivingWallet.objects.filter(
         Q(expected_until=None) | Q(expected_until__lt=now + _DAY),
@@ -220,8 +218,8 @@ def missing_chains(mode: Mode, found: Collection[str]) -> list[str]:
 
 def wallet_page(merchant: Merchant, chain: str) -> str:
     """Return the address of the dashboard's page that sets the wallet which machines pay on a chain, or in the end."""
-    is_evm = chain_spec(chain).family is Family.EVM
-    name = "dashboard_receiving_wallet" if is_evm else "dashboard_x402_wallet"
+    has_forwarders = chain_spec(chain).family.has_forwarders
+    name = "dashboard_receiving_wallet" if has_forwarders else "dashboard_x402_wallet"
     here = {"mer_id": merchant.public_id, "mode": Mode.LIVE, "chain": chain}
     return f"{settings.BASE_URL}{reverse(name, kwargs=here)}"
 
@@ -233,5 +231,5 @@ def payable_chains() -> list[str]:
     return [
         spec.name
         for spec in watched_chains()
-        if spec.family is not Family.EVM or spec.name in with_factory
+        if not spec.family.has_forwarders or spec.name in with_factory
     ]

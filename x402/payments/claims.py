@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection
 from accounts.fees.service import insert_fees
 from accounts.states import Mode
 from gateway.core.ids import new_id
+from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind
 from wallets.transfers.queue import insert_claims
@@ -23,7 +24,6 @@ from x402.payments.books import (
     IS_RECORDED,
 )
 from x402.rules import (
-    CONFIRMATIONS,
     IN_HAND,
     OLDEST,
     Candidate,
@@ -119,7 +119,7 @@ def use_recorded(
         "least": max(proof.units, wanted.units),
         "oldest": OLDEST,
         "in_hand": IN_HAND,
-        "enough": CONFIRMATIONS[proof.chain],
+        "enough": facts_of(proof.chain).x402_confirmations,
     }
     return _use(_USE_RECORDED, caller, request, parameters, now)
 

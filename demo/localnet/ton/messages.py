@@ -11,8 +11,7 @@ from tonsdk.contract import Contract
 from tonsdk.contract.wallet import WalletV4ContractR2
 from tonsdk.utils import Address
 
-from wallets.addresses import canonical_address
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 
 OP_TRANSFER = 0x0F8A7EA5
 OP_TEXT = bytes(4)
@@ -66,7 +65,7 @@ class TonWallet:
             public_key=public, private_key=self.seed + public, wc=0
         )
         raw = self._contract.address.to_string(False)
-        self.address = canonical_address(raw, family=Family.TON)
+        self.address = TON_FAMILY.canonical_address(raw)
 
     def sign(self, envelopes: Sequence[Envelope], *, seqno: int) -> bytes:
         """Return the external message (BOC) that sends up to four messages at once. Raises ValueError for more or none."""

@@ -32,8 +32,7 @@ from demo.localnet.ton.messages import (
     TonWallet,
     transfer_body,
 )
-from wallets.addresses import canonical_address
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 
 FOLDER = Path(__file__).resolve().parent
 SANDBOX = FOLDER.parents[2] / "node_modules" / "@ton" / "sandbox"
@@ -156,7 +155,7 @@ class TonNode(NodeProcess):
         """Deploy a jetton that claims to be `content`, unless it is there; return its master's address."""
         code = {"minter": JettonMinter.code, "wallet": JettonWallet.code}
         answer = self._control("jetton", content=content, admin=admin, **code)
-        return canonical_address(answer["master"], family=Family.TON)
+        return TON_FAMILY.canonical_address(answer["master"])
 
     def fund(self, address: str, *, nanotons: int) -> None:
         """Give coin to an address."""

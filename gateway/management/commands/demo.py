@@ -34,7 +34,7 @@ from gateway.processes.stack import (
     require_free_port,
     until_signalled,
 )
-from wallets.chains.specs import CHAINS, Family
+from wallets.chains.registry import CHAINS, family_called
 
 # What machines pay for comes after the streams.
 REPORT_PORT = 3
@@ -228,7 +228,7 @@ def _chain_lines(demo: DemoSettings) -> list[str]:
     payers = {
         chain["funded_private_key"]
         for chain in demo.chains.values()
-        if chain["kind"] == Family.EVM
+        if family_called(chain["kind"]).has_forwarders
     }
     known = "(a public test key: play money only)"
     return [*lines, *(f"{'Payer':<10} {payer} {known}" for payer in payers)]

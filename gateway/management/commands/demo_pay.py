@@ -18,7 +18,8 @@ from demo.wallets.payments import (
     pay_checkout,
     pay_option,
 )
-from wallets.chains.specs import CHAINS, Network
+from wallets.chains.registry import CHAINS
+from wallets.chains.specs import Network
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 

@@ -8,7 +8,6 @@ from django.core.checks import run_checks
 from demo.localnet.anvil import Anvil
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
-from wallets.addresses import canonical_address
 from wallets.chains.registry import ChainConfigError, load_chains, unknown_settings
 from wallets.networks import poll_seconds
 
@@ -19,8 +18,8 @@ ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 def test_published_token_addresses_are_in_canonical_form(network: str) -> None:
     for spec in load_chains(network, {}).values():
         for token in spec.tokens.values():
-            canonical = canonical_address(
-                token.address, family=spec.family, is_testnet=network == "testnet"
+            canonical = spec.family.canonical_address(
+                token.address, is_testnet=network == "testnet"
             )
             assert canonical == token.address, (spec.name, token.symbol)
 

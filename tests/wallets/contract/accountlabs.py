@@ -19,13 +19,13 @@ from demo.localnet.ton.messages import Envelope
 from demo.localnet.ton.messages import Payment as JettonPayment
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.labs import AccountLab, Adapter, Wallet
-from wallets.addresses import address_key
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import BlockRef
-from wallets.chains.registry import ChainSpec, load_chains
+from wallets.chains.registry import load_chains
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.chains.ton.adapter import TonAdapter
+from wallets.chains.ton.family import TON_FAMILY
 
 _APPROVE = 4
 
@@ -140,7 +140,7 @@ class TonLab(AccountLab):
 
     def create_wallet(self) -> Wallet:
         made = self._node.create_wallet()
-        return Wallet(address_key(made.address, family=Family.TON), made.address, made)
+        return Wallet(TON_FAMILY.address_key(made.address), made.address, made)
 
     def pay(self, *payments: tuple[Wallet, int]) -> str:
         asked = [JettonPayment(to.address, units) for to, units in payments]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     Account,
     AccountAdapter,
@@ -18,7 +18,7 @@ from wallets.chains.base import (
     Hint,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 
 Adapter = BlockAdapter | AccountAdapter
 USUAL_PAGE = 50
@@ -111,7 +111,7 @@ class Lab(ABC):
         """A reader that reads so many rows at once, where its chain is read in rows."""
         del page
         spec = self.spec(*urls)
-        return open_adapter(spec, open_pool(spec))
+        return spec.family.open_adapter(spec, open_pool(spec))
 
     def mark(self) -> BlockRef:
         """The newest block."""

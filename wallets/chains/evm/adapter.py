@@ -33,10 +33,10 @@ from wallets.chains.evm.questions import (
     receipt_of,
     receipts,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.batches import ask_all, ask_in_parts
 from wallets.chains.rpc.client import Call, Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 
 NEAR_TIP: Final = 64
 """This close to the head blocks are asked one by one, by hash: a node that lags then says so instead of "no logs"."""

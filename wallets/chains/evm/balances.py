@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from wallets.chains.base import ReorgDuringReadError
+from wallets.chains.base import Holdings, ReorgDuringReadError
 from wallets.chains.evm import decode
 from wallets.chains.evm.dialect import Dialect
-from wallets.chains.holdings import Holdings
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec, TokenSpec
 
 BALANCE_OF: Final = "0x70a08231"
 """The selector of ERC-20's balanceOf(address)."""

@@ -22,8 +22,8 @@ from wallets.chains.evm import decode
 from wallets.chains.evm.decode import TransferLog
 from wallets.chains.evm.dialect import Dialect
 from wallets.chains.evm.questions import by_number, receipt_of
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Call, Node
+from wallets.chains.specs import ChainSpec, TokenSpec
 
 # Compared and not looked up: what is no text may not be hashable either.
 _NOTHING: Final = (None, "", "0x")

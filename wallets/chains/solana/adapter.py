@@ -20,7 +20,6 @@ from wallets.chains.base import (
     ReorgDuringReadError,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.changes import (
@@ -46,7 +45,7 @@ from wallets.chains.solana.questions import (
     whole,
 )
 from wallets.chains.solana.transfers import Teller
-from wallets.chains.specs import Network
+from wallets.chains.specs import ChainSpec, Network
 
 GENESIS: Final[Mapping[Network, str]] = {
     Network.MAINNET: "5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d",

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from wallets.chains.base import ReorgDuringReadError
-from wallets.chains.holdings import Holdings
-from wallets.chains.registry import ChainSpec, TokenSpec
+from wallets.chains.base import Holdings, ReorgDuringReadError
 from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.questions import ask_programs, token_account, whole
+from wallets.chains.specs import ChainSpec, TokenSpec
 
 MOST_KEYS: Final = 100
 """How many accounts a node tells of at once (`getMultipleAccounts`)."""

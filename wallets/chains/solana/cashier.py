@@ -3,14 +3,21 @@
 A node that lies here can only make the wallet's own simulation, or the network, refuse the payment.
 """
 
+import base64
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from cachetools import TTLCache, cachedmethod
 
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.payments import NotEnoughError, PaymentOrder
+from wallets.chains.payments import (
+    NotEnoughError,
+    PaymentOrder,
+    PreparedPayment,
+    TransactionRefusedError,
+)
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
@@ -60,6 +67,16 @@ class SolanaCashier:
         return unsigned_payment(
             payment, blockhash=self._recent(), makes_account=received is None
         )
+
+    def prepare_payment(
+        self, order: PaymentOrder, *, now: datetime, until: datetime
+    ) -> PreparedPayment:
+        """Return the transaction in base64; the network itself forgets it within about a minute."""
+        return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
+
+    def send(self, raw: bytes, signature: bytes) -> None:
+        """Raise TransactionRefusedError: wallets on Solana send by themselves."""
+        raise TransactionRefusedError("the wallet sends it")
 
     def _program(self, mint: str) -> str:
         if mint not in self._programs:

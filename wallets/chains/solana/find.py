@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wallets.chains.base import FoundMovement, FoundTransaction, TokenTransfer
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode
 from wallets.chains.solana.changes import (
@@ -20,6 +19,7 @@ from wallets.chains.solana.questions import (
     ask_waiting,
     token_account,
 )
+from wallets.chains.specs import ChainSpec, TokenSpec
 
 
 @dataclass(frozen=True, slots=True)

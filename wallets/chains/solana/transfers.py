@@ -8,10 +8,10 @@ its key: nobody's row is made of what another's account says.
 from collections.abc import Iterator
 
 from wallets.chains.base import TokenTransfer
-from wallets.chains.registry import ChainSpec
 from wallets.chains.solana.changes import Credit, Debit, ReadTransaction
 from wallets.chains.solana.decode import from_base58
 from wallets.chains.solana.questions import slot_name
+from wallets.chains.specs import ChainSpec
 
 
 class Teller:

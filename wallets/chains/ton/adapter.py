@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from wallets.addresses import address_key
 from wallets.chains.base import (
     Account,
     AccountReading,
@@ -24,11 +23,11 @@ from wallets.chains.base import (
     RangeTooLargeError,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import Family, Network
+from wallets.chains.specs import ChainSpec, Network
 from wallets.chains.ton import decode
+from wallets.chains.ton.address import address_key
 from wallets.chains.ton.causes import by_hour, identity, matched, read_message
 from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.departures import first_of, taken
@@ -85,8 +84,7 @@ class TonAdapter:
         self._page = page
         self._clock = clock
         self._masters = {
-            address_key(token.address, family=Family.TON): token
-            for token in spec.tokens.values()
+            address_key(token.address): token for token in spec.tokens.values()
         }
         self._memory = TonMemory()
         self._next_survey = 0.0

@@ -3,18 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from wallets.addresses import address_key
 from wallets.chains.base import (
     ChainUnavailableError,
+    Holdings,
     MalformedAnswerError,
     RangeTooLargeError,
 )
-from wallets.chains.holdings import Holdings
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.ton import decode
+from wallets.chains.ton.address import address_key
 from wallets.chains.ton.questions import AT_ONCE, PAGE, ask_head, written_address
 
 _PATH: Final = "jetton/wallets"
@@ -41,7 +40,7 @@ class TonHoldings:
         height = ask_head(node).height
         units: dict[bytes, dict[str, int]] = {key: {} for key in keys}
         for token in self._tokens:
-            master = address_key(token.address, family=Family.TON)
+            master = address_key(token.address)
             held = _held(node, keys, master)
             for key in keys:
                 units[key][token.symbol] = held.get(key, 0)

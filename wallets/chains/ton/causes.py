@@ -4,10 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from wallets.addresses import address_key
 from wallets.chains.base import MalformedAnswerError, TokenTransfer
-from wallets.chains.specs import Family
 from wallets.chains.ton import decode
+from wallets.chains.ton.address import address_key
 from wallets.chains.ton.cells import CellError
 from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.messages import InternalTransfer, read_internal_transfer
@@ -60,7 +59,7 @@ def read_message(receipt: Receipt) -> InternalTransfer:
 
 def identity(transfer: TokenTransfer) -> tuple[Place, str]:
     """Return by what a transfer is found again: whose it is, and its receipt's hash."""
-    master = address_key(transfer.token_address, family=Family.TON)
+    master = address_key(transfer.token_address)
     return (transfer.recipient_key, master), transfer.tx_hash
 
 

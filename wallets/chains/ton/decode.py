@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wallets.addresses import AddressError, address_key
-from wallets.chains.base import BlockRef, MalformedAnswerError
-from wallets.chains.specs import Family
+from wallets.chains.base import AddressError, BlockRef, MalformedAnswerError
+from wallets.chains.ton.address import address_key
 from wallets.chains.ton.messages import OP_INTERNAL_TRANSFER
 
 _MASTERCHAIN: Final = -1
@@ -232,7 +231,7 @@ def key(value: Any) -> bytes:
     if not isinstance(value, str):
         raise MalformedAnswerError("not an address")
     try:
-        return address_key(value, family=Family.TON)
+        return address_key(value)
     except AddressError:
         raise MalformedAnswerError("not an address") from None
 

@@ -15,8 +15,8 @@ from wallets.chains.base import (
     MalformedAnswerError,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
+from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.ton import decode
 from wallets.chains.ton.causes import read_message
 from wallets.chains.ton.decode import Place, Receipt

@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from wallets.addresses import canonical_address
 from wallets.chains.base import BlockRef, MalformedAnswerError, RangeTooLargeError
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import SURVEY_SECONDS
-from wallets.chains.specs import Family
 from wallets.chains.ton import decode
+from wallets.chains.ton.address import canonical_address
 from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.traces import Trace, TraceStep, lone_transactions, traces
 
@@ -256,4 +255,4 @@ def _chunks(addresses: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 def written_address(key: bytes, *, is_testnet: bool = False) -> str:
     """Return a key as the canonical address, which is a third shorter than the raw one once that is escaped."""
     raw = f"{int.from_bytes(key[:1], signed=True)}:{key[1:].hex()}"
-    return canonical_address(raw, family=Family.TON, is_testnet=is_testnet)
+    return canonical_address(raw, is_testnet=is_testnet)

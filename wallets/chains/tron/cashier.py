@@ -12,6 +12,7 @@ from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.payments import (
     NotEnoughError,
     PaymentOrder,
+    PreparedPayment,
     TransactionRefusedError,
 )
 from wallets.chains.rpc.batches import ask_all
@@ -64,6 +65,13 @@ class TronCashier:
             timestamp=_milliseconds(now),
             expiration=_milliseconds(min(until, now + VALID_FOR)),
         )
+
+    def prepare_payment(
+        self, order: PaymentOrder, *, now: datetime, until: datetime
+    ) -> PreparedPayment:
+        """Return the call as tronWeb has it, and its bytes. Raises what `prepare` does."""
+        call = self.prepare(order, now=now, until=until)
+        return PreparedPayment(call.document(), call.raw())
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a transaction's raw bytes with a signature (65 bytes); sending it again does no harm.

@@ -7,10 +7,9 @@ from typing import Final
 
 import base58
 
-from wallets.addresses import address_key
 from wallets.chains.evm.decode import PADDING
 from wallets.chains.evm.dialect import Dialect
-from wallets.chains.specs import Family
+from wallets.chains.tron.address import address_key
 
 KEY_HEADER: Final = "TRON-PRO-API-KEY"
 """Where TronGrid reads a key."""
@@ -25,7 +24,7 @@ def write_address(key: bytes) -> str:
 
 def contract(address: str) -> str:
     """Return an address as nodes write it: java-tron's JSON-RPC refuses base58."""
-    return f"0x{address_key(address, family=Family.TRON).hex()}"
+    return f"0x{address_key(address).hex()}"
 
 
 TRON: Final = Dialect(

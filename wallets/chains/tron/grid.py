@@ -17,8 +17,8 @@ from wallets.chains.base import (
     RangeTooLargeError,
     TokenTransfer,
 )
-from wallets.chains.registry import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
+from wallets.chains.specs import ChainSpec, TokenSpec
 from wallets.chains.tron import grid_decode as decode
 from wallets.chains.tron.dialect import KEY_HEADER, TRON, write_address
 from wallets.chains.tron.grid_decode import Log, Transaction

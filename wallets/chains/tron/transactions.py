@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from wallets.addresses import address_key
-from wallets.chains.specs import Family
+from wallets.chains.tron.address import address_key
 
 FEE_LIMIT: Final = 100_000_000
 """The most sun (millionths of a TRX) the payer may lose: several times what USDT costs to one who never held any."""
@@ -97,7 +96,7 @@ class ContractCall:
 
 def transfer_data(recipient: str, units: int) -> bytes:
     """Return the call of a token that moves `units` base units to a base58 address."""
-    to = address_key(recipient, family=Family.TRON)
+    to = address_key(recipient)
     return _TRANSFER + to.rjust(32, b"\0") + units.to_bytes(32, "big")
 
 
@@ -123,4 +122,4 @@ def _written(message: Any) -> bytes:
 
 
 def _key(address: str) -> bytes:
-    return _PREFIX + address_key(address, family=Family.TRON)
+    return _PREFIX + address_key(address)

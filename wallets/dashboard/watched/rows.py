@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gateway.core.money import readable_units
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import (
     MarkedAddress,
     marked,

@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError
-from wallets.chains.registry import ChainSpec
+from wallets.chains.specs import ChainSpec
 from wallets.networks import chains, reads_accounts, watched_chains
 from wallets.reconciliation.report import (
     ChainReport,
@@ -112,7 +112,7 @@ class Command(BaseCommand):
 
     def _read_again(self, spec: ChainSpec, first: int, last: int | None) -> Rescanned:
         now = timezone.now()
-        with closing(open_adapter(spec, open_pool(spec))) as adapter:
+        with closing(spec.family.open_adapter(spec, open_pool(spec))) as adapter:
             if not reads_accounts(spec):
                 return rescan_blocks(
                     spec,

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from wallets.chains.base import ChainError
-from wallets.chains.registry import ChainConfigError, ChainSpec, load_chains
+from wallets.chains.registry import ChainConfigError, load_chains
 from wallets.chains.rpc.client import Node
-from wallets.chains.specs import Family
+from wallets.chains.specs import ChainSpec
 from wallets.forwarders.addresses import (
     FACTORY_ADDRESS,
     checksum,
@@ -80,8 +80,8 @@ def _evm_chain(name: str) -> ChainSpec:
     except ChainConfigError as error:
         raise CommandError(str(error)) from error
     spec = chains.get(name)
-    if spec is None or spec.family is not Family.EVM:
-        names = ", ".join(s.name for s in chains.values() if s.family is Family.EVM)
+    if spec is None or not spec.family.has_forwarders:
+        names = ", ".join(s.name for s in chains.values() if s.family.has_forwarders)
         raise CommandError(
             f"There is no EVM chain called {name!r}. There are: {names}."
         )

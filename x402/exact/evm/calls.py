@@ -5,8 +5,8 @@ from typing import Final
 
 from settlements.gas.keys import gas_keys
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from x402.exact.errors import RevertedError
 from x402.exact.evm import contracts
 from x402.exact.evm.contracts import PROXY

@@ -4,8 +4,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
+from wallets.chains.evm.proofs import Types, typed_digest
 from wallets.chains.rpc.pool import RpcPool
-from wallets.signatures import Types, typed_digest
 from x402.exact import reasons
 from x402.exact.errors import RevertedError
 from x402.exact.evm import (

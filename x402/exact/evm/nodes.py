@@ -8,8 +8,8 @@ from cachetools import TTLCache, cachedmethod
 from settlements.gas.fees import Prices
 from settlements.gas.node import GasNode
 from wallets.chains.adapters import open_pool
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.specs import ChainSpec
 from x402.exact.connections import KeptPerThread
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from wallets.addresses import AddressError, canonical_address
-from wallets.chains.specs import Family
+from wallets.chains.base import AddressError
+from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.evm.contracts import PROXY
@@ -129,7 +129,7 @@ def _payer(body: Body) -> str:
 def _party(body: Body, name: str) -> str:
     value = body.get(name)
     try:
-        return canonical_address(str(value), family=Family.EVM)
+        return EVM_FAMILY.canonical_address(str(value))
     except AddressError:
         raise RefusedPaymentError(
             reasons.INVALID_PAYLOAD, f"{name} is no address."

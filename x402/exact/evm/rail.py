@@ -1,14 +1,20 @@
 """How an authorisation is carried out on EVM chains: its kind judges it, a gas account of ours sends it."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.broadcast import find_receipt
+from settlements.gas.keys import gas_keys
 from settlements.models import GasTransaction
 from settlements.states import Purpose, TransactionState
 from wallets.chains.base import ChainError
+from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.family import ChainFamily
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
     answers,
@@ -69,10 +75,33 @@ _PERHAPS_USED: Final = frozenset(
 )
 
 
+_FAILING: Final = "0xfa11"
+
+
 class EvmRail:
     """A Rail."""
 
+    family: ChainFamily = EVM_FAMILY
     questions = 1
+    reasons: Mapping[str, str] = MappingProxyType({})
+    signers_pattern = "eip155:*"
+    is_always_told = True
+
+    def signers(self) -> Sequence[str]:
+        """Return the accounts of GAS_KEYS."""
+        return list(gas_keys())
+
+    def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
+        """Return nothing: anybody may hand in what was signed."""
+        return {}
+
+    def simulated_hash(self, told: str) -> str:
+        """Return 0x and 64 digits."""
+        return "0x" + hashlib.sha256(told.encode()).hexdigest()
+
+    def simulates_failure(self, request: StandardRequest) -> bool:
+        """Whether the nonce begins with 0xfa11."""
+        return request.signed.nonce.startswith(_FAILING)
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return the token's EIP-712 domain and the way of transfer."""

@@ -1,9 +1,9 @@
-"""Whose key signed, judged as tokens and Permit2 judge it. What contract wallets sign: `wallets/contractwallets.py`."""
+"""Whose key signed, judged as tokens and Permit2 judge it. What contract wallets sign: `wallets/chains/evm/contract_wallets.py`."""
 
 from typing import Final
 
-from wallets.contractwallets import Signature, is_vouched_for, unwrapped
-from wallets.signatures import signer_of
+from wallets.chains.evm.contract_wallets import Signature, is_vouched_for, unwrapped
+from wallets.chains.evm.proofs import signer_of
 
 __all__ = ["KEY_BYTES", "Signature", "is_of_key", "is_vouched_for", "unwrapped"]
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import Q, Sum
 
 from settlements.errors import NoGasError
+from settlements.gas.policy import daily_coins
 from x402.exact.shares import (
     WINDOW,
     FailedCosts,
@@ -25,7 +26,7 @@ _DAY: Final = timedelta(days=1)
 
 def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
     """Raise NoGasError where a transaction would cost more than is left of the day's, or of the merchant's share of it."""
-    daily = Decimal(settings.GAS_DAILY_COINS[row.chain]) * LAMPORTS
+    daily = daily_coins(row.chain) * LAMPORTS
     rows = Authorization.objects.filter(
         chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY
     )

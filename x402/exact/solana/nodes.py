@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
-from wallets.chains.registry import ChainSpec
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.questions import ask_finalized, ask_head, whole
+from wallets.chains.specs import ChainSpec
 from x402.exact.connections import KeptPerThread
 from x402.exact.promises import Balance
 from x402.exact.solana.transfers import Transfer
@@ -43,7 +43,7 @@ class SolanaNodes:
 
     def __init__(self, spec: ChainSpec) -> None:
         self.pool: RpcPool = open_pool(spec)
-        self._adapter: ChainAdapter = open_adapter(spec, self.pool)
+        self._adapter: ChainAdapter = spec.family.open_adapter(spec, self.pool)
 
     def simulate(self, transaction: bytes) -> Simulated:
         """Run a transaction without sending it; our account's signature need not be there."""

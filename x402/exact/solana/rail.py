@@ -4,18 +4,23 @@ The network takes a transaction once, under the name of its first signature, whi
 So it is written down before it is sent, and sent as often as one likes.
 """
 
+import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+import base58
 import structlog
 from django.db import transaction
 
+from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.solana_keys import solana_gas_keys
 from wallets.chains.base import ChainError, FoundTransaction
+from wallets.chains.family import ChainFamily
+from wallets.chains.solana.family import SOLANA_FAMILY
 from x402.exact import answers
 from x402.exact.authorizations import release
 from x402.exact.errors import (
@@ -68,12 +73,40 @@ _EXPIRES: Final = timedelta(minutes=2)
 # Nodes forget old transactions: what none knows of after that may have been paid long ago.
 _REMEMBERED: Final = timedelta(hours=12)
 
+_FAILING_MEMO: Final = b"fail"
+
+TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
+"""Who pays the network in test mode, where nothing is sent: nobody has the key."""
+
 
 class SolanaRail:
     """A Rail."""
 
+    family: ChainFamily = SOLANA_FAMILY
     # For the transaction and its status, before and after it is sent again.
     questions = 5
+    reasons: Mapping[str, str] = reasons.SPOKEN
+    signers_pattern = "solana:*"
+    is_always_told = False
+
+    def signers(self) -> Sequence[str]:
+        """Return the accounts of GAS_KEYS_SOLANA."""
+        return list(solana_gas_keys())
+
+    def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
+        """Return who pays the network, which a payer's transaction must name."""
+        payers = [TEST_FEE_PAYER] if mode == Mode.TEST else self.signers()
+        # A merchant's is always the same: of its servers, one is paid what another one asked for, and all must ask alike.
+        return {"feePayer": payers[merchant_id % len(payers)]}
+
+    def simulated_hash(self, told: str) -> str:
+        """Return 64 bytes in base58."""
+        return base58.b58encode(hashlib.sha512(told.encode()).digest()).decode()
+
+    def simulates_failure(self, request: StandardRequest) -> bool:
+        """Whether a memo begins with fail."""
+        memos = payloads.transfer_of(request.signed).memos
+        return any(memo.startswith(_FAILING_MEMO) for memo in memos)
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
         """Return who pays for the network, and the memo."""

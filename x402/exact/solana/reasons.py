@@ -1,6 +1,9 @@
 """The codes of the standard for Solana (PyPI x402 2.25, mechanisms/svm/constants.py)."""
 
+from types import MappingProxyType
 from typing import Final
+
+from x402.exact import reasons as usual
 
 _PAYLOAD: Final = "invalid_exact_svm_payload"
 _INSTRUCTIONS: Final = f"{_PAYLOAD}_transaction_instructions"
@@ -24,3 +27,13 @@ UNKNOWN_INSTRUCTIONS: Final = tuple(
     f"{_PAYLOAD}_unknown_{place}_instruction" for place in ("fourth", "fifth", "sixth")
 )
 """By the place among the optional instructions."""
+
+SPOKEN: Final = MappingProxyType(
+    {
+        usual.ALREADY_USED: "duplicate_settlement",
+        usual.INSUFFICIENT_BALANCE: "transaction_simulation_failed",
+        usual.RECIPIENT_MISMATCH: "invalid_exact_svm_payload_recipient_mismatch",
+        usual.VALUE_MISMATCH: "invalid_exact_svm_payload_amount_mismatch",
+    }
+)
+"""What the usual reasons are called on Solana."""

@@ -25,9 +25,9 @@ from tests.wallets.factories import (
     make_watcher,
     read_all,
 )
-from wallets.addresses import evm_key
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Hint
+from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import ReceivingWallet, Transfer
 from wallets.selectors import watched_keys
 from wallets.watcher_process import open_watcher

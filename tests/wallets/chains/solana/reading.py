@@ -10,9 +10,9 @@ from solders.pubkey import Pubkey
 from demo.localnet.solana.node import USDC
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, TokenTransfer
-from wallets.chains.registry import ChainSpec, load_chain
+from wallets.chains.registry import CHAINS, load_chain
 from wallets.chains.solana.adapter import PAGE, SolanaAdapter
-from wallets.chains.specs import CHAINS
+from wallets.chains.specs import ChainSpec
 
 FACTS = next(facts for facts in CHAINS if facts.name == "solana")
 

@@ -16,7 +16,7 @@ from tests.wallets.tonlab import (
     read_on,
     ton_spec,
 )
-from wallets.chains.adapters import open_adapter, open_pool
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, ChainMismatchError, ChainUnavailableError
 from wallets.chains.specs import Network
 from wallets.chains.ton.adapter import TonAdapter, has_network
@@ -138,12 +138,12 @@ def test_a_node_of_another_network_is_refused(
     local = ton_spec(proxy.url, usdt=ton_node.usdt)
     main = replace(local, network=Network.MAINNET)
     with pytest.raises(ChainMismatchError, match="not of TON's mainnet"):
-        open_adapter(main, open_pool(main)).head()
+        main.family.open_adapter(main, open_pool(main)).head()
     proxy.fault = changing(
         "masterchainInfo",
         lambda answer: answer | {"last": answer["last"] | {"global_id": -239}},
     )
-    assert open_adapter(main, open_pool(main)).head().block.height > 0
+    assert main.family.open_adapter(main, open_pool(main)).head().block.height > 0
     assert has_network(Network.LOCAL) is None
 
 

@@ -5,10 +5,8 @@ import base64
 import pytest
 from nacl.signing import SigningKey
 
-from wallets.addresses import address_key
-from wallets.chains.specs import Family
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.ton.wallets import standard_wallets
-from wallets.signatures import is_signed_by
 
 # What WalletContractV5R1 of @ton/ton 16.3.0 makes of a key of equal bytes, on mainnet and on testnet.
 V5R1 = [
@@ -36,16 +34,15 @@ def test_the_key_of_a_wallet_of_version_5_signs_for_it_and_no_other_does() -> No
     mine, other = SigningKey(bytes(range(32))), SigningKey(bytes(range(1, 33)))
     *_, mainnet, _testnet = standard_wallets(bytes(mine.verify_key))
     address = f"0:{mainnet[1:].hex()}"
-    assert address_key(address, family=Family.TON) == mainnet
+    assert TON_FAMILY.address_key(address) == mainnet
     assert _signs(mine, address)
     assert not _signs(other, address)
 
 
 def _signs(key: SigningKey, address: str) -> bool:
-    return is_signed_by(
+    return TON_FAMILY.is_signed_by(
         address,
         MESSAGE,
         base64.b64encode(key.sign(MESSAGE).signature).decode(),
-        family=Family.TON,
         public_key=bytes(key.verify_key).hex(),
     )

@@ -14,16 +14,15 @@ from demo.localnet.tron import (
 from demo.localnet.tron.addresses import to_hex
 from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
-from wallets.addresses import address_key
 from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.decode import PADDING, sided_logs, transfer_logs
 from wallets.chains.evm.questions import LogsQuestion
-from wallets.chains.specs import Family
 from wallets.chains.tron.dialect import TRON, contract, write_address
+from wallets.chains.tron.family import TRON_FAMILY
 
 WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
-KEY = address_key(WALLET, family=Family.TRON)
+KEY = TRON_FAMILY.address_key(WALLET)
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from demo.localnet.tron.addresses import (
 from demo.localnet.tron.rules import RateLimit
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.evmkin import opened, read_whole, spec_of
-from wallets.addresses import address_key
 from wallets.chains.base import (
     BlockRef,
     ChainError,
@@ -31,12 +30,12 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.specs import Family
 from wallets.chains.tron import grid as trongrid
+from wallets.chains.tron.family import TRON_FAMILY
 from wallets.chains.tron.grid import TronGridSource
 
 WALLETS = ["TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr", "TLCuBEirVzB6V4menLZKw1jfBTFMZbuKq7"]
-KEYS = [address_key(wallet, family=Family.TRON) for wallet in WALLETS]
+KEYS = [TRON_FAMILY.address_key(wallet) for wallet in WALLETS]
 USDT_HEX = to_hex(USDT)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Span = tuple[BlockRef, BlockRef]
@@ -155,7 +154,7 @@ def test_what_is_no_payment_is_no_payment_here_either(
     tron_node.pay(wallet, 0)
     signature = "approve(address,uint256)"
     tokens.execute(anvil, payer(anvil), USDT_HEX, signature, to_hex(wallet), 25)
-    own = address_key(tron_node.payer_address, family=Family.TRON)
+    own = TRON_FAMILY.address_key(tron_node.payer_address)
     tron_node.pay(tron_node.payer_address, 25)
     tron_node.mine(25)
     span = solidified(adapter, first=funded + 1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wallets.chains.base import MalformedAnswerError
-from wallets.chains.pool import RpcPool
-from wallets.chains.rpc import Node, RefusedError
+from wallets.chains.rpc.client import Node, RefusedError
+from wallets.chains.rpc.pool import RpcPool
 
 _WRAPPED: Final = bytes.fromhex("6492" * 16)
 # isValidSignature(bytes32,bytes), which is also what it answers: a bytes4, filled up to 32 bytes.

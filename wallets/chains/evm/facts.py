@@ -1,0 +1,117 @@
+"""The chains of Ethereum's kind: ids, token contracts, explorers, and what the product promises of each. A new one is an entry here.
+
+Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
+stands in for the main one, so it takes the main network's values unless settings say otherwise.
+"""
+
+from typing import Final
+
+from wallets.chains.evm.family import EVM_FAMILY
+from wallets.chains.specs import ChainFacts, GasFacts, NetworkFacts
+
+BASE: Final = ChainFacts(
+    name="base",
+    title="Base",
+    family=EVM_FAMILY,
+    symbols=("USDC",),
+    exact_amount_required=False,
+    confirm_seconds=24,
+    block_seconds=2,
+    confirmations=12,
+    gas_tier="low",
+    priority=0,
+    badge="Recommended",
+    coin="ETH",
+    gas=GasFacts(
+        most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"
+    ),
+    mainnet=NetworkFacts(
+        chain_id=8453,
+        x402_name="base",
+        tokens={"USDC": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
+        wrong_tokens={
+            "USDbC": "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
+            "USDT-bridged": "0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2",
+        },
+        explorer_tx="https://basescan.org/tx/{tx}",
+        explorer_address="https://basescan.org/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=84532,
+        x402_name="base-sepolia",
+        tokens={"USDC": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
+        explorer_tx="https://sepolia.basescan.org/tx/{tx}",
+        explorer_address="https://sepolia.basescan.org/address/{address}",
+    ),
+)
+
+POLYGON: Final = ChainFacts(
+    name="polygon",
+    title="Polygon",
+    family=EVM_FAMILY,
+    symbols=("USDC", "USDT"),
+    exact_amount_required=False,
+    confirm_seconds=24,
+    block_seconds=2,
+    confirmations=12,
+    gas_tier="low",
+    priority=1,
+    # Milestones make blocks final (PIP-11); a fork may be longer than twelve blocks before one.
+    finality_tag="finalized",
+    coin="POL",
+    gas=GasFacts(most_gwei="2000", daily_coins="100", low_coins="10", coin_usd="0.5"),
+    mainnet=NetworkFacts(
+        chain_id=137,
+        x402_name="polygon",
+        tokens={
+            "USDC": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
+            # Upgraded in place to USDT0: its symbol may say so, its address did not change.
+            "USDT": "0xc2132D05D31c914a87C6611C10748AEb04B58e8F",
+        },
+        wrong_tokens={"USDC.e": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"},
+        explorer_tx="https://polygonscan.com/tx/{tx}",
+        explorer_address="https://polygonscan.com/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=80002,
+        x402_name="polygon-amoy",
+        tokens={"USDC": "0x41E94Eb019C0762f9Bfcf9Fb1E58725BfB0e7582"},
+        explorer_tx="https://amoy.polygonscan.com/tx/{tx}",
+        explorer_address="https://amoy.polygonscan.com/address/{address}",
+    ),
+)
+
+ETHEREUM: Final = ChainFacts(
+    name="ethereum",
+    title="Ethereum",
+    family=EVM_FAMILY,
+    symbols=("USDC", "USDT"),
+    exact_amount_required=True,
+    confirm_seconds=72,
+    block_seconds=12,
+    confirmations=6,
+    gas_tier="high",
+    priority=5,
+    badge="High gas",
+    coin="ETH",
+    gas=GasFacts(most_gwei="100", daily_coins="0.2", low_coins="0.05", coin_usd="4000"),
+    slip44=60,
+    mainnet=NetworkFacts(
+        chain_id=1,
+        x402_name="ethereum",
+        tokens={
+            "USDC": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+            "USDT": "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+        },
+        explorer_tx="https://etherscan.io/tx/{tx}",
+        explorer_address="https://etherscan.io/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=11155111,
+        tokens={"USDC": "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"},
+        explorer_tx="https://sepolia.etherscan.io/tx/{tx}",
+        explorer_address="https://sepolia.etherscan.io/address/{address}",
+    ),
+)
+
+CHAINS: Final = (BASE, POLYGON, ETHEREUM)

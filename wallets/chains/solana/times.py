@@ -1,0 +1,28 @@
+"""Which block was when on Solana."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from wallets.chains.base import BlockRef
+from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.questions import ask_head, slot_name, whole
+from wallets.chains.specs import ChainSpec
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SolanaTimes:
+    """Solana lists accounts by slots alone, so an estimate of the slot is enough and its time does not matter."""
+
+    def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
+        self._pool = pool
+        self._slot = timedelta(seconds=spec.block_seconds)
+
+    def before(self, time: datetime) -> BlockRef:
+        """Count back from the newest slot as if none took longer than it should. Raises ChainError."""
+        head = self._pool.run(whole(ask_head))
+        return self.at(max(head.height - (head.time - time) // self._slot, 0))
+
+    def at(self, height: int) -> BlockRef:
+        """Name the slot."""
+        return BlockRef(height, slot_name(height), "", _EPOCH)

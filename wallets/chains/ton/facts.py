@@ -1,0 +1,41 @@
+"""What is published about TON: token contracts, explorers, and what the product promises of it.
+
+Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
+stands in for the main one, so it takes the main network's values unless settings say otherwise.
+"""
+
+from typing import Final
+
+from wallets.chains.specs import ChainFacts, NetworkFacts
+from wallets.chains.ton.family import TON_FAMILY
+
+TON: Final = ChainFacts(
+    name="ton",
+    # toncenter.com without a key: one a second.
+    requests_per_minute=50,
+    title="TON",
+    family=TON_FAMILY,
+    symbols=("USDT",),
+    exact_amount_required=True,
+    confirm_seconds=5,
+    block_seconds=0.4,
+    confirmations=1,
+    gas_tier="low",
+    priority=3,
+    x402_confirmations=1,
+    coin="TON",
+    mainnet=NetworkFacts(
+        chain_id=None,
+        tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
+        explorer_tx="https://tonviewer.com/transaction/{tx}",
+        explorer_address="https://tonviewer.com/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=None,
+        tokens={"USDT": "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"},
+        explorer_tx="https://testnet.tonviewer.com/transaction/{tx}",
+        explorer_address="https://testnet.tonviewer.com/{address}",
+    ),
+)
+
+CHAINS: Final = (TON,)

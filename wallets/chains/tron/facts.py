@@ -1,0 +1,41 @@
+"""What is published about Tron: token contracts, explorers, and what the product promises of it.
+
+Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
+stands in for the main one, so it takes the main network's values unless settings say otherwise.
+"""
+
+from typing import Final
+
+from wallets.chains.specs import ChainFacts, NetworkFacts
+from wallets.chains.tron.family import TRON_FAMILY
+
+TRON: Final = ChainFacts(
+    name="tron",
+    title="Tron",
+    family=TRON_FAMILY,
+    symbols=("USDT",),
+    exact_amount_required=True,
+    confirm_seconds=60,
+    block_seconds=3,
+    # Solidified blocks are final; this deep where a node does not tell which they are.
+    confirmations=20,
+    gas_tier="medium",
+    priority=4,
+    finality_tag="finalized",
+    coin="TRX",
+    slip44=195,
+    mainnet=NetworkFacts(
+        chain_id=728126428,
+        tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+        explorer_tx="https://tronscan.org/#/transaction/{tx}",
+        explorer_address="https://tronscan.org/#/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=3448148188,
+        tokens={"USDT": "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
+        explorer_tx="https://nile.tronscan.org/#/transaction/{tx}",
+        explorer_address="https://nile.tronscan.org/#/address/{address}",
+    ),
+)
+
+CHAINS: Final = (TRON,)

@@ -1,0 +1,106 @@
+"""The family of Tron: Ethereum's contracts and logs, with addresses, finality and wallets of its own."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from wallets.chains.evm.adapter import EvmAdapter
+from wallets.chains.evm.address import refuse_contract
+from wallets.chains.evm.balances import EvmHoldings
+from wallets.chains.evm.family import HASH
+from wallets.chains.family import ChainFamily
+from wallets.chains.payments import PaymentRequest, WalletLink
+from wallets.chains.rpc.client import Node
+from wallets.chains.rpc.pool import RpcPool, has_chain_id
+from wallets.chains.specs import ChainSpec
+from wallets.chains.tron import address as addresses
+from wallets.chains.tron import grid, links, proofs
+from wallets.chains.tron.cashier import TronCashier
+from wallets.chains.tron.dialect import KEY_HEADER, TRON
+
+
+class TronFamily(ChainFamily):
+    """Tron."""
+
+    name = "tron"
+    nobody = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"
+    proof_hint = "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x."
+    own_settings = ("GRID_URLS",)
+    keys_name_contracts = True
+    qr_is_address = True
+
+    def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
+        """Return the address in base58 with its checksum. Raises AddressError."""
+        return addresses.canonical_address(text)
+
+    def address_key(self, text: str) -> bytes:
+        """Return the 20 bytes a contract knows. Raises AddressError."""
+        return addresses.address_key(text)
+
+    def refuse_trap(self, address: str) -> None:
+        """Raise AddressError for contracts of ours and of the network."""
+        refuse_contract(self.address_key(address))
+
+    def transaction_hash(self, text: str) -> str | None:
+        """Return 64 lower-case digits."""
+        found = HASH.fullmatch(text)
+        return found[1].lower() if found else None
+
+    def is_signed_by(
+        self,
+        address: str,
+        message: bytes,
+        signature: str,
+        *,
+        public_key: str = "",
+        digests: Sequence[bytes] = (),
+    ) -> bool:
+        """Whether the account signed a TRON message; in hexadecimal."""
+        return proofs.is_signed(self.address_key(address), message, signature)
+
+    def open_node(self, url: str, *, api_key: str) -> Node:
+        """Return a node of java-tron's JSON-RPC."""
+        return Node(url, headers={KEY_HEADER: api_key} if api_key else {})
+
+    def identify(self, spec: ChainSpec) -> Callable[[Node], None] | None:
+        """Compare the chain's number."""
+        return has_chain_id(spec.chain_id) if spec.chain_id is not None else None
+
+    def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> EvmAdapter:
+        """Return a reader of its logs."""
+        return EvmAdapter(spec, pool, dialect=TRON)
+
+    def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> EvmHoldings:
+        """Return what asks the tokens' contracts."""
+        return EvmHoldings(spec, pool, TRON)
+
+    def ask_newest(self, pool: RpcPool) -> object:
+        """Ask for the block's height."""
+        return pool.call("eth_blockNumber", [])
+
+    def payment_uri(self, request: PaymentRequest) -> str | None:
+        """Return None: `tron:` links name no token, so that a wallet would send its native coin."""
+        return None
+
+    def wallet_links(
+        self, request: PaymentRequest, *, page_url: str
+    ) -> list[WalletLink]:
+        """Return the link that opens the page in TronLink."""
+        return links.wallet_links(page_url)
+
+    def wallets_chain_id(self, spec: ChainSpec) -> str | None:
+        """Return the chain's number in hexadecimal, where we can write the transfer."""
+        if spec.chain_id is None or not self.prepares_payments(spec):
+            return None
+        return hex(spec.chain_id)
+
+    def prepares_payments(self, spec: ChainSpec) -> bool:
+        """Whether there is a node to ask, and a TronGrid to send by."""
+        return bool(spec.rpc_urls and spec.grid_urls)
+
+    def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> TronCashier:
+        """Return what writes and sends calls of the token's contract."""
+        nodes = [grid.open_node(spec, url) for url in spec.grid_urls]
+        return TronCashier(pool, RpcPool(nodes))
+
+
+TRON_FAMILY: Final = TronFamily()
