@@ -80,6 +80,8 @@ class ChainFacts:
     # What its own coin is called on pages, and the limits of what we pay with it.
     coin: str = ""
     gas: GasFacts | None = None
+    # Whether static/images/logos.svg has a view of its name.
+    has_logo: bool = False
     # Trust Wallet's number of the chain (SLIP-44), where it documents links for it.
     slip44: int | None = None
 

@@ -43,7 +43,7 @@ class ReceivingWallet(models.Model):
     # Where the amount alone says whose payment it is, two merchants must not share an address: the chain's facts say so.
     of_one_merchant = models.BooleanField(default=True, db_default=True)
     address = models.CharField(max_length=80)
-    # The address as raw bytes, the form in which a chain's recipients are joined (`wallets.addresses.address_key`).
+    # The address as raw bytes, the form in which a chain's recipients are joined (`ChainFamily.address_key`).
     key = models.BinaryField(max_length=40)
     created_at = models.DateTimeField(default=timezone.now)
     # Somebody may be paying until then: its chain is read at full pace, and where accounts are read, this one first.

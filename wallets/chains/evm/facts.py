@@ -11,6 +11,7 @@ from wallets.chains.specs import ChainFacts, GasFacts, NetworkFacts
 
 BASE: Final = ChainFacts(
     name="base",
+    has_logo=True,
     title="Base",
     family=EVM_FAMILY,
     symbols=("USDC",),
@@ -47,6 +48,7 @@ BASE: Final = ChainFacts(
 
 POLYGON: Final = ChainFacts(
     name="polygon",
+    has_logo=True,
     title="Polygon",
     family=EVM_FAMILY,
     symbols=("USDC", "USDT"),
@@ -83,6 +85,7 @@ POLYGON: Final = ChainFacts(
 
 ETHEREUM: Final = ChainFacts(
     name="ethereum",
+    has_logo=True,
     title="Ethereum",
     family=EVM_FAMILY,
     symbols=("USDC", "USDT"),

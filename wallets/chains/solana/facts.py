@@ -13,6 +13,7 @@ SOLANA: Final = ChainFacts(
     name="solana",
     # Public nodes: 40 of one method in ten seconds.
     requests_per_minute=200,
+    has_logo=True,
     title="Solana",
     family=SOLANA_FAMILY,
     symbols=("USDC",),

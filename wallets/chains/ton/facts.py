@@ -13,6 +13,7 @@ TON: Final = ChainFacts(
     name="ton",
     # toncenter.com without a key: one a second.
     requests_per_minute=50,
+    has_logo=True,
     title="TON",
     family=TON_FAMILY,
     symbols=("USDT",),

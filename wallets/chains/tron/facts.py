@@ -11,6 +11,7 @@ from wallets.chains.tron.family import TRON_FAMILY
 
 TRON: Final = ChainFacts(
     name="tron",
+    has_logo=True,
     title="Tron",
     family=TRON_FAMILY,
     symbols=("USDT",),
