@@ -92,7 +92,7 @@ def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
     assert set(settings["chains"]) == {facts.name for facts in CHAINS}
     for facts in CHAINS:
         chain = settings["chains"][facts.name]
-        assert chain["kind"] == facts.family
+        assert chain["kind"] == facts.family.name
         assert chain["chain_id"] == facts.mainnet.chain_id
         assert tuple(chain["tokens"]) == facts.symbols
         assert chain["rpc_url"] in demo.output
