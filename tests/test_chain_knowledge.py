@@ -29,8 +29,9 @@ NAMES = {facts.name for facts in CHAINS} | {family.name for family in FAMILIES}
 # Whatever is here must stay: each with the reason. Paths are of modules, or of folders.
 ALLOWED = {
     "demo": "starts a node and a wallet for each family: demo/families.py is its one table, the rest what that names",
-    "x402/standard/evm": "the public standard's rules for EVM chains, chosen by x402/exact/rails.py alone",
-    "x402/standard/solana": "the same for Solana",
+    "x402/exact/evm/rail.py": "the standard's way on EVM chains, chosen by x402/exact/rails.py alone",
+    "x402/exact/evm/payloads.py": "reads what payers on EVM chains signed",
+    "x402/exact/solana/rail.py": "the standard's way on Solana",
     "x402/dashboard/snippets.py": "an example to copy",
     "webhooks/endpoints/samples.py": "an example event",
 }
