@@ -31,6 +31,7 @@ from wallets.states import ChainStatus
 
 # More than this many addresses make a longer question than the answer without them.
 MOST_RECIPIENTS: Final = 1_000
+_MOST_CACHED: Final = 10_000
 _DELAYED_AFTER: Final = timedelta(seconds=15)
 _DOWN_AFTER: Final = timedelta(seconds=60)
 _BLOCKS_BEHIND: Final = 20
