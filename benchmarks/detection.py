@@ -82,7 +82,7 @@ def _measure(running: SixChains, merchant: int, samples: int) -> Report:
 def _one_payment(running: SixChains, merchant: int, chain: str) -> float:
     """Return the seconds from the transfer's being in a block to its checkout's having moved."""
     from checkouts.models import Checkout
-    from demo.wallets.wallet import pay
+    from demo.wallet import pay
 
     checkout_id, option = _choose(merchant, chain)
     # The watchers are told apart from our clock: a payment may come at any moment between two looks.

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks.stack import HOME, free_port
+from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
-from demo.nodes.chains import LocalChains
 from gateway.core.embedded.processes import Command
 from gateway.processes.stack import (
     CELERY,

@@ -12,7 +12,7 @@ from accounts.merchants.service import create_merchant, let_buyers_retry, mail_r
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.families import DEMO_FAMILIES
-from demo.machines.solana_accounts import (
+from demo.nodes.solana_accounts import (
     MACHINE_CHAIN,
     MACHINE_WALLET,
 )

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from demo.machines import report_price
+from demo.wallet import one_at_a_time
 from demo.wallets.base import ChainEntry, WalletError
-from demo.wallets.wallet import one_at_a_time
 from florin_x402.evm import EvmWallet
 from florin_x402.payer import (
     Order,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ChainEntry = dict[str, Any]
-"""A chain as var/demo.json names it: see `demo.nodes.chains.LocalChain`."""
+"""A chain as var/demo.json names it: see `demo.chains.LocalChain`."""
 
 
 class WalletError(Exception):

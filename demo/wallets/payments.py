@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from demo.gateway_api import GatewayApi
 from demo.settings_file import DemoSettings
+from demo.wallet import pay
 from demo.wallets.base import ChainEntry, WalletError
-from demo.wallets.wallet import pay
 from wallets.chains.registry import family_called
 
 

@@ -23,7 +23,7 @@ from demo.localnet.tron.node import (
     TronNode,
 )
 from demo.nodes.base import LocalChain
-from demo.wallets.wallet import pay
+from demo.wallet import pay
 from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.ton.family import TON_FAMILY

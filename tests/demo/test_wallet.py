@@ -13,12 +13,12 @@ from demo.localnet.solana.node import SolanaNode
 from demo.localnet.ton.node import TonNode
 from demo.localnet.tron import TronNode
 from demo.seed import RECEIVING_WALLETS
+from demo.wallet import pay
 from demo.wallets.base import WalletError
 from demo.wallets.payments import (
     Wish,
     pay_option,
 )
-from demo.wallets.wallet import pay
 from tests.demo.nodes import (
     evm_balance,
     evm_entry,

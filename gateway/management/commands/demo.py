@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from demo.chains import LocalChains
 from demo.localnet.errors import (
     NodeMissingError,
     NodeStartError,
 )
 from demo.machines.report_price import CHAIN as REPORT_CHAIN
 from demo.machines.report_price import PATH as REPORT_PATH
-from demo.machines.solana_accounts import NETWORK_PAYER_KEY
 from demo.nodes.base import LocalChain
-from demo.nodes.chains import LocalChains
+from demo.nodes.solana_accounts import NETWORK_PAYER_KEY
 from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
 from gateway.processes.stack import (
