@@ -17,16 +17,16 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from demo.gateway_api import GatewayApi, GatewayError
+from demo.payments import (
+    Wish,
+    chain_entry,
+    pay_checkout,
+)
 from demo.settings_file import DemoSettings, read_settings
 from demo.shop import pages
 from demo.shop.signature import is_genuine
 from demo.wallet import pay
 from demo.wallets.base import WalletError
-from demo.wallets.payments import (
-    Wish,
-    chain_entry,
-    pay_checkout,
-)
 
 HOST = "127.0.0.1"
 MAX_BODY = 1_000_000

@@ -12,13 +12,13 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.solana.node import SolanaNode
 from demo.localnet.ton.node import TonNode
 from demo.localnet.tron import TronNode
-from demo.seed import RECEIVING_WALLETS
-from demo.wallet import pay
-from demo.wallets.base import WalletError
-from demo.wallets.payments import (
+from demo.payments import (
     Wish,
     pay_option,
 )
+from demo.seed import RECEIVING_WALLETS
+from demo.wallet import pay
+from demo.wallets.base import WalletError
 from tests.demo.nodes import (
     evm_balance,
     evm_entry,

@@ -10,14 +10,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 from demo.closed import closed_option
 from demo.gateway_api import GatewayError
-from demo.settings_file import DemoSettings, read_settings
-from demo.wallets.base import ChainEntry, WalletError
-from demo.wallets.payments import (
+from demo.payments import (
     Wish,
     chain_entry,
     pay_checkout,
     pay_option,
 )
+from demo.settings_file import DemoSettings, read_settings
+from demo.wallets.base import ChainEntry, WalletError
 from wallets.chains.registry import CHAINS
 from wallets.chains.specs import Network
 

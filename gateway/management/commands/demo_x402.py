@@ -11,8 +11,8 @@ from demo.machines import (
     payer,
     report_price,
 )
+from demo.payments import chain_entry
 from demo.wallets.base import WalletError
-from demo.wallets.payments import chain_entry
 from gateway.management.commands.demo_pay import local_demo, refuse_real_money
 
 
