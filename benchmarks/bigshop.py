@@ -120,8 +120,8 @@ SELECT id %% %(wallets)s + 1, merchant_id, mode, CASE WHEN id %% 3 = 0 THEN 'out
 FROM checkouts_checkout WHERE id %% 10 = 0
 """
 _COUNTS = """
-INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
-SELECT merchant_id, mode, status, 0, count(*) FROM checkouts_checkout GROUP BY merchant_id, mode, status
+INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value, is_sum)
+SELECT merchant_id, mode, status, count(*), true FROM checkouts_checkout GROUP BY merchant_id, mode, status
 """
 _ROWS = (
     _CHECKOUTS,

@@ -28,20 +28,16 @@ VALUES (int8send(:a) || int8send(:b) || int4send(7), '\\x70997970c51812dc3a010c7
         int8send(:a) || int8send(:b) || int8send(:a) || int8send(:b), :merchant, 'live', now(), now() + interval '31 days');
 """
 _COUNT = """
-INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value) VALUES (:merchant, 'live', 'pending', :slot, 1)
-ON CONFLICT (merchant_id, mode, status, slot) DO UPDATE SET value = checkouts_checkoutcount.value + 1;
+INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value) VALUES (:merchant, 'live', 'pending', 1);
 """
 _DAY = """
 INSERT INTO checkouts_dailytotal (
-    merchant_id, mode, day, chain, token, slot, created, completed, expired, volume, first_id, last_id)
-VALUES (:merchant, 'live', (now() AT TIME ZONE 'UTC')::date, '', '', :slot, 1, 0, 0, 0, 1, 1)
-ON CONFLICT (merchant_id, mode, day, chain, token, slot)
-DO UPDATE SET created = checkouts_dailytotal.created + 1, last_id = checkouts_dailytotal.last_id + 1;
+    merchant_id, mode, day, chain, token, created, completed, expired, volume, first_id, last_id)
+VALUES (:merchant, 'live', (now() AT TIME ZONE 'UTC')::date, '', '', 1, 0, 0, 0, 1, 1);
 """
 _VARIABLES = """
 \\set a random(1, 9000000000000000000)
 \\set b random(1, 9000000000000000000)
-\\set slot random(0, 15)
 """
 SCRIPT = f"{_VARIABLES}BEGIN;\n{_CHECKOUT}{_ADDRESS}{_COUNT}{_DAY}END;\n"
 

@@ -25,8 +25,8 @@ SELECT 'chk_live_fill' || n, 'fill' || n, %(merchant)s, 'live', 'expired', '', 4
 FROM generate_series(1, %(rows)s) n
 """
 _COUNT = """
-INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
-VALUES (%(merchant)s, 'live', 'expired', 0, %(rows)s)
+INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value, is_sum)
+VALUES (%(merchant)s, 'live', 'expired', %(rows)s, true)
 """
 
 

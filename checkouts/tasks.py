@@ -8,7 +8,10 @@ from checkouts.exact.reservations import release_amounts
 from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.lifecycle.totals import check_yesterday
+from checkouts.lifecycle.totals import (
+    check_yesterday,
+    fold_totals,
+)
 from checkouts.lifecycle.wallet_claims import release_claims
 from checkouts.testmode.service import play_due_steps
 from wallets.transfers.totals import check_days
@@ -52,5 +55,11 @@ def apply_decisions_task() -> int:
 
 @shared_task(name="checkouts.check_totals")
 def check_totals_task() -> int:
-    """Compare the days' sums with the rows they are of; a difference is an error in the log."""
+    """Compare the daily totals with the rows they are of, and log each difference as an error."""
     return check_yesterday(today=day_of(timezone.now())) + check_days()
+
+
+@shared_task(name="checkouts.fold_totals")
+def fold_totals_task() -> int:
+    """Fold the deltas of all kept totals."""
+    return fold_totals()

@@ -1,13 +1,13 @@
 """Rows for tests, each with as few defaults as it can do with."""
 
 import secrets
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
 
 import orjson
 from django.db import connection
-from django.db.models import F
 from django.utils import timezone
 from factory.declarations import (
     LazyAttribute,
@@ -22,11 +22,11 @@ from accounts.models import ApiKey, Merchant, User
 from accounts.states import Mode
 from checkouts.lifecycle.counts import (
     DayChange,
-    DayKey,
     add_to_days,
+    count,
     day_of,
 )
-from checkouts.models import Checkout, CheckoutCount
+from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.ids import new_code, new_id
 from settlements.models import Hold
@@ -247,12 +247,11 @@ def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkou
 
 def _count(checkout: Checkout) -> None:
     """Count a checkout, as creating it through the service does."""
-    slot, _ = CheckoutCount.objects.get_or_create(
-        merchant=checkout.merchant, mode=checkout.mode, status=checkout.status, slot=0
+    count(Counter({(checkout.merchant_id, checkout.mode, checkout.status): 1}))
+    today = day_of(checkout.created_at)
+    add_to_days(
+        [DayChange(checkout.merchant_id, checkout.mode, today, made=checkout.pk)]
     )
-    CheckoutCount.objects.filter(pk=slot.pk).update(value=F("value") + 1)
-    today = DayKey(checkout.merchant_id, checkout.mode, day_of(checkout.created_at))
-    add_to_days({today: DayChange(made=checkout.pk)})
 
 
 def make_transfer(

@@ -5,7 +5,6 @@ from django.utils import timezone
 
 from accounts.merchants.wallet_waits import apply_wallet_change_hours
 from wallets.receiving.changes import apply_wallet_changes
-from wallets.transfers.totals import fold_days
 
 
 @shared_task(name="wallets.apply_wallet_changes")
@@ -13,9 +12,3 @@ def apply_wallet_changes_task() -> int:
     """Carry out what has waited long enough: other receiving wallets, and shorter waits."""
     now = timezone.now()
     return apply_wallet_changes(now=now) + apply_wallet_change_hours(now=now)
-
-
-@shared_task(name="wallets.fold_days")
-def fold_days_task() -> int:
-    """Put what transactions added to the days together with the sums it belongs to."""
-    return fold_days()

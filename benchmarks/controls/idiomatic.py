@@ -12,7 +12,6 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 from django.urls import path
 from django.utils import timezone
 from rest_framework import exceptions, serializers
@@ -157,10 +156,9 @@ def _create(merchant: Any, values: dict[str, Any]) -> Checkout:
             mode="live",
             watched_until=now,
         )
-    count, _ = CheckoutCount.objects.get_or_create(
-        merchant=merchant, mode="live", status="pending", slot=secrets.randbelow(16)
+    CheckoutCount.objects.create(
+        merchant=merchant, mode="live", status="pending", value=1
     )
-    CheckoutCount.objects.filter(pk=count.pk).update(value=F("value") + 1)
     return checkout
 
 

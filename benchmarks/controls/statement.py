@@ -12,6 +12,5 @@ WITH created AS (
     INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
     VALUES ($15, $16, $12, $3, 'live', $14, $13)
 )
-INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value) VALUES ($3, 'live', 'pending', $17, 1)
-ON CONFLICT (merchant_id, mode, status, slot) DO UPDATE SET value = checkouts_checkoutcount.value + 1
+INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value) VALUES ($3, 'live', 'pending', 1)
 """

@@ -102,7 +102,7 @@ async def create(request: Request) -> Response:
         *(body.get("description", ""), orjson.dumps(body.get("metadata", {})).decode()),
         *(body.get(name, "") for name in texts),
         *(orjson.dumps(offers).decode(), nonce, expires_at, now),
-        *(key, destination, secrets.randbelow(16)),
+        *(key, destination),
     )
     answer = _answer(body, offers) | {"id": public_id, "created_at": now.isoformat()}
     answer |= {

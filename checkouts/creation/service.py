@@ -15,7 +15,6 @@ from checkouts.exact.exhaustion import is_exhausted
 from checkouts.inputs import NewCheckout
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.escrow import holdable
-from checkouts.models import CheckoutCount
 from checkouts.rows import COLUMNS, CheckoutRow
 from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
@@ -160,7 +159,6 @@ def _parameters(
         # Twenty bytes an address, end to end: arrays cost more to send than all the rest.
         "keys": b"".join(keys[destination] for destination in destinations),
         "destinations": b"".join(destinations),
-        "slot": secrets.randbelow(CheckoutCount.SLOTS),
         "day": day_of(now),
     }
 
@@ -234,7 +232,6 @@ _ADDRESSES = insert_deposits(
     watched_until="%(watched_until)s::timestamptz",
 )
 
-# `dated` reads from `counted`, so that its row is locked after the other, as everybody locks them.
 # The unique constraint decides who is first. Whoever inserts nothing looks for the row that was there already; a row
 # that another transaction is writing at this very moment is found when the statement is run again. `known` is
 # materialized so that it is not even begun for a new checkout: joined in, it was measured to read the merchant's rows.
@@ -257,19 +254,12 @@ WITH created AS (
 ), addresses AS (
     {_ADDRESSES}
 ), counted AS (
-    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, slot, value)
-    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', %(slot)s, 1 FROM created
-    ON CONFLICT (merchant_id, mode, status, slot)
-    DO UPDATE SET value = checkouts_checkoutcount.value + 1
-    RETURNING slot
+    INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
+    SELECT %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', 1 FROM created
 ), dated AS (
     INSERT INTO checkouts_dailytotal (
-        merchant_id, mode, day, chain, token, slot, created, completed, expired, volume, first_id, last_id)
-    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', counted.slot, 1, 0, 0, 0, created.id, created.id FROM counted, created
-    ON CONFLICT (merchant_id, mode, day, chain, token, slot)
-    DO UPDATE SET created = checkouts_dailytotal.created + 1,
-                  first_id = LEAST(checkouts_dailytotal.first_id, EXCLUDED.first_id),
-                  last_id = GREATEST(checkouts_dailytotal.last_id, EXCLUDED.last_id)
+        merchant_id, mode, day, chain, token, created, completed, expired, volume, first_id, last_id)
+    SELECT %(merchant)s, %(mode)s, %(day)s, '', '', 1, 0, 0, 0, created.id, created.id FROM created
 )
 SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE

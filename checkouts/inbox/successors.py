@@ -14,7 +14,6 @@ from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
 from checkouts.lifecycle.counts import (
     DayChange,
-    DayKey,
     add_to_days,
     count,
     day_of,
@@ -169,8 +168,10 @@ def _succeed(expired: Checkout, now: datetime) -> Checkout:
     )
     key = (expired.merchant_id, expired.mode, str(CheckoutStatus.PENDING))
     count(Counter({key: 1}))
-    today = DayKey(expired.merchant_id, expired.mode, day_of(now))
-    add_to_days({today: DayChange(made=successor.pk)})
+    today = day_of(now)
+    add_to_days(
+        [DayChange(expired.merchant_id, expired.mode, today, made=successor.pk)]
+    )
     return successor
 
 

@@ -3,7 +3,7 @@
 Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transaction.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,6 @@ from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.counts import (
     CountKey,
     DayChange,
-    DayKey,
     add_to_days,
     count,
     day_of,
@@ -208,7 +207,7 @@ class _Movement:
         if self.changed:
             _update(list(self.changed.values()))
             count(self.counts)
-            add_to_days(_days(self.ended, transfers))
+            add_to_days(_day(one, transfers.get(one.pk, [])) for one in self.ended)
         # One can complete and be reversed at once: another transfer of it was called final and went before.
         charge_completed(self._completed(), transfers, now=now)
         follow_reversals(self.turned, now=now)
@@ -237,25 +236,21 @@ class _Movement:
         )
 
 
-def _days(ended: Sequence[Checkout], transfers: Transfers) -> dict[DayKey, DayChange]:
-    """What the end of each checkout adds to its day."""
-    days: dict[DayKey, DayChange] = defaultdict(DayChange)
-    for checkout in ended:
-        key, change = _day(checkout, transfers.get(checkout.pk, []))
-        days[key] = days[key].and_ended(change)
-    return days
-
-
-def _day(
-    checkout: Checkout, transfers: Sequence[TransferRow]
-) -> tuple[DayKey, DayChange]:
+def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
+    """Return what the end of a checkout adds to its day."""
     whose = checkout.merchant_id, checkout.mode
     if checkout.paid_at is None or checkout.status == CheckoutStatus.EXPIRED:
-        return DayKey(*whose, day_of(checkout.expires_at)), DayChange(expired=1)
+        return DayChange(*whose, day_of(checkout.expires_at), expired=1)
     # The newest recorded one: which it was, the rows still tell when the days are checked.
     last = transfers[-1]
-    key = DayKey(*whose, day_of(checkout.paid_at), last.chain, last.token)
-    return key, DayChange(completed=1, volume=checkout.amount)
+    return DayChange(
+        *whose,
+        day_of(checkout.paid_at),
+        last.chain,
+        last.token,
+        completed=1,
+        volume=checkout.amount,
+    )
 
 
 def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:

@@ -187,32 +187,41 @@ class Checkout(models.Model):
 
 
 class CheckoutCount(models.Model):
-    """Part of a count of checkouts. Sixteen slots a status, so that busy writers do not queue for one row."""
-
-    SLOTS = 16
+    """Part of a count of checkouts by status: the rows of a status are to be added up (`gateway.core.daily_totals`)."""
 
     merchant = models.ForeignKey(
         Merchant, models.CASCADE, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=CheckoutStatus)
-    slot = models.PositiveSmallIntegerField()
+    # Negative where checkouts went to another status.
     value = models.BigIntegerField(default=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "mode", "status", "slot"],
-                name="checkout_count_slot",
+                fields=["merchant", "mode", "status"],
+                condition=Q(is_sum=True),
+                name="checkout_count_once",
             )
+        ]
+        indexes = [
+            models.Index(
+                fields=["merchant", "mode", "status"], name="checkout_count_read"
+            ),
+            # Folding.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="checkout_count_delta"
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_id}/{self.mode}/{self.status}[{self.slot}]"
+        return f"{self.merchant_id}/{self.mode}/{self.status}"
 
 
 class DailyTotal(models.Model):
-    """Part of what happened to a merchant's checkouts in a day (UTC), spread over slots as `CheckoutCount` is.
+    """Part of what happened to a merchant's checkouts in a day (UTC): the rows of a day are to be added up.
 
     What is created or expires stands under no chain: `chain` and `token` are empty. `volume` is the price, in USD, of what
     completed. A checkout expires on the day of its `expires_at`.
@@ -225,7 +234,6 @@ class DailyTotal(models.Model):
     day = models.DateField()
     chain = models.CharField(max_length=16, blank=True)
     token = models.CharField(max_length=12, blank=True)
-    slot = models.PositiveSmallIntegerField()
     created = models.BigIntegerField(default=0)
     completed = models.BigIntegerField(default=0)
     expired = models.BigIntegerField(default=0)
@@ -233,17 +241,26 @@ class DailyTotal(models.Model):
     # The least and the greatest key of what was created: a list between two days is a range of keys.
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
+    is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["merchant", "mode", "day", "chain", "token", "slot"],
-                name="daily_total_slot",
+                fields=["merchant", "mode", "day", "chain", "token"],
+                condition=Q(is_sum=True),
+                name="daily_total_once",
             )
+        ]
+        indexes = [
+            models.Index(fields=["merchant", "mode", "day"], name="daily_total_read"),
+            # Folding.
+            models.Index(
+                fields=["id"], condition=Q(is_sum=False), name="daily_total_delta"
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_id}/{self.mode}/{self.day}/{self.chain}[{self.slot}]"
+        return f"{self.merchant_id}/{self.mode}/{self.day}/{self.chain}"
 
 
 class AmountReservation(models.Model):

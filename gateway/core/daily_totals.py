@@ -1,9 +1,10 @@
-"""Sums that are kept by day, in rows that are to be added up: put together, summed up anew, and compared with what they sum up.
+"""Kept totals: fold, rebuild, verify.
 
-Who writes what is summed up adds a row, and touches none that is there. A table of days has a column for each key, `count`, its
-measure, and `is_sum`, which is true where a task put rows together.
+Whoever changes what is totalled inserts a row with the difference, a delta, and never touches a row that is there: no
+writer waits for another. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -11,26 +12,55 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-# What is put together at once.
+# How many deltas are folded at once.
 _BATCH: Final = 20_000
+_MERGED: Final = {
+    "sum": "kept.{0} + EXCLUDED.{0}",
+    "min": "LEAST(kept.{0}, EXCLUDED.{0})",
+    "max": "GREATEST(kept.{0}, EXCLUDED.{0})",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class DayTable:
-    """A table of days: the columns that say what a row is of, its measure, and a statement that sums up anew.
+class SumTable:
+    """A table of totals: its key columns, its measures, and a statement that totals the original rows anew.
 
-    The statement selects keys, `count` and measure for the days `since <= day < until`, which are its parameters.
+    `measures` are added up; of `least` and `greatest` the least and the greatest value counts. `raw` selects keys and
+    measures of the days `since <= day < until`, which are its parameters; tables without it are only folded.
     """
 
     name: str
     keys: tuple[str, ...]
-    raw: str
-    measure: str = "units"
+    measures: tuple[str, ...] = ("count", "units")
+    least: tuple[str, ...] = ()
+    greatest: tuple[str, ...] = ()
+    raw: str = ""
 
-    @property
-    def columns(self) -> str:
-        """The columns of a key, as SQL."""
-        return ", ".join(self.keys)
+    def sql(self, statement: str) -> str:
+        """Return a statement with this table's names in it."""
+        aggregates = (
+            dict.fromkeys(self.measures, "sum")
+            | dict.fromkeys(self.least, "min")
+            | dict.fromkeys(self.greatest, "max")
+        )
+        kept = [f"COALESCE(kept.{name}, 0)" for name in aggregates]
+        raw = [f"COALESCE(raw.{name}, 0)" for name in aggregates]
+        return statement.format(
+            name=self.name,
+            keys=", ".join(self.keys),
+            measures=", ".join(aggregates),
+            totals=", ".join(f"{how}({n}) AS {n}" for n, how in aggregates.items()),
+            merged=", ".join(
+                f"{n} = {_MERGED[how].format(n)}" for n, how in aggregates.items()
+            ),
+            kept=", ".join(kept),
+            original=", ".join(raw),
+            off=", ".join(
+                f"({one} - {other})::numeric"
+                for one, other in zip(kept, raw, strict=True)
+            ),
+            raw=self.raw,
+        )
 
 
 def days_of(moment: str) -> str:
@@ -43,94 +73,81 @@ def days_of(moment: str) -> str:
 
 # One statement, so that both sides are seen at one moment: writers need not stop.
 _COMPARE = """
-    WITH raw AS ({table.raw}), kept AS (
-        SELECT {table.columns}, sum(count)::bigint AS count, sum({table.measure}) AS {table.measure} FROM {table.name}
-        WHERE day >= %(since)s::date AND day < %(until)s::date
-        GROUP BY {table.columns}
+    WITH raw AS ({raw}), kept AS (
+        SELECT {keys}, {totals} FROM {name} WHERE day >= %(since)s::date AND day < %(until)s::date GROUP BY {keys}
     )
-    SELECT {table.columns}, COALESCE(kept.count, 0) - COALESCE(raw.count, 0),
-           COALESCE(kept.{table.measure}, 0) - COALESCE(raw.{table.measure}, 0)
-    FROM raw FULL JOIN kept USING ({table.columns})
-    WHERE COALESCE(kept.count, 0) <> COALESCE(raw.count, 0)
-       OR COALESCE(kept.{table.measure}, 0) <> COALESCE(raw.{table.measure}, 0)
-    ORDER BY {table.columns}
+    SELECT {keys}, {off} FROM raw FULL JOIN kept USING ({keys})
+    WHERE ({kept}) <> ({original})
+    ORDER BY {keys}
 """
-_LOCK = "LOCK TABLE {table.name} IN SHARE ROW EXCLUSIVE MODE"
-_FORGET = (
-    "DELETE FROM {table.name} WHERE day >= %(since)s::date AND day < %(until)s::date"
-)
+_LOCK = "LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE"
+_DELETE = "DELETE FROM {name} WHERE day >= %(since)s::date AND day < %(until)s::date"
 _FILL = """
-    INSERT INTO {table.name} ({table.columns}, count, {table.measure}, is_sum)
-    SELECT {table.columns}, count, {table.measure}, true FROM ({table.raw}) raw
+    INSERT INTO {name} ({keys}, {measures}, is_sum) SELECT {keys}, {measures}, true FROM ({raw}) raw
 """
-# Rows that another task has in hand are left to it. Sums are added to in one order, for the same reason.
+# Deltas that another task has locked are left to it. Totals are locked in one order, so that two tasks never deadlock.
 _FOLD = """
     WITH gone AS (
-        DELETE FROM {table.name} WHERE id IN (
-            SELECT id FROM {table.name} WHERE NOT is_sum ORDER BY id LIMIT %(batch)s FOR UPDATE SKIP LOCKED)
+        DELETE FROM {name} WHERE id IN (
+            SELECT id FROM {name} WHERE NOT is_sum ORDER BY id LIMIT %(batch)s FOR UPDATE SKIP LOCKED)
         RETURNING *
     ), added AS (
-        INSERT INTO {table.name} AS kept ({table.columns}, count, {table.measure}, is_sum)
-        SELECT {table.columns}, sum(count), sum({table.measure}), true FROM gone
-        GROUP BY {table.columns} ORDER BY {table.columns}
-        ON CONFLICT ({table.columns}) WHERE is_sum
-        DO UPDATE SET count = kept.count + EXCLUDED.count,
-                      {table.measure} = kept.{table.measure} + EXCLUDED.{table.measure}
+        INSERT INTO {name} AS kept ({keys}, {measures}, is_sum)
+        SELECT {keys}, {totals}, true FROM gone GROUP BY {keys} ORDER BY {keys}
+        ON CONFLICT ({keys}) WHERE is_sum DO UPDATE SET {merged}
     )
     SELECT count(*) FROM gone
 """
 
 
 @dataclass(frozen=True, slots=True)
-class DayDifference:
-    """A day that is not what its rows add up to: kept less raw.
+class SumDifference:
+    """A total that is not what its rows add up to.
 
-    `key` has the values of the table's keys, in their order; `measure` is in base units, or in USD for fees.
+    `key` has the values of the table's keys; `off` has, by measure, kept less raw, in the measure's unit.
     """
 
-    table: DayTable
-    key: tuple[Any, ...]
-    count: int
-    measure: Decimal
+    table: SumTable
+    key: Mapping[str, Any]
+    off: Mapping[str, Decimal]
 
     def __str__(self) -> str:
-        named = zip(self.table.keys, self.key, strict=True)
-        words = " ".join(f"{name}={value}" for name, value in named)
-        sums = f"count {self.count:+d} {self.table.measure} {self.measure:+f}"
-        return f"{self.table.name} {words}: kept less raw {sums}"
+        words = " ".join(f"{name}={value}" for name, value in self.key.items())
+        off = " ".join(f"{name} {value:+f}" for name, value in self.off.items())
+        return f"{self.table.name} {words}: kept less raw {off}"
 
 
-def compare_days(table: DayTable, *, since: date, until: date) -> list[DayDifference]:
+def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDifference]:
     """Compare the days `since <= day < until`, of everybody; nothing is changed."""
+    names = (*table.measures, *table.least, *table.greatest)
+    width = len(table.keys)
     with connection.cursor() as cursor:
-        _run(cursor, _COMPARE, table, since, until)
+        cursor.execute(table.sql(_COMPARE), {"since": since, "until": until})
         return [
-            DayDifference(table, tuple(key), int(count), measure)
-            for *key, count, measure in cursor
+            SumDifference(
+                table,
+                dict(zip(table.keys, row[:width], strict=True)),
+                dict(zip(names, row[width:], strict=True)),
+            )
+            for row in cursor
         ]
 
 
 @transaction.atomic
-def rebuild_days(table: DayTable, *, since: date, until: date) -> None:
-    """Sum the days `since <= day < until` up anew. Writers wait meanwhile, and add theirs afterwards."""
+def rebuild_days(table: SumTable, *, since: date, until: date) -> None:
+    """Total the days `since <= day < until` anew. Writers wait meanwhile, and add theirs afterwards."""
     with connection.cursor() as cursor:
-        for statement in (_LOCK, _FORGET, _FILL):
-            _run(cursor, statement, table, since, until)
+        for statement in (_LOCK, _DELETE, _FILL):
+            cursor.execute(table.sql(statement), {"since": since, "until": until})
 
 
-def fold_days(table: DayTable) -> int:
-    """Put the rows that transactions added together with the sums they belong to; return how many there were."""
+def fold(table: SumTable) -> int:
+    """Fold a table's deltas into its totals; return how many there were. No total changes by it."""
     total = 0
     with connection.cursor() as cursor:
         while True:
-            cursor.execute(_FOLD.format(table=table), {"batch": _BATCH})
+            cursor.execute(table.sql(_FOLD), {"batch": _BATCH})
             gone = int(cursor.fetchone()[0])
             total += gone
             if gone < _BATCH:
                 return total
-
-
-def _run(
-    cursor: Any, statement: str, table: DayTable, since: date, until: date
-) -> None:
-    cursor.execute(statement.format(table=table), {"since": since, "until": until})

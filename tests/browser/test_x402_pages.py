@@ -90,7 +90,6 @@ def bring_in(desk: Desk, when: datetime, volume: Decimal) -> None:
         day=when.date(),
         chain="tron",
         token="USDT",
-        slot=0,
         completed=3,
         created=5,
         volume=volume,

@@ -11,6 +11,7 @@ from checkouts.lifecycle.moves import (
     EVENT_OF,
     expire,
 )
+from checkouts.lifecycle.totals import fold_totals
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import (
     CheckoutStatus,
@@ -192,18 +193,19 @@ def test_counts_are_kept_apart_by_merchant_and_mode():
     assert checkout_counts(theirs) == {"underpaid": 1}
 
 
-def test_a_count_is_spread_over_its_slots(monkeypatch):
+def test_counts_are_folded_without_being_changed():
     merchant = make_merchant()
     checkouts = [make_checkout(merchant) for _ in range(3)]
-    # One for the count, one for the day.
-    slots = iter([0, 0, 7, 7, 15, 15])
-    monkeypatch.setattr("secrets.randbelow", lambda _: next(slots))
     for checkout in checkouts:
         with transaction.atomic():
             expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
     rows = CheckoutCount.objects.filter(merchant=merchant, status=EXPIRED)
-    assert dict(rows.values_list("slot", "value")) == {0: 1, 7: 1, 15: 1}
+    assert list(rows.values_list("value", "is_sum")) == [(1, False)] * 3
     assert checkout_counts(merchant) == {"expired": 3}
+    fold_totals()
+    assert list(rows.values_list("value", "is_sum")) == [(3, True)]
+    assert checkout_counts(merchant) == {"expired": 3}
+    assert fold_totals() == 0
 
 
 def test_nothing_is_written_for_a_checkout_whose_facts_did_not_move_it():

@@ -9,15 +9,16 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
-from checkouts.lifecycle import counts
 from checkouts.lifecycle.totals import (
     differences,
+    fold_totals,
     rebuild,
 )
 from checkouts.models import DailyTotal
 from checkouts.testmode.service import play_due_steps
+from gateway.core import daily_totals
 from gateway.core.web_urls import url_policy
-from tests.concurrency.races import crew
+from tests.concurrency.races import crew, holding
 from tests.factories import NOON, make_merchant
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
@@ -36,20 +37,20 @@ def create(merchant: Merchant) -> None:
 
 
 def race(merchant: Merchant, *others: Callable[[], object]) -> None:
-    """Create and pay on several connections at once, beside whatever else."""
+    """Create, pay and fold on several connections at once, beside whatever else."""
     jobs: list[Callable[[], object]] = [lambda: create(merchant)] * 4
     jobs += [lambda: play_due_steps(now=NOON + timedelta(minutes=1))] * 2
+    jobs += [fold_totals] * 2
     with crew() as threads:
         threads.together(*jobs, *others)
     play_due_steps(now=NOON + timedelta(minutes=1))
 
 
-def test_nothing_is_lost_when_many_write_one_day(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("secrets.randbelow", lambda _: 0)
+def test_nothing_is_lost_when_many_write_one_day() -> None:
     merchant = make_merchant()
     race(merchant)
+    assert differences(**DAYS) == []
+    fold_totals()
     assert DailyTotal.objects.filter(merchant=merchant, chain="").count() == 1
     assert differences(**DAYS) == []
     assert sum(DailyTotal.objects.values_list("completed", flat=True)) == 20
@@ -61,18 +62,26 @@ def test_a_repair_while_others_write_loses_nothing() -> None:
     assert differences(**DAYS) == []
 
 
-def test_without_adding_in_one_statement_something_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The negative control: whoever reads the sum first and writes it afterwards overwrites the others' part."""
-    overwriting = counts._ADD_TO_DAYS
-    for name in ("completed", "volume"):
-        overwriting = overwriting.replace(f"kept.{name} + ", "")
-    monkeypatch.setattr(counts, "_ADD_TO_DAYS", overwriting)
-    monkeypatch.setattr("secrets.randbelow", lambda _: 0)
+def test_writers_of_one_day_wait_for_nobody() -> None:
     merchant = make_merchant()
     create(merchant)
-    play_due_steps(now=NOON + timedelta(minutes=1))
-    create(merchant)
-    play_due_steps(now=NOON + timedelta(minutes=1))
+    fold_totals()
+    with (
+        holding("SELECT FROM checkouts_dailytotal, checkouts_checkoutcount FOR UPDATE"),
+        crew() as threads,
+    ):
+        threads.together(lambda: create(merchant))
+    assert differences(**DAYS) == []
+
+
+def test_without_adding_to_what_is_there_something_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control: a fold that overwrites a total loses what was folded before."""
+    monkeypatch.setitem(daily_totals._MERGED, "sum", "EXCLUDED.{0}")
+    merchant = make_merchant()
+    for _ in range(2):
+        create(merchant)
+        play_due_steps(now=NOON + timedelta(minutes=1))
+        fold_totals()
     assert differences(**DAYS) != []

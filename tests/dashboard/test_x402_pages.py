@@ -306,7 +306,6 @@ def test_machines_stand_on_top_of_checkouts_in_the_chart(
         day=now.date(),
         chain="polygon",
         token="USDC",
-        slot=0,
         completed=1,
         volume=Decimal(1),
     )

@@ -114,7 +114,7 @@ def test_one_unit_too_much_is_reported_at_night_whatever_its_day_and_mended(
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {table} SET units = units + 1")
     [found] = day_differences()
-    assert (found.table.name, found.count, found.measure) == (table, 0, 1)
+    assert (found.table.name, found.off) == (table, {"count": 0, "units": 1})
     assert check_days() == check_totals_task() == 1
     rebuild_days(since=TODAY, until=date.max)
     assert check_days() == 1
@@ -130,7 +130,7 @@ def test_a_change_that_the_triggers_did_not_see_is_reported() -> None:
         cursor.execute("UPDATE wallets_transfer SET units = 6")
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
     [found] = day_differences()
-    assert (found.count, found.measure) == (0, 1)
+    assert found.off == {"count": 0, "units": 1}
 
 
 def test_the_command_tells_of_transfers_too_and_repairs(

@@ -1,4 +1,4 @@
-"""The days of transfers, of watched movements and of fees: put together, mended, and compared with what they sum up."""
+"""Daily totals of transfers, watched movements and fees: fold, rebuild, verify."""
 
 from datetime import date
 from typing import Final
@@ -8,17 +8,17 @@ import structlog
 from accounts.fees.days import FEE_DAYS
 from gateway.core import daily_totals
 from gateway.core.daily_totals import (
-    DayDifference,
-    DayTable,
+    SumDifference,
+    SumTable,
     days_of,
 )
 
 log = structlog.get_logger(__name__)
 
-TRANSFER_DAYS: Final = DayTable(
+TRANSFER_DAYS: Final = SumTable(
     "wallets_transferday",
     ("merchant_id", "mode", "day", "chain", "token", "state", "claim"),
-    f"""
+    raw=f"""
     SELECT t.merchant_id, t.mode, (t.block_time AT TIME ZONE 'UTC')::date AS day, t.chain, t.token, t.state,
            COALESCE(c.kind, '') AS claim, count(*) AS count, sum(t.units) AS units
     FROM wallets_transfer t LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
@@ -26,10 +26,10 @@ TRANSFER_DAYS: Final = DayTable(
     GROUP BY 1, 2, 3, 4, 5, 6, 7
     """,  # noqa: S608 - only our own text is put in
 )
-WATCHED_DAYS: Final = DayTable(
+WATCHED_DAYS: Final = SumTable(
     "wallets_watchedday",
     ("wallet_id", "day", "token", "direction", "state", "is_payment"),
-    f"""
+    raw=f"""
     SELECT wallet_id, (block_time AT TIME ZONE 'UTC')::date AS day, token, direction, state, is_payment,
            count(*) AS count, sum(units) AS units
     FROM wallets_watchedmovement
@@ -42,7 +42,7 @@ DAY_TABLES: Final = (FEE_DAYS, TRANSFER_DAYS, WATCHED_DAYS)
 
 def day_differences(
     *, since: date = date.min, until: date = date.max
-) -> list[DayDifference]:
+) -> list[SumDifference]:
     """Compare the days `since <= day < until`, of everybody; nothing is changed."""
     return [
         difference
@@ -52,7 +52,7 @@ def day_differences(
 
 
 def check_days() -> int:
-    """Compare all days, and say in the log where one differs; return how many do.
+    """Compare all days and log each difference; return how many there are.
 
     All of them, and not only the last: claims, reorganisations and imported history change days of long ago.
     """
@@ -63,11 +63,11 @@ def check_days() -> int:
 
 
 def rebuild_days(*, since: date = date.min, until: date = date.max) -> None:
-    """Sum the days `since <= day < until` up anew. Writers wait meanwhile, and add theirs afterwards."""
+    """Total the days `since <= day < until` anew. Writers wait meanwhile, and add theirs afterwards."""
     for table in DAY_TABLES:
         daily_totals.rebuild_days(table, since=since, until=until)
 
 
 def fold_days() -> int:
-    """Put the rows that transactions added together with the sums they belong to; return how many there were."""
-    return sum(daily_totals.fold_days(table) for table in DAY_TABLES)
+    """Fold the deltas that transactions inserted into their totals; return how many there were."""
+    return sum(daily_totals.fold(table) for table in DAY_TABLES)

@@ -1,4 +1,4 @@
-"""`manage.py check_totals`: whether the days' kept sums are what checkouts, transfers, watched movements and fees add up to."""
+"""`manage.py check_totals`: compares the daily totals of checkouts, transfers, watched movements and fees with the rows."""
 
 from argparse import ArgumentParser
 from datetime import date, timedelta
@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.totals import (
-    Difference,
     differences,
     rebuild,
 )
@@ -49,20 +48,12 @@ class Command(BaseCommand):
         first = since or until or yesterday
         days = {"since": first, "until": (until or max(first, yesterday)) + _DAY}
         moved = days if since or until else {}
-        found = [_words(one) for one in differences(**days)]
-        found += [str(one) for one in day_differences(**moved)]
-        for words in found:
-            self.stdout.write(words)
+        found = [*differences(**days), *day_differences(**moved)]
+        for difference in found:
+            self.stdout.write(str(difference))
         if found and not repair:
             raise CommandError(f"{len(found)} sums are not what they should be.")
         if found:
             rebuild(**days)
             rebuild_days(**moved)
         self.stdout.write("Repaired." if found else "All sums agree.")
-
-
-def _words(one: Difference) -> str:
-    return (
-        f"{one.day} merchant {one.merchant_id} {one.mode} {one.chain or '-'} {one.token or '-'}: kept less raw "
-        f"created {one.created:+d} completed {one.completed:+d} expired {one.expired:+d} volume {one.volume:+}"
-    )
