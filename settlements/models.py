@@ -116,24 +116,26 @@ class GasTransaction(models.Model):
 
 
 class GasSpan(models.Model):
-    """What the transactions that a gas account was asked for within ten minutes cost, kept by triggers on them.
-
-    A day's limit is asked about for every transaction: it adds these up, and not a day of transactions.
-    """
-
-    SECONDS = 600
+    """Part of what a gas account's transactions of ten minutes cost. Triggers insert it; a day's limit adds these rows up."""
 
     account = models.ForeignKey(
         GasAccount, models.CASCADE, related_name="spans", db_index=False
     )
     begins_at = models.DateTimeField()
     wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
+    is_sum = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "begins_at"], name="gas_span_once"
+                fields=["account", "begins_at"],
+                condition=Q(is_sum=True),
+                name="gas_span_once",
             )
+        ]
+        indexes = [
+            models.Index(fields=["account", "begins_at"], name="gas_span_read"),
+            models.Index(fields=["id"], condition=Q(is_sum=False), name="gas_span_new"),
         ]
 
     def __str__(self) -> str:

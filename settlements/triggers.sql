@@ -1,10 +1,9 @@
--- What gas costs, added up by ten minutes by whoever changes it. A span is added to in place and locked last of all, after the
--- account and the transaction.
+-- What gas costs by ten minutes: whoever changes it inserts the difference. No row that is there is touched, so nothing is
+-- locked.
 
 CREATE FUNCTION gas_spans_add(of_account bigint, asked_at timestamptz, change numeric) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO settlements_gasspan AS kept (account_id, begins_at, wei)
+    INSERT INTO settlements_gasspan (account_id, begins_at, wei)
     SELECT of_account, date_bin('10 minutes', asked_at, timestamptz 'epoch'), change WHERE change <> 0
-    ON CONFLICT (account_id, begins_at) DO UPDATE SET wei = kept.wei + EXCLUDED.wei
 $$;
 
 CREATE FUNCTION gas_spent() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -11,6 +11,7 @@ from gateway.core.daily_totals import (
     SumDifference,
     SumTable,
 )
+from settlements.gas.ledger import GAS_SPANS
 from wallets.transfers.totals import fold_days
 
 log = structlog.get_logger(__name__)
@@ -71,6 +72,6 @@ def rebuild(*, since: date, until: date) -> None:
 
 
 def fold_totals() -> int:
-    """Fold all kept totals: of checkouts, transfers, watched movements and fees; return how many deltas there were."""
-    tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS)
+    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were."""
+    tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS)
     return sum(map(daily_totals.fold, tables)) + fold_days()

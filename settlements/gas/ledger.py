@@ -1,7 +1,7 @@
 """The ledger of gas accounts' numbers: which number is whose, written down and signed before any node hears of it.
 
-Locks are taken in this order: a chain's gas accounts by id, then their transactions, then the spans that triggers keep.
-Nobody holds one of them while a node is asked.
+Locks are taken in this order: a chain's gas accounts by id, then their transactions. Nobody holds one of them while a node
+is asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,14 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.db.models import Count, F, Q, QuerySet, Sum
 
+from gateway.core.daily_totals import SumTable
 from settlements.errors import NoGasError
 from settlements.gas.fees import Fees, Prices, first_fees
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
 from settlements.gas.nonces import first_number
 from settlements.gas.policy import GasPolicy, gas_policy
-from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
+from settlements.models import GasAccount, GasAttempt, GasTransaction
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.networks import chain_spec
 
@@ -105,6 +106,11 @@ def write_attempt(
 COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
 """In SQL, what transactions `t` cost in wei; those on their way count as dear as they may become."""
 
+GAS_SPANS: Final = SumTable(
+    "settlements_gasspan", ("account_id", "begins_at"), ("wei",)
+)
+# As in the trigger that inserts into them.
+_SPAN_SECONDS: Final = 600
 # Whole spans as they are kept, and the rows of the first one, of which a part counts.
 _SPENT: Final = """
     SELECT sum(part.wei)::text FROM (
@@ -133,8 +139,8 @@ def spent_since(chain: str, moment: datetime) -> int:
 
 
 def _first_whole_span(moment: datetime) -> datetime:
-    before = floor(moment.timestamp()) // GasSpan.SECONDS * GasSpan.SECONDS
-    return datetime.fromtimestamp(before + GasSpan.SECONDS, UTC)
+    before = floor(moment.timestamp()) // _SPAN_SECONDS * _SPAN_SECONDS
+    return datetime.fromtimestamp(before + _SPAN_SECONDS, UTC)
 
 
 def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:

@@ -173,10 +173,12 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('begins_at', models.DateTimeField()),
                 ('wei', models.DecimalField(decimal_places=0, max_digits=78)),
+                ('is_sum', models.BooleanField(db_default=False, default=False)),
                 ('account', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='spans', to='settlements.gasaccount')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('account', 'begins_at'), name='gas_span_once')],
+                'indexes': [models.Index(fields=['account', 'begins_at'], name='gas_span_read'), models.Index(condition=models.Q(('is_sum', False)), fields=['id'], name='gas_span_new')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('is_sum', True)), fields=('account', 'begins_at'), name='gas_span_once')],
             },
         ),
         migrations.AddIndex(
