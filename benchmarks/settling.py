@@ -20,7 +20,7 @@ from demo.localnet.authorizations import (
     lay_usdc,
 )
 from demo.localnet.funding import prepare_chain
-from tests.x402.standard.bodies import body_of
+from tests.x402.exact.bodies import body_of
 
 PATH: Final = "/api/v1/x402/settle"
 MORE_MS: Final = 30.0

@@ -21,6 +21,7 @@ from wallets import selectors
 pytest_plugins = [
     "tests.demo.lending",
     "tests.grouping",
+    "tests.dashboard.fixtures",
     "tests.nodes.fixtures",
     "tests.template_database",
 ]

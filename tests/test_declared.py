@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from tests.tree import ROOT
 
 DEVELOPMENT = frozenset({"tests", "benchmarks"})
-FOREIGN = ROOT / "tests" / "x402" / "standard" / "foreign"
+FOREIGN = ROOT / "tests" / "x402" / "exact" / "foreign"
 """Programs that run in the environment of requirements/x402.txt."""
 
 NAMED = {

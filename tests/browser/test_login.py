@@ -14,7 +14,7 @@ from tests.accounts.logins import code_in, last_mail, link_in, totp_code
 from tests.browser.dashboard import log_in_browser, look
 from tests.dashboard.people import PASSWORD, make_desk, make_member
 from tests.factories import make_merchant, make_user
-from tests.operator.people import make_operator
+from tests.gateway.operator.people import make_operator
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

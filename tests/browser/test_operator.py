@@ -18,7 +18,10 @@ from tests.browser import axe
 from tests.browser.dashboard import look
 from tests.dashboard.people import PASSWORD, make_member
 from tests.factories import NOON, make_merchant
-from tests.operator.people import log_in_by_factor, make_operator
+from tests.gateway.operator.people import (
+    log_in_by_factor,
+    make_operator,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PAGES = {

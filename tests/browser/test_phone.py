@@ -16,13 +16,14 @@ from playwright.sync_api import Page
 from accounts.states import Role
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
-from tests.accounts.fees import charged
+from tests.accounts.fee_entries import charged
 from tests.browser import test_settings, test_webhooks_desk
 from tests.browser.reach import out_of_reach
 from tests.browser.test_inbox import ambiguous_item
 from tests.browser.test_settings import OTHER
 from tests.browser.test_watched_wallets import busy_wallet
 from tests.browser.test_x402_pages import settle_much
+from tests.checkouts.dashboard.test_checkout_list import tell
 from tests.checkouts.factories import (
     make_completed,
     make_overpaid,
@@ -33,7 +34,6 @@ from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
 from tests.dashboard.routes import dashboard_routes
-from tests.dashboard.test_checkouts import tell
 from tests.factories import make_merchant, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
 from tests.reports.takings import copy, earn

@@ -16,7 +16,6 @@ from checkouts.rescue.rules import (
 )
 from checkouts.states import CheckoutStatus
 from tests.browser.test_screenshots import faults
-from tests.checkouts.asking import UNKNOWN, prepare
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
@@ -25,6 +24,10 @@ from tests.checkouts.factories import (
     make_underpaid,
     move,
     pay,
+)
+from tests.checkouts.questions import (
+    UNKNOWN,
+    prepare,
 )
 from wallets.models import Transfer
 

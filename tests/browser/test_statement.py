@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.states import FeeKind, FeeTier
-from tests.accounts.fees import charged
+from tests.accounts.fee_entries import charged
 from tests.browser.dashboard import look
 from tests.browser.test_screenshots import take
 from tests.dashboard.people import make_desk

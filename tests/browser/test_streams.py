@@ -12,9 +12,12 @@ from playwright.sync_api import Page, expect
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import Checkout
 from tests.checkouts.factories import ADDRESS, make_page_checkout
+from tests.checkouts.page.streaming.servers import (
+    StreamServer,
+    stream_server,
+)
 from tests.dashboard.people import make_desk
 from tests.factories import make_transfer
-from tests.streams.servers import StreamServer, stream_server
 
 pytestmark = [
     pytest.mark.browser,

@@ -13,7 +13,12 @@ from tests.browser.dashboard import look
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET
 from tests.wallets.days import make_movement
-from tests.wallets.watched import finish, hold, import_through, watch
+from tests.wallets.watched_wallets import (
+    finish,
+    hold,
+    import_through,
+    watch,
+)
 from wallets.models import WatchedWallet
 from wallets.states import Direction, TransferState
 

@@ -13,13 +13,19 @@ from demo.localnet.tokens import balance_of
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.x402.paying import pay_to_of
-from tests.x402.standard.published import (
+from tests.x402.exact.published import (
     bought_by_npm,
     bought_by_pypi,
 )
-from tests.x402.standard.selling import PRICE_UNITS, SECRET
-from tests.x402.standard.shop import connect_base, open_shop
+from tests.x402.exact.sellers import (
+    PRICE_UNITS,
+    SECRET,
+)
+from tests.x402.exact.shop import (
+    connect_base,
+    open_shop,
+)
+from tests.x402.payers import pay_to_of
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -14,12 +14,18 @@ from florin_x402 import Price
 from florin_x402.config import Config
 from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
-from tests.x402.standard.permitting import Stall, open_stall
-from tests.x402.standard.published import (
+from tests.x402.exact.permits import (
+    Stall,
+    open_stall,
+)
+from tests.x402.exact.published import (
     bought_by_npm,
     bought_by_pypi,
 )
-from tests.x402.standard.selling import PRICE_UNITS, SECRET
+from tests.x402.exact.sellers import (
+    PRICE_UNITS,
+    SECRET,
+)
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

@@ -10,12 +10,15 @@ from florin_x402.wsgi import X402Wsgi
 from tests.clients.serving import served
 from tests.clients.test_published import report
 from tests.contract.client import ApiClient
-from tests.x402.standard.published import bought_by_npm
-from tests.x402.standard.selling import SECRET
-from tests.x402.standard.solana.conftest import seller as seller
-from tests.x402.standard.solana.conftest import shop as shop
-from tests.x402.standard.solana.paying import Shop
-from tests.x402.standard.solana.test_published import check_paid, key_of
+from tests.x402.exact.published import bought_by_npm
+from tests.x402.exact.sellers import SECRET
+from tests.x402.exact.solana.conftest import seller as seller
+from tests.x402.exact.solana.conftest import shop as shop
+from tests.x402.exact.solana.payers import Shop
+from tests.x402.exact.solana.test_rail_published import (
+    check_paid,
+    key_of,
+)
 from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

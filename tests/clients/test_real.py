@@ -24,7 +24,7 @@ from tests.clients.serving import served
 from tests.clients.shops import Reply, shop_in
 from tests.factories import make_key, make_merchant, make_wallet
 from tests.x402.conftest import connect
-from tests.x402.standard.shop import connect_base
+from tests.x402.exact.shop import connect_base
 from wallets.selectors import forget
 from x402.models import X402Payment
 

@@ -10,7 +10,10 @@ from accounts.fees.service import (
     void,
 )
 from accounts.states import FeeKind
-from tests.accounts.fees import booked, charged
+from tests.accounts.fee_entries import (
+    booked,
+    charged,
+)
 from tests.concurrency.races import crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
 

@@ -12,10 +12,13 @@ from demo.localnet.tokens import balance_of
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
-from tests.x402.paying import pay_to_of
-from tests.x402.standard.asking import settle
-from tests.x402.standard.bodies import body_of
-from tests.x402.standard.shop import connect_base, open_shop
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import settle
+from tests.x402.exact.shop import (
+    connect_base,
+    open_shop,
+)
+from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import (
     authorizations,

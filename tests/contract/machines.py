@@ -5,7 +5,10 @@ from django.utils import timezone
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
-from tests.x402.asking import Claim, ask
+from tests.x402.calls import (
+    Claim,
+    ask,
+)
 from tests.x402.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
 from wallets.states import TransferState

@@ -62,7 +62,7 @@ TABLE: dict[int, tuple[str, set[str]]] = {
 NOT_YET = {
     "role_insufficient": "roles belong to people, and people have no routes yet",
     "body_late": "only a real server waits for bodies: tests/faults/test_unfinished_requests.py",
-    "overloaded": "256 MB of bodies at once: tests/core/test_serving.py",
+    "overloaded": "256 MB of bodies at once: tests/gateway/server/test_front.py",
 }
 
 # Codes that never leave by the API, and who reads them.

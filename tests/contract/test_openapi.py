@@ -313,7 +313,7 @@ def test_every_response_of_the_document_is_provoked(document: Document) -> None:
         for status in operation["responses"]
     }
     # A late body (408) and no room for one (503) never reach Django: tests/faults/test_unfinished_requests.py and
-    # tests/core/test_serving.py have them.
+    # tests/gateway/server/test_front.py have them.
     by_the_server = {
         (method, path, status)
         for method, path, refused in PROVOKED

@@ -16,11 +16,17 @@ from gateway.core.language_tags import utc
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.inboxes import ITEM, decide, make_report, undo_last
 from tests.dashboard.people import Desk
-from tests.dashboard.test_receiving_wallets import wait_for
-from tests.dashboard.test_wallet_proofs import SIGNER, ask
 from tests.factories import NOON, make_key, make_merchant, make_wallet
 from tests.links.factories import make_link
-from tests.wallets.watched import finish, watch
+from tests.wallets.dashboard.test_pages import wait_for
+from tests.wallets.dashboard.test_proofs import (
+    SIGNER,
+    ask,
+)
+from tests.wallets.watched_wallets import (
+    finish,
+    watch,
+)
 from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint
 from wallets.models import WalletProof
 from webhooks.endpoints.secrets import ensure_secret

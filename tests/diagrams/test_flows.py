@@ -27,10 +27,16 @@ from tests.wallets.factories import read_all
 from tests.webhooks.factories import make_endpoint
 from tests.webhooks.receiver import receiving
 from tests.webhooks.senders import sending
-from tests.x402.paying import pay_to_of
-from tests.x402.standard.asking import settle, verify
-from tests.x402.standard.bodies import body_of
-from tests.x402.standard.shop import connect_base, open_shop
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.shop import (
+    connect_base,
+    open_shop,
+)
+from tests.x402.payers import pay_to_of
 from wallets.chains.adapters import open_pool
 from wallets.networks import chain_spec
 from wallets.selectors import forget

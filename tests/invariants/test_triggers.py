@@ -9,11 +9,11 @@ from django.db.models import F, Model, Sum
 
 from settlements.gas.ledger import spent_since
 from settlements.models import GasTransaction
-from tests.accounts.fees import charged
+from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.invariants.twins import gas_transaction, outflow
-from tests.settlements.test_spending import added_up
+from tests.settlements.gas.test_ledger_spending import added_up
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import (
     DepositBalance,

@@ -24,7 +24,7 @@ from settlements.models import (
     SettlementItem,
 )
 from settlements.states import Purpose, SettlementStatus
-from tests.accounts.fees import charged
+from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
 from tests.factories import (
     NOON,

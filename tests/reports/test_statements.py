@@ -18,7 +18,7 @@ from reports.statements import (
     parse_month,
     statement_of,
 )
-from tests.accounts.fees import charged
+from tests.accounts.fee_entries import charged
 from tests.factories import make_merchant
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,215 @@
+"""Streams of a real server: who is told what and when."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from accounts.states import Mode
+from checkouts.attribution.queue import attribute_transfers
+from checkouts.exact.reservations import choose_exact_amount
+from checkouts.lifecycle.bells import (
+    CHANNEL,
+    ring_pages,
+    rung_ids,
+)
+from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
+from tests.checkouts.factories import (
+    ADDRESS,
+    HEAD,
+    make_exact_checkout,
+    make_page_checkout,
+    make_seen,
+    move,
+)
+from tests.checkouts.page.streaming.servers import (
+    Reader,
+    StreamServer,
+    stream_server,
+)
+from tests.factories import make_transfer
+from tests.ownvalkey import OwnValkey
+from tests.waiting import wait_until
+from wallets.models import ChainCursor
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+# The sweep would find it in three cases of ten only.
+BY_BELL = 3.0
+BY_SWEEP = 20.0
+
+
+def pay(checkout: Checkout) -> None:
+    """Let the money come, and be credited by the services."""
+    now = timezone.now()
+    make_transfer(checkout, 49_000_000, block_time=now, recipient=ADDRESS)
+    attribute_transfers(now=now)
+
+
+def test_a_payment_is_told_at_once_to_each_page_of_its_checkout_and_to_no_other(
+    server: StreamServer,
+) -> None:
+    paid, other = make_page_checkout(), make_page_checkout()
+    with (
+        server.read(paid.code) as one,
+        server.read(paid.code) as two,
+        server.read(other.code) as bystander,
+    ):
+        for reader in (one, two, bystander):
+            reader.await_statuses("pending")
+        pay(paid)
+        for reader in (one, two):
+            reader.await_statuses("pending", "processing", seconds=BY_BELL)
+        assert bystander.statuses == ["pending"]
+
+
+def test_a_reserved_amount_is_told_for_another_tab_shows_it_too(
+    server: StreamServer,
+) -> None:
+    checkout = make_exact_checkout()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("pending")
+        choose_exact_amount(checkout.pk, now=timezone.now())
+        reader.await_statuses("pending", "pending", seconds=BY_BELL)
+
+
+def test_confirmations_are_told_as_blocks_come_though_no_block_rings(
+    server: StreamServer,
+) -> None:
+    checkout = make_seen()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("processing")
+        ChainCursor.objects.filter(chain="base").update(head=HEAD + 1)
+        reader.await_statuses("processing", "processing", seconds=5)
+
+
+def test_a_change_whose_bell_was_missed_is_found_by_the_sweep(
+    server: StreamServer,
+) -> None:
+    checkout = make_page_checkout()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("pending")
+        move(checkout, CheckoutStatus.UNDERPAID)
+        reader.await_statuses("pending", "underpaid", seconds=BY_SWEEP)
+
+
+def test_a_final_page_is_told_once_and_its_stream_ends(server: StreamServer) -> None:
+    checkout = make_page_checkout()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("pending")
+        move(checkout, CheckoutStatus.COMPLETED)
+        with transaction.atomic():
+            ring_pages([checkout.pk])
+        reader.await_statuses("pending", "completed")
+        assert b'"final":true' in reader.received
+        # The last chunk: the connection stays, for the browser to use again.
+        wait_until(lambda: reader.received.endswith(b"\r\n0\r\n\r\n"))
+
+
+def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
+    checkout, control = make_page_checkout(), make_page_checkout()
+    with server.read(checkout.code) as reader, server.read(control.code) as other:
+        reader.await_statuses("pending")
+        other.await_statuses("pending")
+        with transaction.atomic():
+            ring_pages([checkout.pk])
+            Checkout.objects.filter(pk=checkout.pk).update(status="underpaid")
+            transaction.set_rollback(True)
+        with transaction.atomic():
+            ring_pages([checkout.pk, control.pk])
+            Checkout.objects.filter(pk=control.pk).update(status="underpaid")
+        other.await_statuses("pending", "underpaid", seconds=BY_BELL)
+        assert reader.statuses == ["pending"]
+
+
+def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(
+    server: StreamServer,
+) -> None:
+    checkout = make_page_checkout()
+    with server.read(checkout.code) as reader:
+        reader.await_statuses("pending")
+        with no_connections(server):
+            # While nobody listens.
+            move(checkout, CheckoutStatus.UNDERPAID)
+            ring_pages([checkout.pk])
+        reader.await_statuses("pending", "underpaid", seconds=BY_SWEEP)
+        move(checkout, CheckoutStatus.PENDING)
+        ring_pages([checkout.pk])
+        reader.await_statuses("pending", "underpaid", "pending", seconds=BY_SWEEP)
+
+
+@contextmanager
+def no_connections(server: StreamServer) -> Iterator[None]:
+    """End every connection of the stream server and refuse new ones for a while, as PostgreSQL does when it restarts."""
+    before = complaints_of(server)
+    database = connection.settings_dict["NAME"]
+    # Nobody may shut the database that they are in.
+    with psycopg.connect(settings.DATABASE_URL, autocommit=True) as elsewhere:
+        elsewhere.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        try:
+            ended = elsewhere.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'streams' AND datname = %s",
+                [database],
+            )
+            assert len(ended.fetchall()) >= 2
+            yield
+            # Once for the connection that ended, once for one that was refused.
+            wait_until(lambda: complaints_of(server) >= before + 2)
+        finally:
+            elsewhere.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
+
+def complaints_of(server: StreamServer) -> int:
+    """How often it said that it hears no bell."""
+    return server.log.read_text().count("cannot hear the bell")
+
+
+@pytest.mark.faults
+def test_without_valkey_streams_open_and_tell(
+    transactional_db: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    own_valkey: OwnValkey,
+) -> None:
+    checkout = make_page_checkout(mode=Mode.TEST)
+    folder = tmp_path_factory.mktemp("streams")
+    with stream_server(folder, REDIS_URL=own_valkey.url) as server:
+        own_valkey.stop()
+        with server.read(checkout.code) as reader:
+            reader.await_statuses("pending")
+            follow_a_move(checkout, reader)
+            own_valkey.start()
+            follow_a_move(checkout, reader)
+
+
+def follow_a_move(checkout: Checkout, reader: Reader) -> None:
+    """Move a checkout between two live statuses, and wait until that is told."""
+    before = reader.statuses
+    after = "underpaid" if before[-1] == "pending" else "pending"
+    move(checkout, CheckoutStatus(after))
+    ring_pages([checkout.pk])
+    reader.await_statuses(*before, after)
+
+
+@pytest.mark.parametrize("count", [0, 1, 390, 391, 2_000])
+def test_any_number_of_checkouts_fits_into_notices(
+    count: int, hear: Callable[[Callable[[], None]], list[str]]
+) -> None:
+    ids = [2**63 - 1 - number for number in range(count)]
+    notices = hear(lambda: ring_pages(ids))
+    assert [one for notice in notices for one in rung_ids(notice)] == ids
+
+
+@pytest.mark.parametrize("notice", ["", ",", "x", "1;2", "-1", "²", "1.5", "9" * 5_000])
+def test_a_notice_that_names_no_checkout_rings_nothing(notice: str) -> None:
+    assert rung_ids(notice) == []
+
+
+def test_the_bells_name_needs_no_quoting() -> None:
+    assert CHANNEL.isidentifier()
+    assert CHANNEL.islower()

@@ -1,0 +1,139 @@
+"""The receipt: what it says, for whom there is one, and what it never does."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.states import Mode
+from checkouts.models import Checkout, Payment
+from checkouts.states import CheckoutException, CheckoutStatus
+from tests.checkouts.factories import (
+    make_chains_well,
+    make_closed,
+    make_completed,
+    make_expired,
+    make_overpaid,
+    make_page_checkout,
+    make_seen,
+    make_underpaid,
+    move,
+    pay,
+)
+from tests.checkouts.page.test_views import page_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _the_chains_are_well(settings: Any) -> None:
+    make_chains_well(settings)
+
+
+def receipt_of(client: Client, checkout: Checkout) -> str:
+    return page_of(client, checkout, "/receipt")
+
+
+def test_a_receipt_says_who_was_paid_what_for_what_and_when(client: Client) -> None:
+    checkout = make_completed()
+    text = receipt_of(client, checkout)
+    transfer = Payment.objects.get().transfer
+    assert checkout.paid_at is not None
+    said = [
+        "Halden Roasters",
+        "49.00 USDC",
+        "$49.00 USD",
+        "Ethiopia Guji, 3 × 250 g, whole bean",
+        f"{checkout.paid_at:%B %Y, %H:%M} UTC",
+        checkout.public_id,
+        "Base",
+        transfer.sender,
+        f">{transfer.tx_hash} <span",
+    ]
+    assert [words for words in said if words not in text] == []
+
+
+def test_a_receipt_links_each_transaction_and_tells_the_explorer_nothing(
+    client: Client,
+) -> None:
+    checkout = make_underpaid()
+    pay(checkout, 29_000_000, confirmations=12)
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.NONE)
+    text = receipt_of(client, checkout)
+    assert text.count('rel="noreferrer noopener"') == 2
+    for number, amount in (("1 of 2", "20.00 USDC"), ("2 of 2", "29.00 USDC")):
+        assert f"Transaction {number}" in text
+        assert amount in text
+
+
+def test_a_receipt_has_one_script_of_ours_and_may_be_kept_by_nobody_between(
+    client: Client,
+) -> None:
+    response = client.get(f"/c/{make_completed().code}/receipt")
+    scripts = re.findall("<script[^>]*>", response.content.decode())
+    assert scripts == ['<script type="module" src="/static/js/receipt.js">']
+    assert response["Cache-Control"] == "no-store"
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert response["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_receipt_shows_nothing_that_is_the_shops_own(client: Client) -> None:
+    assert "secret" not in receipt_of(client, make_completed())
+
+
+@pytest.mark.parametrize(
+    "make", [make_page_checkout, make_seen, make_underpaid, make_closed, make_expired]
+)
+def test_what_is_not_paid_has_no_receipt(
+    make: Callable[[], Checkout], client: Client
+) -> None:
+    checkout = make()
+    asked = client.get(f"/c/{checkout.code}/receipt")
+    assert (asked.status_code, asked["Location"]) == (303, f"/c/{checkout.code}")
+
+
+def test_an_unknown_receipt_is_a_404(client: Client) -> None:
+    assert client.get("/c/nnnnnn/receipt").status_code == 404
+    assert client.post(f"/c/{make_completed().code}/receipt").status_code == 405
+
+
+def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
+    assert "More than the price" in receipt_of(client, make_overpaid())
+    checkout = make_completed()
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    text = receipt_of(client, checkout)
+    assert "Taken back by the network" in text
+    assert "badge--ok" not in text
+
+
+def test_a_receipt_of_test_mode_says_that_no_money_moved(client: Client) -> None:
+    checkout = make_completed(mode=Mode.TEST)
+    assert "Test mode: no real money" in receipt_of(client, checkout)
+    assert "Test mode" not in receipt_of(client, make_completed())
+
+
+def test_the_paid_page_leads_to_it_beside_the_shop_it_opens(client: Client) -> None:
+    checkout = make_completed()
+    link = f'href="/c/{checkout.code}/receipt" target="_blank" rel="noopener"'
+    assert link in page_of(client, checkout)
+    held = make_completed(redirect_url="")
+    assert 'target="_blank" rel="noopener"' not in page_of(client, held)
+    assert "/receipt" not in page_of(client, make_expired())
+
+
+def test_nobody_is_led_away_from_a_payment_that_was_taken_back(client: Client) -> None:
+    checkout = make_completed()
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    text = page_of(client, checkout)
+    assert "Talk to them before you send anything again" in text
+    assert "data-redirect-seconds" not in text
+    assert "http-equiv" not in text
+    assert "Return to Halden Roasters" in text
+
+
+def test_what_was_too_much_is_named_with_what_becomes_of_it(client: Client) -> None:
+    text = page_of(client, make_overpaid())
+    assert "You overpaid by 5.00 USDC." in text
+    assert "Ask Halden Roasters for a refund" in text

@@ -1,0 +1,276 @@
+"""Choosing an exact-amount network over HTTP, and what the page says when it cannot be had."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.test import Client
+from django.utils import timezone
+
+from checkouts.models import AmountReservation, Checkout
+from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.money import format_usd
+from tests.checkouts.crowds import make_holders
+from tests.checkouts.factories import (
+    ADDRESS,
+    EXACT_OFFERS,
+    OFFERS,
+    make_chains_well,
+    make_closed,
+    make_completed,
+    make_exact_checkout,
+    make_page_checkout,
+    move,
+    pay,
+)
+from tests.checkouts.page.test_views import (
+    page_of,
+    words_in,
+)
+from tests.factories import make_live_chain
+from tests.weight import MOST_BYTES, weights
+
+pytestmark = pytest.mark.django_db
+
+WALLET = EXACT_OFFERS["tron"]["wallet"]
+
+
+@pytest.fixture(autouse=True)
+def _the_chains_are_well(settings: Any) -> None:
+    make_chains_well(settings)
+
+
+def choose(
+    client: Client, checkout: Checkout, chain: str, token: str = "", **headers: str
+) -> Any:
+    form = {"chain": chain, "token": token}
+    return client.post(f"/c/{checkout.code}/choose", form, headers=headers)
+
+
+def chosen_page(client: Client, checkout: Checkout, chain: str) -> str:
+    return words_in(
+        client.get(choose(client, checkout, chain).headers["Location"])
+    ).replace("&quot;", '"')
+
+
+def test_choosing_reserves_and_leads_back_to_the_page(client: Client) -> None:
+    checkout = make_exact_checkout()
+    answer = choose(client, checkout, "tron", "USDT")
+    assert (answer.status_code, answer.content) == (303, b"")
+    assert answer["Location"] == f"/c/{checkout.code}?chain=tron&token=USDT"
+    assert answer["Cache-Control"] == "no-store"
+    held = AmountReservation.objects.get()
+    digits = f"{held.suffix:04}".rstrip("0")
+    text = words_in(client.get(answer["Location"]))
+    assert f"49.00<mark>{digits}</mark><small>USDT</small>" in text
+    assert f'data-copy="49.00{digits}"' in text
+    assert f'data-copy="{WALLET}"' in text
+    assert f"Send exactly 49.00{digits} USDT on Tron." in text
+    assert "add the fee on top" in text
+    assert 'href="?chain=base&token=USDC"' in text
+
+
+@pytest.mark.parametrize("chain", EXACT_OFFERS)
+def test_looking_reserves_nothing_and_shows_no_wallet(
+    chain: str, client: Client
+) -> None:
+    checkout = make_exact_checkout()
+    query = f"?chain={chain}"
+    text = page_of(client, checkout, query)
+    assert "takes an exact amount." in text
+    assert "Show the exact amount" in text
+    for path in (f"/c/{checkout.code}{query}", f"/c/{checkout.code}/status{query}"):
+        body = client.get(path).content.decode()
+        assert EXACT_OFFERS[chain]["wallet"] not in body
+    assert AmountReservation.objects.count() == 0
+
+
+def test_after_one_choice_every_exact_network_shows_the_same_amount(
+    client: Client,
+) -> None:
+    checkout = make_exact_checkout()
+    choose(client, checkout, "ton")
+    held = AmountReservation.objects.get()
+    amount = f"49.00{held.suffix:04}".rstrip("0")
+    for chain in EXACT_OFFERS:
+        assert f'data-copy="{amount}"' in page_of(client, checkout, f"?chain={chain}")
+    assert AmountReservation.objects.count() == 1
+
+
+def test_ton_has_a_comment_to_copy_and_the_others_have_none(client: Client) -> None:
+    checkout = make_exact_checkout()
+    text = chosen_page(client, checkout, "ton")
+    assert f'data-copy="{AmountReservation.objects.get().memo}"' in text
+    assert "Scanning fills in address, amount and comment" in text
+    for chain in ("solana", "tron", "ethereum", "base"):
+        assert "Comment (memo)" not in page_of(client, checkout, f"?chain={chain}")
+
+
+def test_codes_that_hold_only_the_address_say_that_the_amount_is_to_be_typed(
+    client: Client,
+) -> None:
+    for chain in ("tron", "ethereum"):
+        text = chosen_page(client, make_exact_checkout(), chain)
+        held = AmountReservation.objects.latest("pk")
+        amount = f"49.00{held.suffix:04}".rstrip("0")
+        assert f"Enter <b>{amount} USD" in text
+    text = page_of(client, make_page_checkout())
+    assert "Scanning fills in the address only. Enter <b>49.00 USDC</b>" in text
+
+
+def test_choosing_another_network_reserves_nothing(client: Client) -> None:
+    checkout = make_exact_checkout()
+    answer = choose(client, checkout, "polygon", "USDT")
+    assert answer["Location"] == f"/c/{checkout.code}?chain=polygon&token=USDT"
+    assert AmountReservation.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("chain", "token", "query"),
+    [
+        ("tron", "USDC", "?chain=tron&token=USDT"),
+        ("base", "<script>", "?chain=base&token=USDC"),
+        ("bitcoin", "USDC", ""),
+        ("", "", ""),
+        ("tron&x=\x00", "", ""),
+        ("//evil.example", "", ""),
+    ],
+)
+def test_a_choice_that_was_not_offered_leads_to_the_page_all_the_same(
+    chain: str, token: str, query: str, client: Client
+) -> None:
+    checkout = make_exact_checkout()
+    answer = choose(client, checkout, chain, token)
+    assert answer["Location"] == f"/c/{checkout.code}{query}"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_other_sites_cannot_choose_for_a_buyer(site: str, client: Client) -> None:
+    checkout = make_exact_checkout()
+    answer = choose(client, checkout, "tron", **{"Sec-Fetch-Site": site})
+    assert answer.status_code == 303
+    assert AmountReservation.objects.count() == 0
+    choose(client, checkout, "tron", **{"Sec-Fetch-Site": "same-origin"})
+    assert AmountReservation.objects.count() == 1
+
+
+@pytest.mark.parametrize("make", [make_closed, make_completed])
+def test_nothing_is_reserved_when_no_money_is_taken(
+    make: Callable[..., Checkout], client: Client
+) -> None:
+    checkout = make(offers=OFFERS | EXACT_OFFERS)
+    text = chosen_page(client, checkout, "tron")
+    assert AmountReservation.objects.count() == 0
+    assert WALLET not in text
+
+
+def test_a_reserved_amount_goes_with_the_time_to_pay(client: Client) -> None:
+    checkout = make_exact_checkout()
+    choose(client, checkout, "tron")
+    assert WALLET in page_of(client, checkout, "?chain=tron")
+    Checkout.objects.update(expires_at=timezone.now())
+    for path in ("?chain=tron", "/status?chain=tron"):
+        assert WALLET not in client.get(f"/c/{checkout.code}{path}").content.decode()
+
+
+def test_a_choice_is_only_posted_and_only_for_a_page_there_is(client: Client) -> None:
+    checkout = make_exact_checkout()
+    asked = client.get(f"/c/{checkout.code}/choose?chain=tron")
+    assert (asked.status_code, asked["Location"]) == (303, f"/c/{checkout.code}")
+    assert not AmountReservation.objects.exists()
+    assert client.post("/c/nnnnnn/choose", {"chain": "tron"}).status_code == 404
+
+
+def test_choices_are_limited_by_code_and_client(
+    client: Client, time_machine: Any
+) -> None:
+    time_machine.move_to(timezone.now().replace(second=30), tick=False)
+    checkout = make_exact_checkout()
+    answers = [choose(client, checkout, "tron").status_code for _ in range(61)]
+    assert answers == [303] * 60 + [429]
+    refused = choose(client, checkout, "tron")
+    assert refused["Retry-After"] == "30"
+    assert "Wait 30 seconds" in words_in(refused)
+    assert choose(client, make_exact_checkout(), "tron").status_code == 303
+
+
+def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(
+    client: Client,
+) -> None:
+    checkout = make_exact_checkout()
+    make_holders(checkout.merchant, range(1, 10_000), price=checkout.amount)
+    text = chosen_page(client, checkout, "tron")
+    price = format_usd(checkout.amount)
+    assert f"Every exact amount for ${price} is in use." in text
+    assert text.count("No amount left now") == 4
+    assert text.count("disabled") == 4
+    assert "Pay on Base instead" in text
+    assert "Show the exact amount" not in text
+    assert ADDRESS in page_of(client, checkout)
+
+
+def test_a_short_payment_shows_the_new_exact_amount_after_asking(
+    client: Client,
+) -> None:
+    checkout = make_exact_checkout()
+    choose(client, checkout, "tron")
+    pay(checkout, 20_000_000, confirmations=12, chain="tron", token="USDT")
+    move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
+    text = page_of(client, checkout)
+    assert "Show the exact amount" in text
+    assert "new exact amount" in text
+    text = chosen_page(client, checkout, "tron")
+    assert "29.00<mark>" in text
+    assert AmountReservation.objects.count() == 2
+
+
+def test_a_network_that_is_down_shows_no_address(client: Client) -> None:
+    checkout = make_exact_checkout()
+    choose(client, checkout, "tron")
+    make_live_chain("tron", halted_reason="two nodes disagree")
+    text = page_of(client, checkout, "?chain=tron")
+    assert "Tron is temporarily unavailable." in text
+    assert text.count("Unavailable now") == 1
+    assert WALLET not in text
+    assert "Pay on Base instead" in text
+
+
+def test_a_network_that_is_behind_is_marked(client: Client) -> None:
+    checkout = make_exact_checkout()
+    make_live_chain("base", height=10, head=99)
+    text = page_of(client, checkout)
+    assert text.count("Slower than usual") == 1
+    assert "Base is slower than usual" in text
+    assert ADDRESS in text
+
+
+def test_a_page_open_when_a_network_goes_down_is_told(client: Client) -> None:
+    checkout = make_exact_checkout()
+    path = f"/c/{checkout.code}/status"
+    etag = client.get(path)["ETag"]
+    make_live_chain("base", halted_reason="two nodes disagree")
+    panel = client.get(path, headers={"If-None-Match": etag}).json()["panel"]
+    assert "Unavailable now" in panel
+    chosen = client.get(f"{path}?chain=base").json()["panel"]
+    assert ADDRESS not in chosen
+
+
+@pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
+@pytest.mark.parametrize("chain", EXACT_OFFERS)
+def test_pages_of_exact_networks_weigh_at_most_sixteen_kilobytes(
+    chain: str, language: str, client: Client
+) -> None:
+    chosen = choose(client, make_exact_checkout(), chain).headers["Location"]
+    weighed = weights(client, f"{chosen}&lang={language}")
+    assert sum(weighed.values()) <= MOST_BYTES, weighed
+
+
+def test_no_reference_of_a_payment_is_in_the_page_but_in_its_code(
+    client: Client,
+) -> None:
+    text = chosen_page(client, make_exact_checkout(), "tron")
+    held = AmountReservation.objects.get()
+    assert held.memo not in text
+    assert not re.search(bytes(held.reference).hex(), text)

@@ -1,0 +1,350 @@
+"""A buyer asks what became of a transaction: over HTTP, by form, without scripts, and with nothing said that is not theirs."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.states import Mode
+from checkouts.models import BuyerReport, Checkout
+from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
+from tests.checkouts.factories import (
+    RETURN_URL,
+    make_closed,
+    make_completed,
+    make_exact_choice,
+    make_expired,
+    make_page_checkout,
+    make_seen,
+    make_test_checkout,
+    make_underpaid,
+    move,
+    pay,
+)
+from tests.checkouts.page.test_views import words_in
+from tests.checkouts.questions import (
+    UNKNOWN,
+    answer,
+    answer_in,
+    any_hash,
+    ask,
+    in_wallet,
+    prepare,
+    send,
+    to_inbox,
+)
+from tests.factories import make_merchant
+from wallets.models import Transfer
+from wallets.states import TransferState
+
+pytestmark = pytest.mark.django_db
+
+STAGES: dict[str, Callable[[], Checkout]] = {
+    "pay": make_page_checkout,
+    "underpaid": make_underpaid,
+    "seen": make_seen,
+    "closed": make_closed,
+    "expired": make_expired,
+    "completed": make_completed,
+    "test mode": make_test_checkout,
+    "no network": lambda: make_page_checkout(offers={}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_counters_and_dead_nodes(settings: Any) -> None:
+    prepare(settings)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_has_a_form_that_works_without_scripts(
+    stage: str, client: Client
+) -> None:
+    checkout = STAGES[stage]()
+    text = words_in(client.get(f"/c/{checkout.code}"))
+    assert f'method="post" action="/c/{checkout.code}/find">' in text
+    assert text.count('name="tx"') == 1
+    assert 'id="answer"' not in text
+    assert 'id="answer-heading"' in answer(client, checkout, UNKNOWN)
+
+
+def test_money_that_is_counted_is_called_so(client: Client) -> None:
+    checkout = make_completed(redirect_url="")
+    [transfer] = Transfer.objects.all()
+    words = answer(client, checkout, transfer.tx_hash)
+    assert "Your payment is here" in words
+    assert "Your 49.00 USDC on Base arrived and is counted." in words
+    assert f"https://basescan.org/tx/{transfer.tx_hash}" in words
+    report = BuyerReport.objects.get()
+    assert (report.verdict, report.chain) == (RescueVerdict.CREDITED, "base")
+    assert (report.merchant_id, report.mode) == (checkout.merchant_id, "live")
+    assert report.details["amount"] == "49.00 USDC"
+
+
+def test_an_explorer_s_link_and_other_spellings_are_the_same_transaction(
+    client: Client,
+) -> None:
+    checkout = make_completed(redirect_url="")
+    [transfer] = Transfer.objects.all()
+    for text in (
+        f" {transfer.tx_hash.upper().replace('0X', '0x')} ",
+        f"https://basescan.org/tx/{transfer.tx_hash}?a=b",
+        transfer.tx_hash.removeprefix("0x"),
+    ):
+        assert "Your payment is here" in answer(client, checkout, text)
+    assert BuyerReport.objects.count() == 1
+
+
+def test_what_is_missing_is_told_to_the_cent_and_where_to_send_it(
+    client: Client,
+) -> None:
+    checkout = make_underpaid()
+    [transfer] = Transfer.objects.all()
+    words = answer(client, checkout, transfer.tx_hash)
+    assert "29.00 USDC is still missing" in words
+    assert "Your 20.00 USDC on Base arrived. It is 29.00 USDC short of 49.00." in words
+    assert "<b>Send 29.00 USDC more</b> to the same address." in words
+
+
+def test_nobody_is_asked_for_the_rest_when_the_time_is_over(client: Client) -> None:
+    checkout = make_closed()
+    transfer = pay(checkout, 20_000_000, confirmations=12)
+    move(checkout, CheckoutStatus.EXPIRED)
+    words = answer(client, checkout, transfer.tx_hash)
+    assert "<b>Don't send the rest:</b> Halden Roasters sees what arrived." in words
+
+
+def test_the_answer_follows_the_payment(client: Client) -> None:
+    checkout = make_seen()
+    [transfer] = Transfer.objects.all()
+    asked = ask(client, checkout, transfer.tx_hash)
+    shown = answer_in(words_in(client.get(asked["Location"])))
+    assert "the network is confirming it. That usually takes 24 s." in shown
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=timezone.now())
+    move(checkout, CheckoutStatus.COMPLETED)
+    path = asked["Location"].replace("?", "/status?")
+    panel = client.get(path).json()["panel"]
+    assert "Your payment is here" in panel
+
+
+def test_an_answer_about_money_that_the_network_took_back_is_withdrawn(
+    client: Client,
+) -> None:
+    checkout = make_seen()
+    [transfer] = Transfer.objects.all()
+    asked = ask(client, checkout, transfer.tx_hash)
+    Transfer.objects.update(state=TransferState.ORPHANED, orphaned_at=timezone.now())
+    assert 'id="answer"' not in words_in(client.get(asked["Location"]))
+
+
+def test_late_money_says_how_late_and_who_decides(client: Client) -> None:
+    checkout = make_expired()
+    late = send(checkout, block_time=checkout.expires_at + timedelta(minutes=4))
+    to_inbox(checkout, InboxReason.LATE, late)
+    words = answer(client, checkout, late.tx_hash)
+    assert "Your 49.00 USDC on Base came 4 minutes after the time" in words
+    assert "It reached Halden Roasters" in words
+    assert checkout.public_id in words
+    report = BuyerReport.objects.get()
+    assert (report.verdict, report.details["late_seconds"]) == ("late", 240)
+
+
+def test_a_second_payment_is_extra_and_the_page_stays(client: Client) -> None:
+    checkout = make_completed()
+    extra = send(checkout, block_time=timezone.now())
+    to_inbox(checkout, InboxReason.EXTRA, extra)
+    asked = ask(client, checkout, extra.tx_hash)
+    text = words_in(client.get(asked["Location"]))
+    assert "This payment was complete already when your 49.00 USDC" in text
+    assert "data-redirect-seconds" not in text
+    assert "Taking you back" not in text
+    assert "http-equiv" not in text
+    assert RETURN_URL.partition("?")[0] in text
+
+
+def test_money_found_too_late_is_no_fault_of_the_buyer(client: Client) -> None:
+    checkout = make_expired()
+    found = send(checkout, block_time=checkout.expires_at)
+    to_inbox(checkout, InboxReason.LATE_OUTAGE, found)
+    assert "that is not your fault" in answer(client, checkout, found.tx_hash)
+
+
+def test_without_nodes_nothing_is_claimed(client: Client) -> None:
+    words = answer(client, make_page_checkout(), UNKNOWN)
+    assert "We could not look everywhere" in words
+    assert "Base, Polygon, TON, Tron, Ethereum did not answer" in words
+    assert "Look again" in words
+    report = BuyerReport.objects.get()
+    assert (report.verdict, report.chain) == (RescueVerdict.UNREACHABLE, "")
+
+
+def test_a_test_checkout_asks_no_chain(client: Client) -> None:
+    checkout = make_test_checkout()
+    words = answer(client, checkout, UNKNOWN)
+    assert "only its own simulated transactions are known here" in words
+    assert BuyerReport.objects.get().verdict == RescueVerdict.NOT_FOUND
+    paid = pay(checkout, confirmations=12)
+    move(checkout, CheckoutStatus.COMPLETED)
+    assert "Your payment is here" in answer(client, checkout, paid.tx_hash)
+    assert "basescan" not in answer(client, checkout, paid.tx_hash)
+
+
+def test_another_test_checkout_s_money_is_not_known(client: Client) -> None:
+    paid = make_test_checkout()
+    transfer = send(paid)
+    pay(paid, tx_hash=any_hash())
+    mine = make_page_checkout(paid.merchant, mode=Mode.TEST, offers={})
+    for known in Transfer.objects.all():
+        assert "We can't find" in answer(client, mine, known.tx_hash)
+    assert "about to be counted" in answer(client, paid, transfer.tx_hash)
+
+
+def test_live_money_is_nothing_to_a_test_checkout(client: Client) -> None:
+    live = make_seen()
+    [transfer] = Transfer.objects.all()
+    checkout = make_test_checkout(merchant=live.merchant)
+    assert "We can't find" in answer(client, checkout, transfer.tx_hash)
+
+
+def test_a_stranger_s_payment_looks_like_one_that_nobody_knows(client: Client) -> None:
+    mine = make_page_checkout()
+    others = [make_completed(), make_completed(merchant=mine.merchant)]
+    said = []
+    for other in others:
+        transfer = Transfer.objects.get(payment__checkout=other)
+        said.append(
+            answer(client, mine, transfer.tx_hash).replace(transfer.tx_hash, "")
+        )
+    said.append(answer(client, mine, UNKNOWN).replace(UNKNOWN, ""))
+    assert said[0] == said[1] == said[2]
+    assert "We could not look everywhere" in said[0]
+
+
+@pytest.mark.parametrize("digits", ["0" * 64, "5a" * 32, "f" * 64])
+def test_an_unknown_hash_is_shown_with_its_prefix(client: Client, digits: str) -> None:
+    assert f"0x{digits}" in answer(client, make_page_checkout(), f"0x{digits}")
+
+
+def test_another_checkout_s_report_is_not_shown(client: Client) -> None:
+    mine, other = make_page_checkout(), make_page_checkout()
+    ask(client, other, UNKNOWN)
+    text = words_in(client.get(f"/c/{mine.code}?found={UNKNOWN}"))
+    assert 'id="answer"' not in text
+
+
+def test_money_in_the_wallet_that_the_inbox_gives_this_checkout_is_told(
+    client: Client,
+) -> None:
+    checkout = make_exact_choice()
+    long_ago = timezone.now() - timedelta(hours=1)
+    move(checkout, CheckoutStatus.EXPIRED, created_at=long_ago, expires_at=long_ago)
+    late = in_wallet(checkout)
+    to_inbox(checkout, InboxReason.LATE, late)
+    assert "Your money is not lost" in answer(client, checkout, late.tx_hash)
+
+
+def test_who_asks_about_a_payment_sees_the_network_it_is_on(client: Client) -> None:
+    checkout = make_page_checkout()
+    paid = pay(checkout, 20_000_000, chain="polygon", token="USDT")
+    asked = ask(client, checkout, paid.tx_hash)
+    text = words_in(client.get(asked["Location"]))
+    assert "Send only USDT on Polygon" in text
+    other = words_in(client.get(f"{asked['Location']}&chain=base"))
+    assert "Send only USDC on Base" in other
+
+
+@pytest.mark.parametrize("found", ["", "\x00", "nothing", "<b>", "a" * 5_000])
+def test_unknown_answers_are_ignored(found: str, client: Client) -> None:
+    checkout = make_page_checkout()
+    for path in (f"/c/{checkout.code}", f"/c/{checkout.code}/status"):
+        response = client.get(path, {"found": found})
+        assert response.status_code == 200
+        assert "answer" not in response.content.decode()
+
+
+def test_asking_by_get_leads_to_the_page(client: Client) -> None:
+    checkout = make_page_checkout()
+    response = client.get(f"/c/{checkout.code}/find", {"tx": UNKNOWN})
+    assert (response.status_code, response["Location"]) == (303, f"/c/{checkout.code}")
+    assert BuyerReport.objects.count() == 0
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
+def test_another_site_s_form_finds_nothing(site: str, client: Client) -> None:
+    checkout = make_page_checkout()
+    response = ask(client, checkout, UNKNOWN, **{"Sec-Fetch-Site": site})
+    assert response["Location"] == f"/c/{checkout.code}"
+    assert BuyerReport.objects.count() == 0
+
+
+def test_an_unknown_code_is_a_404(client: Client) -> None:
+    assert client.post("/c/nnnnnn/find", {"tx": UNKNOWN}).status_code == 404
+
+
+def test_no_cookie_is_set(client: Client) -> None:
+    checkout = make_page_checkout()
+    client.get(ask(client, checkout, UNKNOWN)["Location"])
+    assert not client.cookies
+
+
+def test_a_reload_asks_nothing(
+    client: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    checkout = make_seen()
+    where = ask(client, checkout, Transfer.objects.get().tx_hash)["Location"]
+    looked_at = BuyerReport.objects.get().looked_at
+    with django_assert_num_queries(3):
+        client.get(where)
+    assert BuyerReport.objects.get().looked_at == looked_at
+
+
+def test_an_open_answer_may_be_asked_for_again_and_moves_with_it(
+    client: Client, time_machine: Any
+) -> None:
+    checkout = make_page_checkout()
+    now = timezone.now()
+    time_machine.move_to(now, tick=False)
+    ask(client, checkout, UNKNOWN)
+    time_machine.move_to(now + timedelta(seconds=4), tick=False)
+    ask(client, checkout, UNKNOWN)
+    assert BuyerReport.objects.get().looked_at == now
+    paid = pay(checkout, confirmations=12, tx_hash=UNKNOWN)
+    move(checkout, CheckoutStatus.COMPLETED)
+    time_machine.move_to(now + timedelta(seconds=6), tick=False)
+    assert "Your payment is here" in answer(client, checkout, UNKNOWN)
+    report = BuyerReport.objects.get()
+    assert report.verdict == RescueVerdict.CREDITED
+    assert report.looked_at == now + timedelta(seconds=6)
+    assert report.reported_at == now
+    assert paid.tx_hash == report.tx_hash
+
+
+def test_a_closed_report_is_open_again_when_its_answer_changes(
+    client: Client,
+) -> None:
+    checkout = make_page_checkout()
+    ask(client, checkout, UNKNOWN)
+    long_ago = timezone.now() - timedelta(hours=1)
+    BuyerReport.objects.update(closed_at=long_ago, looked_at=long_ago)
+    ask(client, checkout, UNKNOWN)
+    assert BuyerReport.objects.get().closed_at == long_ago
+    BuyerReport.objects.update(looked_at=long_ago)
+    late = send(checkout, block_time=timezone.now(), tx_hash=UNKNOWN)
+    move(checkout, CheckoutStatus.COMPLETED)
+    to_inbox(checkout, InboxReason.EXTRA, late)
+    ask(client, checkout, UNKNOWN)
+    report = BuyerReport.objects.get()
+    assert (report.verdict, report.closed_at) == (RescueVerdict.EXTRA, None)
+
+
+def test_a_merchant_s_name_is_text(client: Client) -> None:
+    merchant = make_merchant(name="<script>alert(1)</script>")
+    checkout = make_expired(merchant=merchant)
+    late = send(checkout, block_time=checkout.expires_at + timedelta(hours=1))
+    to_inbox(checkout, InboxReason.LATE, late)
+    words = answer(client, checkout, late.tx_hash)
+    assert "<script" not in words
+    assert "&lt;script" in words

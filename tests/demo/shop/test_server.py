@@ -1,0 +1,263 @@
+"""The demo shop over real HTTP. Its purchases are tested with the whole demo."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from demo.gateway_api import GatewayApi
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    balance_of,
+    token_address,
+)
+from demo.nodes.base import LocalChain
+from demo.settings_file import (
+    Credentials,
+    DemoSettings,
+    kept_credentials,
+    read_settings,
+)
+from demo.shop.server import shop_server
+from tests.demo.shop.test_signature import signed
+
+NESTED = b'{"a":' * 500 + b"1" + b"}" * 500
+BUYER = "0x000000000000000000000000000000000000dEaD"
+CREDENTIALS = Credentials(
+    owner_email="owner@demo.example",
+    owner_password="password",
+    live_key="sk_live_example",
+    test_key="sk_test_example",
+    webhook_secret="whsec_example",
+)
+
+
+class Client:
+    """Speaks HTTP to a shop."""
+
+    def __init__(self, port: int) -> None:
+        self.host = f"127.0.0.1:{port}"
+
+    def ask(
+        self, method: str, path: str, body: bytes = b"", **headers: str
+    ) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        answer = response.status, response.read().decode()
+        connection.close()
+        return answer
+
+    def follow(self, path: str, **form: str) -> tuple[str, int]:
+        """Submit a form; return where it leads and the status."""
+        connection = http.client.HTTPConnection(self.host, timeout=30)
+        headers = {"Origin": f"http://{self.host}"}
+        connection.request("POST", path, urlencode(form).encode(), headers)
+        response = connection.getresponse()
+        answer = response.headers["Location"], response.status
+        connection.close()
+        return answer
+
+    def submit(self, path: str, **form: str) -> tuple[int, str]:
+        origin = f"http://{self.host}"
+        return self.ask("POST", path, urlencode(form).encode(), Origin=origin)
+
+
+def serve(chains: dict[str, dict[str, object]]) -> Iterator[Client]:
+    with shop_server(0, settings("", chains)) as server:
+        client = Client(server.server_address[1])
+        shop = server.RequestHandlerClass.shop  # type: ignore[attr-defined]
+        shop.settings = settings(f"http://{client.host}", chains)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield client
+        server.shutdown()
+        thread.join()
+
+
+def settings(shop_url: str, chains: dict[str, dict[str, object]]) -> DemoSettings:
+    # Nobody listens on port 9 of loopback.
+    return DemoSettings("http://127.0.0.1:9", shop_url, CREDENTIALS, chains)
+
+
+@pytest.fixture
+def shop() -> Iterator[Client]:
+    yield from serve({})
+
+
+@pytest.fixture
+def shop_on_base(base_node: Anvil) -> Iterator[Client]:
+    account = payer(base_node)
+    chain = LocalChain(
+        name="base",
+        kind="evm",
+        rpc_url=base_node.url,
+        node_url=base_node.url,
+        chain_id=8453,
+        tokens={"USDC": token_address("USDC")},
+        funded_address=account.address,
+        funded_private_key=account.key,
+    )
+    yield from serve({"base": chain.as_json()})
+
+
+def test_the_page_offers_three_products(shop: Client) -> None:
+    status, page = shop.ask("GET", "/")
+    assert status == 200
+    assert page.count('action="/buy"') == 3
+
+
+def test_a_genuine_webhook_is_accepted_and_shown(shop: Client) -> None:
+    body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+    header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
+    assert shop.ask("POST", "/webhook", body, **header)[0] == 200
+    _, shown = shop.ask("GET", "/received")
+    assert "checkout.completed" in shown
+    assert "chk_live_1" in shown
+    assert "signature verified" in shown
+
+
+def test_a_forged_webhook_is_refused_and_shown_as_such(shop: Client) -> None:
+    body = b'{"type": "checkout.completed"}'
+    forged = {"X-Service-Signature": signed(body, secret="guess")}
+    assert shop.ask("POST", "/webhook", body, **forged)[0] == 400
+    _, shown = shop.ask("GET", "/received")
+    assert "forged or damaged" in shown
+    assert "signature verified" not in shown
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"[" * 100_000, NESTED, b"\xff\x00", b"<script>alert(1)</script>"],
+)
+def test_no_webhook_body_breaks_the_page_or_gets_into_it(
+    shop: Client, body: bytes
+) -> None:
+    assert shop.ask("POST", "/webhook", body)[0] == 400
+    status, page = shop.ask("GET", "/")
+    assert status == 200
+    assert "<script>alert" not in page
+
+
+def test_a_body_without_end_is_not_read(shop: Client) -> None:
+    length = {"Content-Length": "100000000"}
+    assert shop.ask("POST", "/webhook", b"", **length)[0] == 413
+
+
+def test_the_note_of_thanks_is_shown_as_text(shop: Client) -> None:
+    _, page = shop.ask("GET", "/?order=%3Cimg%20src%3Dx%3E&status=completed")
+    assert "Thank you for order &lt;img src=x&gt;." in page
+
+
+def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def create(api: GatewayApi, path: str, body: Any) -> Any:
+        asked.append(body)
+        return {"id": "chk_live_1", "checkout_url": "http://pay.example/c/1"}
+
+    monkeypatch.setattr(GatewayApi, "post", create)
+    assert shop.follow("/buy", sku="coffee") == ("http://pay.example/c/1", 303)
+    back = asked[0]["redirect_url"].removeprefix(f"http://{shop.host}")
+    unpaid = "Your order: Coffee beans"
+    for path in ("/", f"{back}&checkout_id=chk_live_1&status=pending"):
+        page = shop.ask("GET", path)[1]
+        assert unpaid in page
+        assert "Thank you" not in page
+    body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+    header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
+    assert shop.ask("POST", "/webhook", body, **header)[0] == 200
+    assert unpaid not in shop.ask("GET", "/")[1]
+    page = shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
+    assert "Thank you for order" in page
+    assert unpaid not in page
+
+
+def test_a_gateway_that_is_away_is_said_in_words(shop: Client) -> None:
+    status, page = shop.submit("/buy", sku="coffee")
+    assert status == 502
+    assert "Florin does not answer" in page
+
+
+def test_what_the_shop_does_not_sell_cannot_be_bought(shop: Client) -> None:
+    assert "does not sell that" in shop.submit("/buy", sku="moon")[1]
+
+
+@pytest.mark.parametrize("path", ["/absent", "/../demo.json"])
+def test_other_paths_are_not_found(shop: Client, path: str) -> None:
+    assert shop.ask("GET", path)[0] == 404
+    assert shop.submit(path)[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/shop.css", "/shop.js"])
+def test_the_page_has_its_files(shop: Client, path: str) -> None:
+    assert shop.ask("GET", path)[0] == 200
+
+
+def test_the_wallet_sends_a_real_transfer(
+    shop_on_base: Client, base_node: Anvil
+) -> None:
+    form = {"chain": "base", "token": "USDC", "to": BUYER, "amount": "18.500001"}
+    status, page = shop_on_base.submit("/pay", **form)
+    assert (status, "Sent in transaction 0x" in page) == (200, True)
+    assert balance_of(base_node, token_address("USDC"), BUYER) == 18_500_001
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"chain": "solana"}, "no such chain"),
+        ({"token": "USDT"}, "holds no USDT"),
+        ({"to": "0x12"}, "40 hexadecimal digits"),
+        ({"to": "nobody"}, "40 hexadecimal digits"),
+        ({"amount": "0"}, "positive number"),
+        ({"amount": "-1"}, "positive number"),
+        ({"amount": "0.0000001"}, "positive number"),
+        ({"amount": "NaN"}, "positive number"),
+        ({"amount": "Infinity"}, "positive number"),
+        ({"amount": "1e99"}, "positive number"),
+        ({"amount": "1e999999"}, "positive number"),
+        ({"amount": "much"}, "positive number"),
+        ({"amount": "999999999999"}, "did not take"),
+    ],
+)
+def test_the_wallet_says_why_it_does_not_pay(
+    shop_on_base: Client, base_node: Anvil, wrong: dict[str, str], message: str
+) -> None:
+    right = {"chain": "base", "token": "USDC", "to": BUYER, "amount": "1"}
+    before = balance_of(base_node, token_address("USDC"), payer(base_node).address)
+    status, page = shop_on_base.submit("/pay", **(right | wrong))
+    assert (status, message in page) == (400, True)
+    after = balance_of(base_node, token_address("USDC"), payer(base_node).address)
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "http://evil.example"}, {"Host": "evil.example"}]
+)
+def test_the_wallet_obeys_no_other_site(
+    shop_on_base: Client, base_node: Anvil, headers: dict[str, str]
+) -> None:
+    form = urlencode({"chain": "base", "token": "USDC", "to": BUYER, "amount": "1"})
+    assert shop_on_base.ask("POST", "/pay", form.encode(), **headers)[0] == 403
+    assert balance_of(base_node, token_address("USDC"), BUYER) == 0
+
+
+def test_the_settings_file_is_private_and_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "demo.json"
+    assert kept_credentials(path) is None
+    written = settings("http://127.0.0.1:8001", {"base": {"chain_id": 8453}})
+    written.write(path)
+    assert path.stat().st_mode & 0o077 == 0
+    assert read_settings(path) == written
+    assert kept_credentials(path) == CREDENTIALS
+    assert json.loads(path.read_text())["live_key"] == "sk_live_example"

@@ -1,0 +1,273 @@
+"""The whole demo, as `script/demo` runs it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.processes.stack import ROOT
+from tests.demo.lending import READY, Demos
+from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
+from tests.demo.shop.test_server import Client
+from tests.processes import alive, descendants
+from tests.waiting import wait_until
+from tests.x402.exact.published import bought_by_npm
+from wallets.chains.registry import CHAINS
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
+
+PAID_SECONDS = 90.0
+
+
+def settings_of(demo: Running) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((demo.var / "demo.json").read_text())
+    return document
+
+
+@pytest.fixture
+def demo(demos: Demos) -> Running:
+    return demos.lend()
+
+
+@pytest.fixture
+def var() -> Iterator[Path]:
+    with var_folder() as folder:
+        yield folder
+
+
+def first_block(settings: dict[str, Any]) -> Any:
+    """The hash of a block that only a kept chain has again."""
+    question = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber"}
+    url = settings["chains"]["base"]["rpc_url"]
+    answer = ask(url, "POST", "/", body=question | {"params": ["0x1", False]})[1]
+    return answer["result"]["hash"]
+
+
+def unread(settings: dict[str, Any]) -> list[str]:
+    """The chains that cannot be paid on."""
+    _, chains = ask(settings["base_url"], "GET", "/api/v1/chains")
+    return [chain["chain"] for chain in chains["data"] if chain["status"] != "ok"]
+
+
+def received(settings: dict[str, Any]) -> str:
+    return str(ask(settings["shop_url"], "GET", "/received")[1])
+
+
+def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(
+    demo: Running,
+) -> None:
+    settings_file = demo.var / "demo.env"
+    assert settings_file.stat().st_mode & 0o077 == 0
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            '. "$0" && exec "$1" manage.py chains --json',
+            settings_file,
+            sys.executable,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert {chain["chain"] for chain in told} == {facts.name for facts in CHAINS}
+
+
+def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
+    demo: Running,
+) -> None:
+    settings = settings_of(demo)
+    assert (demo.var / "demo.json").stat().st_mode & 0o077 == 0
+    names = ("base_url", "shop_url", "live_key", "test_key", "webhook_secret")
+    for name in (*names, "owner_email", "owner_password"):
+        assert settings[name] in demo.output
+    assert set(settings["chains"]) == {facts.name for facts in CHAINS}
+    for facts in CHAINS:
+        chain = settings["chains"][facts.name]
+        assert chain["kind"] == facts.family.name
+        assert chain["chain_id"] == facts.mainnet.chain_id
+        assert tuple(chain["tokens"]) == facts.symbols
+        assert chain["rpc_url"] in demo.output
+        assert f"demo_pay CHECKOUT_ID --chain {facts.name}" in demo.output
+    assert settings["chains"]["base"]["funded_private_key"] in demo.output
+
+
+@pytest.mark.parametrize("chain", ["polygon", "solana"])
+def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(
+    demo: Running, chain: str
+) -> None:
+    settings, shop = settings_of(demo), Client(demo.port + 1)
+    number, page = order(shop, "postcard")
+    assert page.count('name="chain" value="') == len(CHAINS)
+    # The first one is of the order; webhooks of others follow.
+    checkout_id = re.findall("chk_live_[a-z0-9]+", page)[0]
+    status, paid = shop.submit("/pay-order", order=number, chain=chain)
+    assert (status, "Sent in transaction" in paid) == (200, True), paid
+    wait_until(lambda: checkout_id in received(settings), seconds=PAID_SECONDS)
+    assert "checkout.completed" in received(settings)
+    assert "forged" not in received(settings)
+    # Who pays again is not stopped, and told.
+    again = demo_pay(demo, checkout_id, "--chain", chain)
+    assert again.returncode == 0
+    assert "takes no payment" in again.stderr
+    assert re.fullmatch(r"\w{64,90}\n", again.stdout)
+
+
+def order(shop: Client, sku: str) -> tuple[str, str]:
+    """Buy something; return the order's number and the shop's page that says how to pay it."""
+    address, _ = shop.follow("/buy", sku=sku)
+    page = shop.ask("GET", "/")[1]
+    assert f'href="{address}"' in page
+    [number] = re.findall(r'name="order" value="([^"]+)"', page)
+    return number, page
+
+
+def test_buying_in_the_shop_makes_a_checkout_of_that_price(demo: Running) -> None:
+    settings = settings_of(demo)
+    _, page = order(Client(demo.port + 1), "coffee")
+    base, key = settings["base_url"], settings["live_key"]
+    listed = ask(base, "GET", "/api/v1/checkouts", key=key)[1]["data"]
+    [bought] = [c for c in listed if c["description"] == "Coffee beans"]
+    assert bought["amount"] == "18.50"
+    assert f'href="{base}/' in page
+    assert bought["id"] in page
+
+
+def test_a_machine_pays_for_the_report_and_gets_a_receipt(demo: Running) -> None:
+    settings = settings_of(demo)
+    url = settings["report_url"]
+    assert url in ask(settings["shop_url"], "GET", "/")[1]
+    base, _, path = url.rpartition("/x402/")
+    assert ask(base, "GET", f"/x402/{path}")[0] == 402
+    done = manage(demo, "demo_x402", "--chain", "base")
+    assert done.returncode == 0, done.stderr
+    receipt = json.loads(done.stdout.rpartition("Receipt")[2])
+    key = settings["live_key"]
+    listed = ask(settings["base_url"], "GET", "/api/v1/x402/payments", key=key)[1]
+    [payment] = [one for one in listed["data"] if one["id"] == receipt["paymentId"]]
+    assert (payment["chain"], payment["amount"]) == ("base", "0.010000")
+    assert (payment["resource"], payment["signed"]) == ("/x402/report", True)
+
+
+@pytest.mark.parametrize(
+    ("chain", "package"),
+    [("base", "@x402/fetch"), ("base", "x402-fetch"), ("solana", "@x402/fetch")],
+)
+def test_a_published_client_pays_for_the_report(
+    demo: Running, chain: str, package: str
+) -> None:
+    settings = settings_of(demo)
+    entry = settings["chains"][chain]
+    page = bought_by_npm(
+        settings["report_url"].removesuffix("/report"),
+        entry["funded_private_key"],
+        package,
+        solana_node=entry["node_url"] if chain == "solana" else "",
+    )
+    assert page["by"] == entry["funded_address"]
+    url = f"/api/v1/x402/payments?chain={chain}"
+    listed = ask(settings["base_url"], "GET", url, key=settings["live_key"])[1]
+    [payment] = [one for one in listed["data"] if one["id"] == page["payment"]]
+    assert payment["payerAddress"] == entry["funded_address"]
+    assert payment["protocol"] == "exact"
+
+
+def test_an_order_the_shop_does_not_know_is_not_paid(demo: Running) -> None:
+    shop = Client(demo.port + 1)
+    status, page = shop.submit("/pay-order", order="demo-1-1", chain="base")
+    assert (status, "does not know this order" in page) == (400, True)
+
+
+def test_a_test_checkout_pays_itself(demo: Running) -> None:
+    settings = settings_of(demo)
+    base, key = settings["base_url"], settings["test_key"]
+    # In test mode receipts go to the team alone.
+    member = settings["owner_email"]
+    wanted = {"amount": "25.00", "currency": "USD", "customer_email": member}
+    _, checkout = ask(base, "POST", "/api/v1/checkouts", key=key, body=wanted)
+    wait_until(lambda: checkout["id"] in received(settings), seconds=PAID_SECONDS)
+    worker = demo.var / "log" / "worker.log"
+    wait_until(lambda: f"Receipt number: {checkout['id']}" in worker.read_text())
+    assert f"To: {member}" in worker.read_text()
+
+
+def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> None:
+    with running(demo.var, "demo", "--no-chain") as second:
+        assert second.process.wait(60) == 1
+        assert "another supervisor runs" in second.output
+    assert ask(settings_of(demo)["base_url"], "GET", "/healthz")[0] == 200
+
+
+def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -> None:
+    taken = str(demo.port)
+    with running(var, "demo", "--port", taken) as second:
+        assert second.process.wait(60) == 1
+        assert f"Port {taken} is taken" in second.output
+    assert not (var / "engines").exists()
+
+
+def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
+    demos: Demos,
+) -> None:
+    first = demos.lend()
+    before = settings_of(first)
+    block = first_block(before)
+    started = descendants(first.process.pid)
+    assert len(started) > 10
+    assert first.end(signal.SIGINT) == 0
+    assert [pid for pid in started if alive(pid)] == []
+    after = settings_of(demos.start_again(first))
+    for name in ("live_key", "test_key", "webhook_secret", "owner_password"):
+        assert after[name] == before[name]
+    assert first_block(after) == block
+    # Those that are new at each start as well.
+    wait_until(lambda: unread(after) == [], seconds=PAID_SECONDS, pause=2)
+    status, _ = ask(
+        after["base_url"], "GET", "/api/v1/checkouts", key=after["live_key"]
+    )
+    assert status == 200
+
+
+@pytest.mark.unmeasured
+def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
+    with running(var, "demo", "--no-chain") as demo:
+        demo.await_line(READY)
+        settings = settings_of(demo)
+        assert settings["chains"] == {}
+        assert not [c for c in descendants(demo.process.pid).values() if "anvil" in c]
+        page = ask(settings["shop_url"], "GET", "/")[1]
+        assert "made with the test key" in page
+
+
+@pytest.mark.faults
+def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
+    var: Path,
+) -> None:
+    with running(var, "up") as up:
+        up.await_line("Florin answers")
+        base = f"http://127.0.0.1:{up.port}"
+        web = [p for p, c in descendants(up.process.pid).items() if "gateway.rsgi" in c]
+        os.kill(min(web), signal.SIGKILL)
+        up.await_line("web ended (signal 9)")
+        # Its workers, too: they would go on serving an old start, beside the new one.
+        wait_until(lambda: not any(map(alive, web)), seconds=10)
+
+        def answers() -> bool:
+            try:
+                return ask(base, "GET", "/healthz")[0] == 200
+            except OSError:
+                return False
+
+        wait_until(answers, seconds=60)
+        started = descendants(up.process.pid)
+        up.process.kill()
+        up.process.wait()
+        wait_until(lambda: not any(map(alive, started)), seconds=60)

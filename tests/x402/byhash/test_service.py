@@ -1,0 +1,398 @@
+"""A proof by hash on a real node: what pays, what does not, and what does not yet."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from accounts.models import FeeEntry
+from accounts.states import Mode
+from demo.localnet.abi import encode_call
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.tokens import (
+    FAKE,
+    deploy_token,
+    execute,
+    mint,
+    token_address,
+    transfer,
+    transfer_many,
+)
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_wallet
+from tests.wallets.factories import make_watcher, read_all
+from tests.x402.calls import (
+    ask,
+    verdict,
+)
+from tests.x402.conftest import connect
+from tests.x402.payers import (
+    UNITS,
+    claim_of,
+    paid,
+    pay_to_of,
+)
+from wallets.models import Transfer
+from wallets.receiving.service import set_receiving_wallet
+from wallets.selectors import forget
+from x402.models import Authorization, Sighting, X402Payment
+from x402.payments.addresses import pay_to
+
+pytestmark = pytest.mark.django_db
+
+OTHER_WALLET = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+
+
+def other_seller() -> ApiClient:
+    merchant = make_merchant("Another")
+    make_wallet(merchant, "base", OTHER_WALLET)
+    return client_of(merchant, Mode.LIVE)
+
+
+def test_a_payment_that_no_watcher_has_read_yet_is_valid_once(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    answer = ask(seller, claim)
+    assert answer.body["valid"] is True, answer.body
+    assert answer.body["txHash"] == claim.tx_hash
+    assert answer.body["confirmations"] == 3
+    assert verdict(seller, claim) == "already_used"
+    payment = X402Payment.objects.get()
+    assert answer.body["paymentId"] == payment.public_id
+    listed = seller.get("/x402/payments").body
+    assert [one["id"] for one in listed["data"]] == [payment.public_id]
+    assert listed["data"][0]["status"] == "verified"
+    fee = FeeEntry.objects.get()
+    assert (fee.subject_id, fee.received) == (payment.public_id, payment.units / 10**6)
+
+
+def test_a_payment_that_its_watcher_has_read_needs_no_node(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    claim = paid(base, seller, blocks=8)
+    read_all(make_watcher(base.url))
+    recorded = Transfer.objects.get()
+    assert (recorded.purpose, recorded.state) == ("x402", "confirmed")
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "BASE_RPC_URLS": "http://127.0.0.1:1"
+    }
+    assert verdict(seller, claim) == "valid"
+    assert verdict(seller, claim) == "already_used"
+    payment = X402Payment.objects.get()
+    assert payment.transfer == recorded
+    assert payment.transfer.claim.kind == "x402"
+    assert payment.final_at is not None
+    # Its money waits in a forwarder.
+    assert payment.settled_at is None
+
+
+def test_one_transaction_buys_nothing_twice_whoever_asks_for_whatever(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    assert verdict(seller, claim) == "valid"
+    assert verdict(seller, claim, resource="another") == "already_used"
+    assert verdict(seller, claim, price="0.01", amount="0.01") == "already_used"
+    stranger = other_seller()
+    assert verdict(stranger, claim) == "wrong_recipient"
+    theirs = pay_to_of(stranger)
+    assert verdict(stranger, claim, pay_to=theirs) == "wrong_recipient"
+
+
+def test_another_spelling_of_a_used_hash_is_the_same_hash(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    digits = claim.tx_hash[2:]
+    assert verdict(seller, claim, tx_hash=digits.upper()) == "valid"
+    for spelling in (digits, "0x" + digits, "0x" + digits.upper(), "0X" + digits):
+        assert verdict(seller, claim, tx_hash=spelling) == "already_used"
+
+
+def test_the_same_key_and_body_get_the_same_answer_and_another_body_none(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    first = ask(seller, claim, key="order-7")
+    again = ask(seller, claim, key="order-7")
+    assert first.body["valid"] is True
+    assert again.body == first.body
+    assert ask(seller, claim, key="order-7", price="0.40").code == "duplicate"
+    assert ask(seller, claim, key="order-8").body["reason"] == "already_used"
+    assert verdict(seller, claim) == "already_used"
+
+
+def test_a_key_whose_request_was_refused_may_be_used_again(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller, blocks=1)
+    assert ask(seller, claim, key="k").body["reason"] == "not_confirmed"
+    base.mine(2)
+    assert ask(seller, claim, key="k").body["valid"] is True
+
+
+def test_what_the_request_says_by_itself_is_judged_without_a_node(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    claim = paid(base, seller)
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "BASE_RPC_URLS": "http://127.0.0.1:1"
+    }
+    assert verdict(seller, claim, network="polygon") == "wrong_chain"
+    assert verdict(seller, claim, asset="USDT") == "requirements_mismatch"
+    assert verdict(seller, claim, price="0.51") == "insufficient_amount"
+    assert verdict(seller, claim, pay_to=OTHER_WALLET) == "wrong_recipient"
+    assert not X402Payment.objects.exists()
+
+
+def test_what_arrived_is_what_counts_and_not_what_is_claimed(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    assert verdict(seller, claim, amount="0.51") == "insufficient_amount"
+    more = {"amount": "0.51", "price": "0.51"}
+    assert verdict(seller, claim, **more) == "insufficient_amount"
+    assert verdict(seller, claim, payer=OTHER_WALLET) == "wrong_payer"
+    assert verdict(seller, claim, price="0.20", amount="0.30") == "valid"
+    payment = X402Payment.objects.get()
+    assert (payment.units, payment.required_units) == (UNITS, 200_000)
+
+
+def test_money_for_somebody_else_pays_nothing(base: Anvil, seller: ApiClient) -> None:
+    ours = pay_to_of(seller)
+    claim = paid(base, seller, to=OTHER_WALLET)
+    assert verdict(seller, claim, pay_to=ours) == "wrong_recipient"
+
+
+def test_a_token_of_the_same_name_is_no_money(base: Anvil, seller: ApiClient) -> None:
+    to = pay_to_of(seller)
+    fake = deploy_token(base, "USDC", salt=FAKE)
+    mint(base, fake, payer(base).address, UNITS)
+    tx_hash = transfer(base, payer(base), fake, to, UNITS)
+    base.mine(3)
+    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_token"
+
+
+def test_the_networks_own_coin_is_no_money(base: Anvil, seller: ApiClient) -> None:
+    to = pay_to_of(seller)
+    tx_hash = base.send(payer(base), to=to, value=10**18)
+    base.mine(3)
+    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_token"
+
+
+def test_an_approval_looks_like_a_transfer_and_is_none(
+    base: Anvil, seller: ApiClient
+) -> None:
+    to = pay_to_of(seller)
+    usdc = token_address("USDC")
+    approve = "approve(address,uint256)"
+    tx_hash = execute(base, payer(base), usdc, approve, to, UNITS)
+    base.mine(3)
+    assert verdict(seller, claim_of(base, tx_hash, to)) == "wrong_recipient"
+
+
+def test_a_transaction_that_failed_pays_nothing(base: Anvil, seller: ApiClient) -> None:
+    to = pay_to_of(seller)
+    much = encode_call("transfer(address,uint256)", to, 10**30)
+    tx_hash = base.send(payer(base), to=token_address("USDC"), data=much)
+    base.receipt(tx_hash)
+    base.mine(3)
+    assert verdict(seller, claim_of(base, tx_hash, to)) == "failed_transaction"
+
+
+def test_of_several_transfers_each_pays_by_itself(
+    base: Anvil, seller: ApiClient
+) -> None:
+    """Two halves are not one payment, and two equal transfers are two."""
+    to = pay_to_of(seller)
+    stranger = other_seller()
+    theirs = pay_to_of(stranger)
+    usdc = token_address("USDC")
+    payments = [(to, UNITS), (theirs, UNITS), (to, UNITS)]
+    tx_hash = transfer_many(base, payer(base), usdc, payments)
+    base.mine(3)
+    claim = claim_of(base, tx_hash, to)
+    assert verdict(seller, claim, amount="1", price="1") == "insufficient_amount"
+    answers = [verdict(seller, claim) for _ in range(3)]
+    assert answers == ["valid", "valid", "already_used"]
+    assert verdict(stranger, claim, pay_to=theirs) == "valid"
+    positions = X402Payment.objects.order_by("position").values_list("position")
+    assert len(set(positions)) == 3
+
+
+def test_what_is_not_deep_enough_may_be_so_later_and_is_not_used_up(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller, blocks=1)
+    answer = ask(seller, claim)
+    assert answer.body["reason"] == "not_confirmed"
+    assert answer.body["retryAfter"] == 5
+    base.mine()
+    assert ask(seller, claim).body["message"] == "2 of 3 confirmations."
+    base.mine()
+    assert verdict(seller, claim) == "valid"
+
+
+def test_what_waits_for_a_block_is_not_found_yet(
+    base: Anvil, seller: ApiClient
+) -> None:
+    to = pay_to_of(seller)
+    base.set_automine(False)
+    try:
+        tx_hash = transfer(base, payer(base), token_address("USDC"), to, UNITS)
+        claim = claim_of(base, tx_hash, to)
+        answer = ask(seller, claim)
+        assert (answer.body["reason"], answer.body["retryAfter"]) == ("not_found", 5)
+        base.mine(3)
+        assert verdict(seller, claim) == "valid"
+    finally:
+        base.set_automine(True)
+
+
+def test_a_hash_nobody_knows_is_not_found(base: Anvil, seller: ApiClient) -> None:
+    to = pay_to_of(seller)
+    claim = claim_of(base, "0x" + "5a" * 32, to)
+    assert verdict(seller, claim) == "not_found"
+    assert not X402Payment.objects.exists()
+
+
+def test_a_silent_node_is_no_verdict_and_uses_nothing_up(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    claim = paid(base, seller)
+    connect(settings, base="http://127.0.0.1:1")
+    answer = ask(seller, claim, key="k")
+    assert (answer.status, answer.code) == (503, "chain_unavailable")
+    connect(settings, base=base.url)
+    assert ask(seller, claim, key="k").body["valid"] is True
+
+
+def test_age_counts_from_the_first_time_a_payment_was_named(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    """Even by a request that no node could answer: the outage was ours."""
+    named, unnamed = paid(base, seller), paid(base, seller)
+    connect(settings, base="http://127.0.0.1:1")
+    assert ask(seller, named).status == 503
+    connect(settings, base=base.url)
+    with time_machine.travel(timezone.now() + timedelta(hours=2)):
+        assert verdict(seller, unnamed) == "too_old"
+        assert verdict(seller, unnamed) == "too_old"
+        assert verdict(seller, named) == "valid"
+    assert Sighting.objects.filter(tx_hash=named.tx_hash).count() == 1
+
+
+def test_a_wallet_replaced_a_moment_ago_is_paid_still(
+    base: Anvil, seller: ApiClient
+) -> None:
+    """A machine that was told of the old forwarder must not have to pay twice."""
+    claims = [paid(base, seller) for _ in range(2)]
+    assert seller.merchant is not None
+    set_receiving_wallet(
+        seller.merchant, chain="base", address=OTHER_WALLET, now=timezone.now()
+    )
+    forget()
+    assert pay_to_of(seller) != claims[0].pay_to
+    assert verdict(seller, claims[0]) == "valid"
+    with time_machine.travel(timezone.now() + timedelta(hours=3)):
+        assert verdict(seller, claims[1]) == "wrong_recipient"
+
+
+def test_no_other_merchants_forwarder_is_ours(base: Anvil, seller: ApiClient) -> None:
+    stranger = other_seller()
+    claim = paid(base, stranger)
+    assert verdict(seller, claim) == "wrong_recipient"
+    assert verdict(stranger, claim) == "valid"
+
+
+def test_payto_is_made_once_and_only_where_it_can_be_emptied(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    assert seller.merchant is not None
+    found = seller.get("/x402/config").body
+    ours = pay_to(seller.merchant.pk, Mode.LIVE, "base")
+    assert found == {
+        "payTo": {"base": ours},
+        "networks": ["base"],
+        "assets": {"base": ["USDC"]},
+        "scheme": "exact",
+        "settlement": {"base": "batch"},
+        "missing": [],
+        "requiresSignature": False,
+    }
+    from wallets.models import ChainCursor
+
+    ChainCursor.objects.update(factory_ok=False)
+    assert seller.get("/x402/config").body["payTo"] == {}
+
+
+def test_lists_are_narrowed_and_strangers_see_nothing(
+    base: Anvil, seller: ApiClient
+) -> None:
+    claim = paid(base, seller)
+    assert verdict(seller, claim) == "valid"
+    for query, count in (
+        ({"chain": "base"}, 1),
+        ({"chain": "polygon"}, 0),
+        ({"token": "USDC", "status": "verified"}, 1),
+        ({"status": "reversed"}, 0),
+        ({"resource": claim.resource}, 1),
+        ({"resource": "x"}, 0),
+        ({"created_after": "2100-01-01T00:00:00Z"}, 0),
+    ):
+        assert seller.get("/x402/payments", query).body["total"] == count, query
+    assert seller.get("/x402/payments", {"status": "x"}).status == 400
+    assert other_seller().get("/x402/payments").body["total"] == 0
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_what_an_authorisation_in_hand_moves_is_not_for_whoever_sees_it_first(
+    base: Anvil, seller: ApiClient, is_sent: bool
+) -> None:
+    """Its hash is public before its settlement is recorded; in bearer mode anybody could show it."""
+    claims = [paid(base, seller, blocks=8)]
+    read_all(make_watcher(base.url))
+    claims.append(paid(base, seller))
+    assert seller.merchant is not None
+    authorization = Authorization.objects.create(
+        merchant=seller.merchant,
+        mode=Mode.LIVE,
+        chain="base",
+        token="USDC",
+        payer=claims[0].payer,
+        nonce="1",
+        pay_to=claims[0].pay_to,
+        units=UNITS,
+        state="sent" if is_sent else "taken",
+        taken_until=None if is_sent else timezone.now() + timedelta(minutes=1),
+        created_at=timezone.now(),
+    )
+    for claim in claims:
+        answer = ask(seller, claim)
+        assert answer.body["message"].startswith("A signed authorisation")
+        assert answer.body["retryAfter"] == 5
+    # Settled, or given back without anything sent: whatever came then came by itself.
+    if is_sent:
+        authorization.state = "settled"
+    authorization.taken_until = None
+    authorization.save()
+    assert [verdict(seller, claim) for claim in claims] == ["valid", "valid"]
+
+
+def test_one_merchant_s_nonsense_silences_no_other(
+    base: Anvil, seller: ApiClient, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {
+        "BASE_REQUESTS_PER_MINUTE": "60"
+    }
+    noise = claim_of(base, "0x" + "5a" * 32, pay_to_of(seller))
+    with time_machine.travel(timezone.now().replace(second=1), tick=True):
+        names = [f"0x{number:064x}" for number in range(13)]
+        told = [ask(seller, noise, tx_hash=name).status for name in names]
+        assert told == [200] * 11 + [503] * 2
+        stranger = other_seller()
+        assert verdict(stranger, paid(base, stranger)) == "valid"

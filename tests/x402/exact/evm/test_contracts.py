@@ -1,0 +1,210 @@
+"""Payers whose wallets are contracts, which judge signatures themselves (ERC-1271), and do so on our gas."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from demo.localnet.abi import (
+    encode_arguments,
+    encode_call,
+)
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    authorize,
+    sign,
+)
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import (
+    PERMIT2,
+    lay_multicall,
+    lay_permit2,
+    permit,
+)
+from demo.localnet.tokens import (
+    balance_of,
+    execute,
+    mint,
+)
+from settlements.models import GasTransaction
+from tests.contract.client import ApiClient
+from tests.nodes.overtaking import overtake
+from tests.nodes.smart_wallet import by_wallet, deploy_wallet
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.permits import permit_body
+from tests.x402.payers import pay_to_of
+from x402.exact import waiters
+from x402.exact.evm import calls
+from x402.models import Authorization, X402Payment
+from x402.tasks import finish_authorizations_task
+
+pytestmark = pytest.mark.django_db
+UNITS = 10_000
+HOG_ROUNDS = 5_000
+ERC6492 = "6492" * 16
+BY_WALLET = (
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
+)
+
+
+@pytest.fixture
+def wallet(base_node: Anvil, usdc: str) -> str:
+    """A wallet of the usual payer's, with USDC in it."""
+    address = deploy_wallet(base_node, payer(base_node))
+    mint(base_node, usdc, address, UNITS)
+    return address
+
+
+def signed(node: Anvil, to: str, wallet: str, *, owner: int = 1) -> Any:
+    """What a wallet's owner signs for it."""
+    told = authorize(node, to, UNITS)
+    return by_wallet(sign(node, replace(told, payer=wallet), node.accounts[owner]))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_wallet_that_is_a_contract_pays(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, version: int
+) -> None:
+    to = pay_to_of(seller)
+    body = body_of(signed(base_node, to, wallet), usdc, version=version)
+    assert verify(seller, body) == {"isValid": True, "payer": wallet}
+    answer = settle(seller, body)
+    assert answer["success"] is True, answer
+    assert balance_of(base_node, usdc, to) == UNITS
+    assert X402Payment.objects.get().payer == wallet
+
+
+def test_what_the_wallet_does_not_vouch_for_is_refused_and_costs_nothing(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
+) -> None:
+    body = body_of(signed(base_node, pay_to_of(seller), wallet, owner=7), usdc)
+    reason = "invalid_exact_evm_payload_signature"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not GasTransaction.objects.exists()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str, version: int
+) -> None:
+    """All of an authorisation but its signature can be read on the chain, and the token looks at its number first."""
+    told = signed(base_node, pay_to_of(seller), wallet)
+    raw = bytes.fromhex(told.signature[2:])
+    terms = (told.payer, told.to, told.units, told.valid_after, told.valid_before)
+    stranger, nonce = base_node.accounts[5], bytes.fromhex(told.nonce[2:])
+    execute(base_node, stranger, usdc, BY_WALLET, *terms, nonce, raw)
+    seen = replace(told, signature="0x" + "00" * 66)
+    body = body_of(seen, usdc, version=version)
+    assert not verify(seller, body)["isValid"]
+    reason = "invalid_exact_evm_payload_signature"
+    assert settle(seller, body)["errorReason"] == reason
+    assert not X402Payment.objects.exists()
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body)["isValid"]
+    assert settle(seller, body)["success"]
+
+
+def test_a_wallet_pays_by_permit2(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
+) -> None:
+    lay_permit2(base_node)
+    allowing = encode_call("approve(address,uint256)", PERMIT2, UNITS)
+    owner = payer(base_node)
+    execute(base_node, owner, wallet, "call(address,bytes)", usdc, allowing)
+    told = by_wallet(permit(base_node, usdc, pay_to_of(seller), UNITS, payer=wallet))
+    body = permit_body(told, base_node.chain_id)
+    assert verify(seller, body) == {"isValid": True, "payer": wallet}
+    answer = settle(seller, body)
+    assert answer["success"] is True, answer
+    assert balance_of(base_node, usdc, told.to) == UNITS
+
+
+@pytest.mark.parametrize(
+    ("factory", "reason"),
+    [
+        ("", "invalid_exact_evm_payload_undeployed_smart_wallet"),
+        (PERMIT2, "eip6492_factory_not_allowed"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_wallet_that_does_not_exist_yet_is_refused_with_the_reason(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    version: int,
+    factory: str,
+    reason: str,
+) -> None:
+    told = signed(base_node, pay_to_of(seller), base_node.accounts[8].address)
+    if factory:
+        told = replace(told, signature=undeployed(told.signature, factory))
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not Authorization.objects.exists()
+
+
+def undeployed(signature: str, factory: str) -> str:
+    """Wrap a signature with the call that would make its wallet (ERC-6492)."""
+    kinds = ["address", "bytes", "bytes"]
+    inner = bytes.fromhex(signature[2:])
+    return "0x" + encode_arguments(kinds, factory, b"make", inner).hex() + ERC6492
+
+
+def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
+    base_node: Anvil, seller: ApiClient, usdc: str, wallet: str
+) -> None:
+    execute(base_node, payer(base_node), wallet, "burn(uint256)", HOG_ROUNDS)
+    answer = settle(seller, body_of(signed(base_node, pay_to_of(seller), wallet), usdc))
+    assert answer["errorReason"] == "transaction_failed", answer
+    assert not GasTransaction.objects.exists()
+
+
+@pytest.mark.parametrize("turn", ["turn_at(uint256)", "burn(uint256)"])
+def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    wallet: str,
+    monkeypatch: pytest.MonkeyPatch,
+    turn: str,
+) -> None:
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    body = body_of(signed(base_node, pay_to_of(seller), wallet), usdc)
+    base_node.set_automine(False)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    overtake(base_node, wallet, encode_call(turn, HOG_ROUNDS if "burn" in turn else 0))
+    base_node.mine()
+    finish_authorizations_task()
+    assert settle(seller, body)["errorReason"] == "transaction_failed"
+    receipt = base_node.receipt(Authorization.objects.get().tx_hash)
+    assert receipt["status"] == "0x0"
+    limit = GasTransaction.objects.get().gas_limit
+    assert int(receipt["gasUsed"], 16) <= limit < calls.MOST_GAS
+    assert not X402Payment.objects.exists()
+
+
+@pytest.mark.parametrize("has_multicall", [True, False])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_transfer_that_fails_for_no_known_reason_is_refused_all_the_same(
+    base_node: Anvil, seller: ApiClient, usdc: str, version: int, has_multicall: bool
+) -> None:
+    if has_multicall:
+        lay_multicall(base_node)
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    # A token that knows nothing of authorisations.
+    base_node.rpc("anvil_setCode", usdc, "0x60006000fd")
+    body = body_of(told, usdc, version=version)
+    expected = (
+        "invalid_exact_evm_eip3009_not_supported"
+        if has_multicall
+        else "invalid_exact_evm_transaction_simulation_failed"
+    )
+    assert verify(seller, body)["invalidReason"] == expected
+    assert not settle(seller, body)["success"]
+    assert not GasTransaction.objects.exists()

@@ -1,0 +1,389 @@
+"""Payments in tokens without authorisations of their own, by Permit2 on real nodes."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import FeeEntry
+from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import (
+    PERMIT2,
+    PROXY,
+    Permit,
+    allow,
+    permit,
+    real_usdt,
+    sign_permit,
+)
+from demo.localnet.tokens import (
+    balance_of,
+    execute,
+    mint,
+    transfer,
+)
+from settlements.models import GasTransaction
+from tests.contract.client import client_of
+from tests.nodes.overtaking import overtake
+from tests.nodes.proxy import Ask, RpcProxy, one_by_one
+from tests.nodes.smart_wallet import deploy_wallet
+from tests.wallets.factories import make_watcher, read_all
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.permits import (
+    Stall,
+    first_of,
+    open_stall,
+    permit_body,
+)
+from tests.x402.payers import pay_to_of
+from wallets.chains.base import ChainUnavailableError
+from wallets.models import Transfer, TransferClaim
+from wallets.networks import chain_spec
+from x402.exact import waiters
+from x402.exact.errors import RevertedError
+from x402.exact.evm import (
+    calls,
+    permit2,
+    permit2_payments,
+)
+from x402.exact.evm.evidence import find_used
+from x402.exact.evm.nodes import pool_of
+from x402.exact.forms import parse_standard
+from x402.models import Authorization, X402Payment
+from x402.payments.transfers import follow_transfers
+from x402.tasks import finish_authorizations_task
+
+pytestmark = pytest.mark.django_db
+UNITS = 10_000
+USED_UP = "permit2_invalid_nonce"
+
+
+@pytest.fixture
+def stall(ethereum_node: Anvil, settings: Any) -> Stall:
+    """A merchant on Ethereum, whose USDT has no authorisations."""
+    return open_stall(settings, ethereum_node, "ethereum")
+
+
+@pytest.mark.parametrize("chain", ["ethereum", "polygon"])
+def test_usdt_is_paid_by_permit2_and_is_in_the_books(
+    request: pytest.FixtureRequest, settings: Any, chain: str
+) -> None:
+    node: Anvil = request.getfixturevalue(f"{chain}_node")
+    stall = open_stall(settings, node, chain)
+    told = permit(node, stall.usdt, stall.pay_to, UNITS)
+    body = permit_body(told, node.chain_id)
+    assert verify(stall.client, body) == {"isValid": True, "payer": told.payer}
+    answer = settle(stall.client, body)
+    assert answer["success"] is True, answer
+    assert balance_of(node, stall.usdt, stall.pay_to) == UNITS
+    payment = X402Payment.objects.get()
+    assert (payment.tx_hash, payment.token) == (answer["transaction"], "USDT")
+    assert FeeEntry.objects.get().subject_id == payment.public_id
+    again = settle(stall.client, body)
+    assert (again["success"], again["errorReason"]) == (False, "permit2_invalid_nonce")
+    assert again["transaction"] == answer["transaction"]
+    assert verify(stall.client, body)["invalidReason"] == "permit2_invalid_nonce"
+    assert GasTransaction.objects.count() == Authorization.objects.count() == 1
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_the_watcher_claims_a_permits_transfer(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    assert settle(stall.client, permit_body(told, 1))["success"]
+    stall.node.mine(2)
+    url, usdt = stall.node.url, stall.usdt
+    read_all(make_watcher(url, chain="ethereum", TOKEN_USDT=usdt, CONFIRMATIONS="1"))
+    follow_transfers(now=timezone.now())
+    found = Transfer.objects.get(purpose="x402")
+    assert X402Payment.objects.get().transfer_id == found.pk
+    assert TransferClaim.objects.get().transfer_id == found.pk
+
+
+@pytest.mark.parametrize("in_one_block", [True, False])
+@pytest.mark.parametrize("through", ["proxy", "contract"])
+def test_a_permit_that_a_stranger_handed_in_is_paid_all_the_same(
+    stall: Stall, through: str, in_one_block: bool
+) -> None:
+    node, helper = stall.node, deploy_wallet(stall.node, stall.node.accounts[5])
+    # Equal payments of the same payer: each authorisation has one of its own.
+    told = [permit(node, stall.usdt, stall.pay_to, UNITS) for _ in range(2)]
+    node.set_automine(not in_one_block)
+    if through == "proxy":
+        hashes = [by_proxy(node, one) for one in told]
+    else:
+        hashes = [by_contract(node, one, helper=helper) for one in told]
+    node.mine()
+    bodies = [permit_body(one, 1) for one in told]
+    assert all(verify(stall.client, body)["isValid"] for body in bodies)
+    found = [settle(stall.client, body)["transaction"] for body in bodies]
+    # Which of two in one block is whose, nobody can tell, and it makes no difference.
+    is_certain = through == "proxy" or not in_one_block
+    assert (found if is_certain else sorted(found)) == (
+        hashes if is_certain else sorted(hashes)
+    )
+    assert not GasTransaction.objects.exists()
+
+
+def test_two_permits_in_one_transaction_are_two_payments(stall: Stall) -> None:
+    node, stranger = stall.node, stall.node.accounts[5]
+    told = [permit(node, stall.usdt, stall.pay_to, UNITS) for _ in range(2)]
+    helper, calls = deploy_wallet(node, stranger), [one.call() for one in told]
+    execute(node, stranger, helper, "call_all(address,bytes[])", PROXY, calls)
+    for one in told:
+        assert settle(stall.client, permit_body(one, 1))["success"]
+    places = X402Payment.objects.values_list("position", flat=True)
+    assert sorted(places) == [0, 1]
+
+
+@pytest.mark.parametrize("asks_again", [True, False])
+def test_who_is_overtaken_by_a_stranger_finds_the_strangers_transaction(
+    stall: Stall, monkeypatch: pytest.MonkeyPatch, asks_again: bool
+) -> None:
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    body = permit_body(told, 1)
+    stall.node.set_automine(False)
+    assert settle(stall.client, body)["errorReason"] == "settlement_pending"
+    tx_hash = overtake(stall.node, PROXY, told.call())
+    stall.node.mine()
+    if asks_again:
+        assert settle(stall.client, body)["success"]
+    else:
+        finish_authorizations_task()
+    assert X402Payment.objects.get().tx_hash == tx_hash
+    assert balance_of(stall.node, stall.usdt, stall.pay_to) == UNITS
+
+
+@pytest.mark.parametrize("in_one_block", [True, False])
+@pytest.mark.parametrize("hand_in", ["transfer", "proxy", "contract"])
+def test_a_permit_that_was_taken_back_takes_no_other_payment(
+    stall: Stall, hand_in: str, in_one_block: bool
+) -> None:
+    node, usdt, to = stall.node, stall.usdt, stall.pay_to
+    told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
+    helper = deploy_wallet(node, node.accounts[5])
+    node.set_automine(not in_one_block)
+    take_back(node, told)
+    if hand_in == "transfer":
+        transfer(node, payer(node), usdt, to, UNITS)
+    elif hand_in == "proxy":
+        by_proxy(node, other)
+    else:
+        by_contract(node, other, helper=helper)
+    node.mine()
+    node.set_automine(True)
+    assert balance_of(node, usdt, to) == UNITS
+    body = permit_body(told, 1)
+    assert verify(stall.client, body)["invalidReason"] == USED_UP
+    answer = settle(stall.client, body)
+    assert (answer["success"], answer["errorReason"]) == (False, USED_UP), answer
+    assert not X402Payment.objects.exists()
+    assert not GasTransaction.objects.exists()
+
+
+def test_a_permit_that_was_taken_back_later_takes_no_earlier_payment(
+    stall: Stall,
+) -> None:
+    node, usdt, to = stall.node, stall.usdt, stall.pay_to
+    told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
+    by_contract(node, other)
+    take_back(node, told)
+    assert settle(stall.client, permit_body(told, 1))["errorReason"] == USED_UP
+
+
+def test_a_number_that_paid_somebody_else_takes_no_plain_transfer(
+    stall: Stall,
+) -> None:
+    node, usdt, to = stall.node, stall.usdt, stall.pay_to
+    told = permit(node, usdt, to, UNITS)
+    elsewhere = permit(node, usdt, PERMIT2, UNITS, nonce=told.nonce)
+    node.set_automine(False)
+    by_proxy(node, elsewhere)
+    transfer(node, payer(node), usdt, to, UNITS)
+    node.mine()
+    assert balance_of(node, usdt, to) == UNITS
+    assert settle(stall.client, permit_body(told, 1))["errorReason"] == USED_UP
+
+
+def test_without_a_look_at_the_bit_another_payment_would_be_taken(
+    stall: Stall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, usdt, to = stall.node, stall.usdt, stall.pay_to
+    told, other = (permit(node, usdt, to, UNITS) for _ in range(2))
+    take_back(node, told)
+    by_contract(node, other)
+    monkeypatch.setattr(permit2_payments, "_was_used_in", lambda *asked: True)
+    assert settle(stall.client, permit_body(told, 1))["success"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"spender": PERMIT2}, "invalid_permit2_spender"),
+        ({"deadline": 1}, "invalid_exact_evm_payload_authorization_valid_before"),
+        ({"valid_after": 2**40}, "permit2_not_yet_valid"),
+        ({"to": PERMIT2}, "invalid_exact_evm_payload_recipient_mismatch"),
+        ({"token": PERMIT2}, "permit2_token_mismatch"),
+        (
+            {"units": UNITS + 1},
+            "invalid_exact_evm_payload_authorization_value_mismatch",
+        ),
+        ({}, "invalid_permit2_signature"),
+    ],
+)
+def test_a_permit_for_anything_else_is_refused(
+    stall: Stall, changes: dict[str, Any], reason: str
+) -> None:
+    is_forged = not changes
+    honest = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    told = sign_permit(stall.node, replace(honest, **changes), payer(stall.node))
+    if is_forged:
+        told = sign_permit(stall.node, told, stall.node.accounts[7])
+    wanted = {"payTo": stall.pay_to, "amount": str(UNITS), "asset": stall.usdt}
+    body = permit_body(told, 1, **wanted)
+    assert verify(stall.client, body)["invalidReason"] == reason
+    assert settle(stall.client, body)["errorReason"] == reason
+    assert not Authorization.objects.exists()
+
+
+def test_test_keys_take_no_permits_for_other_spenders_or_tokens() -> None:
+    tester = client_of(mode=Mode.TEST)
+    usdt, to = real_usdt(1), pay_to_of(tester, "ethereum")
+    deadline = int(time.time()) + 300
+    honest = Permit(PERMIT2, usdt, to, UNITS, 7, deadline, signature="0x" + "11" * 65)
+    asked = {"payTo": to, "amount": str(UNITS), "asset": usdt}
+    assert settle(tester, permit_body(honest, 1, **asked))["success"]
+    for wrong in (replace(honest, spender=to), replace(honest, token=to)):
+        body = permit_body(wrong, 1, **asked)
+        assert "permit2" in verify(tester, body)["invalidReason"]
+        assert not settle(tester, body)["success"]
+
+
+def test_a_payer_who_did_not_allow_permit2_is_told_so(stall: Stall) -> None:
+    poor = stall.node.accounts[6]
+    mint(stall.node, stall.usdt, poor.address, UNITS)
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS, account=poor)
+    body = permit_body(told, 1)
+    assert verify(stall.client, body)["invalidReason"] == "permit2_allowance_required"
+    assert settle(stall.client, body)["errorReason"] == "permit2_allowance_required"
+    allow(stall.node, stall.usdt, account=poor)
+    assert settle(stall.client, body)["success"]
+
+
+def test_a_chain_without_the_proxy_takes_no_gas_of_ours(stall: Stall) -> None:
+    stall.node.rpc("anvil_setCode", PROXY, "0x")
+    body = permit_body(permit(stall.node, stall.usdt, stall.pay_to, UNITS), 1)
+    simulated = "invalid_exact_evm_transaction_simulation_failed"
+    assert verify(stall.client, body)["invalidReason"] == simulated
+    assert settle(stall.client, body)["errorReason"] == "transaction_failed"
+    assert not GasTransaction.objects.exists()
+
+
+def test_the_standards_first_version_has_no_permits(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    body = first_of(permit_body(told, 1), "ethereum")
+    assert verify(stall.client, body)["invalidReason"] == "invalid_payload"
+    assert settle(stall.client, body)["errorReason"] == "invalid_payload"
+
+
+def test_nothing_is_called_but_our_tokens_and_the_proxy(stall: Stall) -> None:
+    spec = chain_spec("ethereum")
+    with pytest.raises(RevertedError):
+        calls.expect_ours(pool_of(spec), spec, calls.Call(PERMIT2, b"settle"))
+
+
+def test_a_node_without_old_states_is_no_witness_for_a_contracts_call(
+    stall: Stall, settings: Any
+) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    by_contract(stall.node, told)
+    body = permit_body(told, 1)
+    with RpcProxy(stall.node.url) as pruned:
+        pruned.fault = one_by_one(_forgets_old_states)
+        there = settings.CHAIN_SETTINGS
+        settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": pruned.url}
+        answer = settle(stall.client, body)
+        settings.CHAIN_SETTINGS = there
+    assert answer["errorReason"] == USED_UP
+    assert "transaction's hash" in answer["errorMessage"]
+    assert settle(stall.client, body)["success"]
+
+
+def _forgets_old_states(request: Any, ask: Ask) -> Any:
+    newest = ask(request | {"method": "eth_blockNumber", "params": []})["result"]
+    if request["method"] == "eth_call" and request["params"][1] not in (
+        "latest",
+        newest,
+    ):
+        error = {"code": -32000, "message": "missing trie node"}
+        return {"jsonrpc": "2.0", "id": request["id"], "error": error}
+    return ask(request)
+
+
+def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    request = parse_standard(permit_body(told, 1), Mode.LIVE)
+    newest = stall.node.block_number()
+    assert not find_used(pool_of(request.spec), request, at_least=newest).is_used
+    with pytest.raises(ChainUnavailableError):
+        find_used(pool_of(request.spec), request, at_least=newest + 1)
+
+
+def test_what_took_all_that_was_allowed_paid(stall: Stall) -> None:
+    account = stall.node.accounts[6]
+    mint(stall.node, stall.usdt, account.address, UNITS)
+    allow(stall.node, stall.usdt, account=account)
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS, account=account)
+    by_proxy(stall.node, told)
+    body = permit_body(told, 1)
+    assert verify(stall.client, body)["isValid"]
+    assert settle(stall.client, body)["success"]
+
+
+@pytest.mark.parametrize("nonce", [2**256, 10**78 - 1])
+def test_a_number_that_no_contract_knows_is_none(stall: Stall, nonce: int) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    body = permit_body(replace(told, nonce=nonce), 1)
+    assert verify(stall.client, body)["invalidReason"] == "invalid_payload"
+    assert settle(stall.client, body)["errorReason"] == "invalid_payload"
+
+
+def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
+    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
+    request = parse_standard(permit_body(told, 1), Mode.LIVE)
+    data = permit2.call_of(request).data
+    assert data == told.call()
+    assert permit2_payments._is_call_of(request, data)
+    # Token, amount, number, payer and recipient; then where the signature is, and how long.
+    for word in (0, 1, 2, 4, 5, 7, 8):
+        place = 4 + 32 * word
+        broken = data[:place] + b"\xff" * 32 + data[place + 32 :]
+        assert not permit2_payments._is_call_of(request, broken)
+    assert not permit2_payments._is_call_of(request, data[:4])
+    assert not permit2_payments._is_call_of(request, b"\0\0\0\0" + data[4:])
+
+
+def by_proxy(node: Anvil, told: Permit) -> str:
+    """Carry a permit out as a stranger may; return the transaction's hash."""
+    return node.send(node.accounts[5], to=PROXY, data=told.call())
+
+
+def by_contract(node: Anvil, told: Permit, *, helper: str = "") -> str:
+    """Carry a permit out through a contract of a stranger's; return the transaction's hash."""
+    stranger = node.accounts[5]
+    helper = helper or deploy_wallet(node, stranger)
+    return execute(node, stranger, helper, "call(address,bytes)", PROXY, told.call())
+
+
+def take_back(node: Anvil, told: Permit) -> None:
+    """Use a permit's number up without paying anybody."""
+    word, bit = divmod(told.nonce, 256)
+    signature = "invalidateUnorderedNonces(uint256,uint256)"
+    execute(node, payer(node), PERMIT2, signature, word, 1 << bit)

@@ -1,0 +1,127 @@
+"""Published middlewares serve one authorisation once, however many copies of it a payer sends, and when."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.solana.node import USDC
+from demo.localnet.tokens import balance_of
+from tests.contract.client import ApiClient
+from tests.x402.exact.middlewares.shops import (
+    MIDDLEWARES,
+    Stand,
+    standing,
+)
+from tests.x402.exact.sellers import (
+    PRICE_UNITS,
+    Shop,
+)
+from tests.x402.exact.solana import conftest as on_solana
+from tests.x402.exact.solana.payers import Shop as SolanaShop
+from tests.x402.exact.solana.payers import ticking
+from tests.x402.payers import pay_to_of
+from x402.exact import settlement
+from x402.models import Authorization, X402Payment
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+COPIES = 20
+
+solana_shop = on_solana.shop
+
+
+@pytest.fixture
+def solana_seller(solana_shop: SolanaShop) -> ApiClient:
+    """A live key of a merchant whose machines pay on Solana."""
+    return on_solana.open_seller(solana_shop)
+
+
+def check_once(stand: Stand, headers: Mapping[str, str], copies: int) -> None:
+    """Check that copies at once, or one after the other, are served once."""
+    if copies == COPIES:
+        statuses = stand.buy_at_once(headers, copies)
+    else:
+        statuses = stand.buy_in_turn(headers, copies)
+    assert sorted(statuses) == [200] + [402] * (copies - 1)
+    assert stand.buy(headers) == 402
+    assert Authorization.objects.get().payment == X402Payment.objects.get()
+
+
+@pytest.mark.parametrize("middleware", MIDDLEWARES)
+@pytest.mark.parametrize("copies", [COPIES, 2], ids=["at once", "in turn"])
+def test_copies_of_one_payment_on_base_are_served_once(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    live_server: LiveServer,
+    middleware: str,
+    copies: int,
+) -> None:
+    shop = Shop(
+        facilitator=f"{live_server.url}/api/v1/x402",
+        key=seller.key or "",
+        pay_to=pay_to_of(seller),
+        asset=usdc,
+    )
+
+    def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
+
+    with standing(middleware, shop) as stand:
+        check_once(stand, stand.signed(sign), copies)
+    assert balance_of(base_node, usdc, shop.pay_to) == PRICE_UNITS
+
+
+def test_without_the_claim_every_copy_would_be_served(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    live_server: LiveServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control: middlewares serve whoever is told that it settled."""
+    monkeypatch.setattr(settlement, "claim_success", lambda *_, **__: True)
+    shop = Shop(
+        facilitator=f"{live_server.url}/api/v1/x402",
+        key=seller.key or "",
+        pay_to=pay_to_of(seller),
+        asset=usdc,
+    )
+
+    def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        return authorize(base_node, wanted["payTo"], PRICE_UNITS).payload()
+
+    with standing("fastapi", shop) as stand:
+        assert stand.buy_in_turn(stand.signed(sign), 2) == [200, 200]
+    assert balance_of(base_node, usdc, shop.pay_to) == PRICE_UNITS
+
+
+@pytest.mark.parametrize("middleware", MIDDLEWARES)
+@pytest.mark.parametrize("copies", [COPIES, 2], ids=["at once", "in turn"])
+def test_copies_of_one_payment_on_solana_are_served_once(
+    solana_shop: SolanaShop,
+    solana_seller: ApiClient,
+    live_server: LiveServer,
+    middleware: str,
+    copies: int,
+) -> None:
+    shop = Shop(
+        facilitator=f"{live_server.url}/api/v1/x402",
+        key=solana_seller.key or "",
+        pay_to=solana_shop.wallet,
+        asset=USDC,
+        network="solana",
+    )
+
+    def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        fee_payer = wanted["extra"]["feePayer"]
+        signed = solana_shop.draft(fee_payer=fee_payer).signed()
+        return {"transaction": base64.b64encode(signed).decode()}
+
+    with standing(middleware, shop) as stand, ticking(solana_shop.node):
+        check_once(stand, stand.signed(sign), copies)
+    assert solana_shop.node.balance(solana_shop.wallet) == PRICE_UNITS + 1

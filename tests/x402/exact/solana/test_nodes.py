@@ -1,0 +1,82 @@
+"""What one node says of a payer's transaction is not the last word where another one may know more."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.client import ApiClient
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.solana.payers import (
+    Shop,
+    ticking,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def behind(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Answer as a node that has not seen the newest blocks yet."""
+
+    def change(method: str, result: Any) -> Any:
+        if method == "simulateTransaction":
+            result["value"]["err"] = "BlockhashNotFound"
+        return result
+
+    return changed(request, ask(request), change)
+
+
+def says_nothing(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Leave out whether a transaction fails."""
+
+    def change(method: str, result: Any) -> Any:
+        if method == "simulateTransaction":
+            result["value"].pop("err")
+        return result
+
+    return changed(request, ask(request), change)
+
+
+@pytest.fixture
+def first(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
+    """The node that is asked first; behind it there is another one."""
+    with RpcProxy(shop.node.url) as proxy:
+        urls = f"{proxy.url},{shop.node.url}"
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": urls}
+        yield proxy
+
+
+def test_a_node_that_fell_behind_refuses_no_payer(
+    shop: Shop, seller: ApiClient, first: RpcProxy
+) -> None:
+    first.fault = behind
+    body = shop.body(shop.draft().signed())
+    assert verify(seller, body)["isValid"]
+    with ticking(shop.node):
+        assert settle(seller, body)["success"]
+
+
+def test_what_every_node_calls_too_old_is_refused(
+    shop: Shop, seller: ApiClient, first: RpcProxy
+) -> None:
+    body = shop.body(shop.draft().signed())
+    shop.node.advance(152)
+    told = verify(seller, body)
+    assert told["invalidReason"] == "transaction_simulation_failed"
+    assert told["invalidMessage"] == "BlockhashNotFound"
+    assert settle(seller, body)["errorReason"] == "transaction_simulation_failed"
+
+
+def test_a_node_that_does_not_say_whether_a_payment_fails_promises_nothing(
+    shop: Shop, seller: ApiClient, settings: Any
+) -> None:
+    with RpcProxy(shop.node.url) as only:
+        only.fault = says_nothing
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": only.url}
+        body = shop.body(shop.draft().signed())
+        assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
+        assert settle(seller, body)["errorReason"] == "unexpected_settle_error"

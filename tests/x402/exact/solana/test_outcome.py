@@ -1,0 +1,322 @@
+"""What became of a transaction on Solana that was sent: it is pending until the chain has decided, and then for good."""
+
+import base64
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from solders.keypair import Keypair
+
+from accounts.states import Mode
+from demo.localnet.solana.node import Payment
+from tests.contract.client import ApiClient
+from tests.nodes.proxy import (
+    Answer,
+    Ask,
+    Dropped,
+    Request,
+    RpcProxy,
+    honest,
+    methods_of,
+    results,
+)
+from tests.x402.calls import (
+    Claim,
+    verdict,
+)
+from tests.x402.exact.calls import settle
+from tests.x402.exact.solana.forgeries import (
+    sealed,
+    signed_again,
+)
+from tests.x402.exact.solana.payers import (
+    UNITS,
+    Shop,
+    ticking,
+)
+from x402.exact import waiters
+from x402.exact.authorizations import LEASE
+from x402.exact.forms import parse_standard
+from x402.exact.solana import rail
+from x402.exact.sweep import finish_open
+from x402.models import Authorization, X402Payment
+from x402.states import AuthorizationState
+
+pytestmark = pytest.mark.django_db
+
+LONG_AGO = timedelta(minutes=3)
+# Blocks until a hash is too old, and until that is final.
+OVER = 151 + 33
+
+
+@pytest.fixture
+def proxy(shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Stands between the gateway and the node; nobody waits long for a block."""
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
+    with RpcProxy(shop.node.url) as between:
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
+        yield between
+
+
+def loses_what_is_sent(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Say nothing to whoever sends a transaction, and send none."""
+    if "sendTransaction" in methods_of(request):
+        raise Dropped
+    return honest(proxy, request, ask)
+
+
+def finish(row: Authorization) -> str:
+    """Let the beat look at it, a lease later; return its state."""
+    finish_open(clock=lambda: timezone.now() + 2 * LEASE)
+    row.refresh_from_db()
+    return row.state
+
+
+def left_lying(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> tuple[Authorization, dict[str, Any]]:
+    """One that was written down and reached no node, and its body."""
+    body = shop.body(shop.draft().signed())
+    proxy.fault = loses_what_is_sent
+    answer = settle(seller, body)
+    row = Authorization.objects.latest("pk")
+    assert (answer["success"], answer["errorReason"]) == (False, "settlement_pending")
+    assert answer["transaction"] == row.tx_hash != ""
+    proxy.fault = honest
+    return row, body
+
+
+def grow_old(shop: Shop, row: Authorization) -> None:
+    """Let so much time pass that its block's hash is too old."""
+    shop.node.advance(OVER)
+    Authorization.objects.filter(pk=row.pk).update(
+        created_at=row.created_at - LONG_AGO, taken_until=None
+    )
+
+
+def test_what_a_node_did_not_take_is_settled_by_asking_again(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    row, body = left_lying(shop, proxy, seller)
+    with ticking(shop.node):
+        answer = settle(seller, body)
+    assert answer["success"], answer
+    assert answer["transaction"] == row.tx_hash
+    assert shop.node.balance(shop.wallet) == 1 + UNITS
+
+
+def test_what_nobody_asks_about_again_is_settled_all_the_same(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    row, body = left_lying(shop, proxy, seller)
+    assert finish(row) == AuthorizationState.SENT
+    shop.node.advance(2)
+    assert finish(row) == AuthorizationState.SETTLED
+    assert settle(seller, body)["transaction"] == X402Payment.objects.get().tx_hash
+
+
+def test_what_can_be_in_no_block_any_more_has_failed_and_cost_nothing(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    row, body = left_lying(shop, proxy, seller)
+    grow_old(shop, row)
+    assert finish(row) == AuthorizationState.FAILED
+    assert row.network_fee == 0
+    answer = settle(seller, body)
+    assert (answer["errorReason"], answer["transaction"]) == (
+        "transaction_failed",
+        row.tx_hash,
+    )
+    assert shop.node.balance(shop.wallet) == 1
+
+
+def test_two_minutes_alone_end_nothing(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    row, _ = left_lying(shop, proxy, seller)
+    old = row.created_at - LONG_AGO
+    Authorization.objects.filter(pk=row.pk).update(created_at=old, taken_until=None)
+    # Its block's hash can be used still, and so it is sent.
+    assert finish(row) == AuthorizationState.SENT
+    shop.node.advance(2)
+    assert finish(row) == AuthorizationState.SETTLED
+
+
+def still_valid(method: str, result: Any) -> Any:
+    return result | {"value": True} if method == "isBlockhashValid" else result
+
+
+def has_a_status(method: str, result: Any) -> Any:
+    if method != "getSignatureStatuses":
+        return result
+    return result | {"value": [{"slot": 1, "err": None}]}
+
+
+def is_behind(method: str, result: Any) -> Any:
+    """As a node that has seen nothing for an hour."""
+    if method != "getAccountInfo":
+        return result
+    value = result["value"]
+    data = base64.b64decode(value["data"][0])
+    seconds = int.from_bytes(data[32:], "little") - 3600
+    older = base64.b64encode(data[:32] + seconds.to_bytes(8, "little")).decode()
+    return result | {"value": value | {"data": [older, "base64"]}}
+
+
+def is_of_another_age(method: str, result: Any) -> Any:
+    """As two nodes behind one address, the second of which fell behind."""
+    if method != "getSignatureStatuses":
+        return result
+    return result | {"context": {"slot": 1_000}}
+
+
+@pytest.mark.parametrize(
+    "change", [still_valid, has_a_status, is_behind, is_of_another_age]
+)
+def test_nothing_has_failed_while_one_node_cannot_be_sure(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient, settings: Any, change: Any
+) -> None:
+    row, _ = left_lying(shop, proxy, seller)
+    grow_old(shop, row)
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{shop.node.url},{proxy.url}"}
+    proxy.fault = results(change)
+    assert finish(row) == AuthorizationState.SENT
+    proxy.fault = honest
+    Authorization.objects.update(taken_until=None)
+    assert finish(row) == AuthorizationState.FAILED
+
+
+def test_nothing_has_failed_while_one_node_does_not_answer(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient, settings: Any
+) -> None:
+    row, _ = left_lying(shop, proxy, seller)
+    grow_old(shop, row)
+    settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": f"{shop.node.url},{proxy.url}"}
+
+    def drops(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        raise Dropped
+
+    proxy.fault = drops
+    assert finish(row) == AuthorizationState.SENT
+
+
+class Emptying:
+    """Lets a payer spend everything between our asking and our sending."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+
+    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if "sendTransaction" in methods_of(request):
+            self._empty()
+        return honest(proxy, request, ask)
+
+    def _empty(self) -> None:
+        node, payer = self._shop.node, self._shop.payer
+        held = node.balance(str(payer.pubkey()))
+        if held:
+            node.pay_all([Payment(str(node.payer.pubkey()), held)], payer=payer)
+
+
+def test_a_payer_who_empties_his_account_in_time_fails_and_soon_may_do_so_no_more(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    payer = str(shop.payer.pubkey())
+    shop.node.airdrop(payer)
+    proxy.fault = Emptying(shop)
+    for _ in range(2):
+        body = shop.body(shop.draft().signed())
+        # In a block, but on another fork it might succeed.
+        assert settle(seller, body)["errorReason"] == "settlement_pending"
+        shop.node.finalize()
+        told = settle(seller, body)
+        assert told["errorReason"] == "transaction_failed", told
+        assert told["transaction"] == Authorization.objects.latest("pk").tx_hash
+        assert settle(seller, body) == told
+        shop.node.fund(payer, UNITS)
+    assert Authorization.objects.filter(network_fee=10_001).count() == 2
+    body = shop.body(shop.draft().signed())
+    assert settle(seller, body)["errorReason"] == "transaction_failed"
+    assert Authorization.objects.count() == 2
+    assert not X402Payment.objects.exists()
+
+
+def test_what_failed_on_a_fork_that_is_gone_may_succeed(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    shop.node.airdrop(str(shop.payer.pubkey()))
+    began = shop.node.slot()
+    shop.node.advance()
+    body = shop.body(shop.draft().signed())
+    proxy.fault = Emptying(shop)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    proxy.fault = honest
+    # Confirmed, and not final.
+    shop.node.advance(2)
+    assert settle(seller, body)["errorReason"] == "settlement_pending"
+    shop.node.rollback(after=began)
+    with ticking(shop.node):
+        assert settle(seller, body)["success"]
+    assert shop.node.balance(shop.wallet) == 1 + UNITS
+
+
+def test_what_never_landed_is_not_held_against_its_payer(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient
+) -> None:
+    for _ in range(3):
+        row, _ = left_lying(shop, proxy, seller)
+        grow_old(shop, row)
+        assert finish(row) == AuthorizationState.FAILED
+    with ticking(shop.node):
+        assert settle(seller, shop.body(shop.draft().signed()))["success"]
+
+
+def test_one_message_signed_twice_is_paid_once(shop: Shop, seller: ApiClient) -> None:
+    message = shop.draft().message()
+    bodies = [
+        shop.body(sealed(message, signed_again(shop.payer, message))) for _ in range(2)
+    ]
+    with ticking(shop.node):
+        answers = [settle(seller, body) for body in bodies]
+    assert [answer["success"] for answer in answers] == [True, False]
+    assert answers[1]["errorReason"] == "duplicate_settlement"
+    assert answers[0]["transaction"] == answers[1]["transaction"]
+    assert shop.node.balance(shop.wallet) == 1 + UNITS
+
+
+def test_what_was_settled_buys_nothing_again_by_its_hash(
+    shop: Shop, seller: ApiClient
+) -> None:
+    with ticking(shop.node):
+        answer = settle(seller, shop.body(shop.draft().signed()))
+    payer = str(shop.payer.pubkey())
+    claim = Claim("solana", "USDC", answer["transaction"], payer, shop.wallet)
+    assert verdict(seller, claim, amount="0.01", price="0.01") == "already_used"
+
+
+def test_whoever_finds_it_signed_by_a_slow_process_goes_on_with_that(
+    shop: Shop, seller: ApiClient
+) -> None:
+    body = shop.body(shop.draft().signed())
+    with ticking(shop.node):
+        told = settle(seller, body)
+        stale = Authorization.objects.get()
+        # As it was when it was taken over: the other one signed it only then.
+        stale.signed, stale.tx_hash = None, ""
+        request = parse_standard(body, Mode.LIVE)
+        again = rail.SolanaRail().go_on(stale, request, clock=timezone.now)
+    assert again == told
+
+
+def test_a_stranger_s_signature_in_our_place_is_not_sent(
+    shop: Shop, seller: ApiClient
+) -> None:
+    message = shop.draft().message()
+    theirs = Keypair().sign_message(b"")
+    forged = sealed(message, signed_again(shop.payer, message), first=theirs)
+    with ticking(shop.node):
+        answer = settle(seller, shop.body(forged))
+    assert answer["success"]
+    assert answer["transaction"] != str(theirs)

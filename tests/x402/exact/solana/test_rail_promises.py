@@ -1,0 +1,103 @@
+"""What a payer has open on Solana counts against its balance before more is signed, so that it cannot burn our fees."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from demo.localnet.solana.node import Payment
+from tests.concurrency.races import crew
+from tests.contract.client import ApiClient
+from tests.nodes.proxy import RpcProxy, honest
+from tests.x402.exact.calls import settle
+from tests.x402.exact.solana.payers import (
+    UNITS,
+    Shop,
+    ticking,
+)
+from tests.x402.exact.solana.test_outcome import loses_what_is_sent
+from x402.exact import waiters
+from x402.exact.solana import rail
+from x402.models import Authorization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 8
+# The library has no reason for a balance on Solana: it is the simulation that fails.
+OVERDRAWN = "transaction_simulation_failed"
+
+
+@pytest.fixture(autouse=True)
+def losing(
+    shop: Shop, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RpcProxy]:
+    """A node that loses what it is sent, so that it stays on its way; nobody waits long for it."""
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.2)
+    settings.WEB_THREADS = 6 * MANY
+    with RpcProxy(shop.node.url) as proxy:
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": proxy.url}
+        yield proxy
+
+
+def leave(shop: Shop, units: int) -> None:
+    """Let the payer have no more than this."""
+    payer = str(shop.payer.pubkey())
+    shop.node.airdrop(payer)
+    rest = shop.node.balance(payer) - units
+    to = str(shop.node.payer.pubkey())
+    shop.node.pay_all([Payment(to, rest)], payer=shop.payer)
+    shop.node.advance(2)
+
+
+def bodies_of(shop: Shop, number: int) -> list[dict[str, Any]]:
+    """As many payments, each of which the payer could make by itself."""
+    return [shop.body(shop.draft().signed()) for _ in range(number)]
+
+
+def signed() -> int:
+    """How many transactions we signed, and pay the network for."""
+    return Authorization.objects.filter(network_fee__gt=0).count()
+
+
+@pytest.mark.concurrency
+def test_eight_payments_of_one_payer_with_money_for_one_are_signed_once(
+    shop: Shop, seller: ApiClient, losing: RpcProxy
+) -> None:
+    leave(shop, UNITS)
+    losing.fault = loses_what_is_sent
+    bodies = bodies_of(shop, MANY)
+    with crew(MANY) as threads:
+        answers = threads.together(
+            *[lambda body=body: settle(seller, body) for body in bodies]
+        )
+    assert signed() == 1
+    reasons = sorted(answer["errorReason"] for answer in answers)
+    assert reasons == ["settlement_pending"] + [OVERDRAWN] * (MANY - 1)
+
+
+@pytest.mark.concurrency
+def test_without_counting_what_is_open_all_of_them_would_be_signed(
+    shop: Shop,
+    seller: ApiClient,
+    losing: RpcProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control of the test before this one."""
+    monkeypatch.setattr(rail, "refuse_overdrawn", lambda *_, **__: None)
+    leave(shop, UNITS)
+    losing.fault = loses_what_is_sent
+    for body in bodies_of(shop, 3):
+        settle(seller, body)
+    assert signed() == 3
+
+
+def test_what_a_payer_has_the_money_for_is_signed_however_much_is_open(
+    shop: Shop, seller: ApiClient, losing: RpcProxy
+) -> None:
+    leave(shop, 3 * UNITS)
+    losing.fault = loses_what_is_sent
+    bodies = bodies_of(shop, 4)
+    told = [settle(seller, body)["errorReason"] for body in bodies]
+    assert told == ["settlement_pending"] * 3 + [OVERDRAWN]
+    losing.fault = honest
+    with ticking(shop.node):
+        assert [settle(seller, body)["success"] for body in bodies[:3]] == [True] * 3

@@ -1,0 +1,220 @@
+"""What is not carried out on Solana: nothing is signed for it, and it costs nothing."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from base58 import b58encode
+from django.utils import timezone
+from solders.keypair import Keypair
+
+from accounts.states import Mode
+from demo.localnet.solana.programs import TOKEN_2022
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_user
+from tests.nodes.proxy import Fault, RpcProxy, garbage, refuses
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.solana.payers import (
+    UNITS,
+    Shop,
+    ticking,
+)
+from wallets.receiving.machine_wallets import set_machine_wallet
+from wallets.selectors import forget
+from x402.exact.solana import reasons
+from x402.models import Authorization, X402Payment
+from x402.states import AuthorizationState
+
+pytestmark = pytest.mark.django_db
+
+RENT = 890_880
+"""Lamports that an account must hold at least."""
+
+
+def codes(seller: ApiClient, body: dict[str, Any]) -> tuple[str, str]:
+    """Why it is not verified, and not settled; nothing was written down for it."""
+    verified, settled = verify(seller, body), settle(seller, body)
+    assert (verified["isValid"], settled["success"]) == (False, False)
+    assert settled["transaction"] == ""
+    signed = Authorization.objects.exclude(signed=None)
+    assert not signed.exists()
+    assert not X402Payment.objects.exists()
+    return verified["invalidReason"], settled["errorReason"]
+
+
+def both(reason: str) -> tuple[str, str]:
+    return reason, reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # The token is another program's.
+        {"program": TOKEN_2022},
+        {"decimals": 9},
+        {"units": UNITS, "limit": 100},
+        {"payer": Keypair()},
+        {"blockhash": str(Keypair().pubkey())},
+    ],
+)
+def test_what_the_network_would_refuse_is_not_sent(
+    shop: Shop, seller: ApiClient, changes: dict[str, Any]
+) -> None:
+    body = shop.body(shop.draft(**changes).signed())
+    assert codes(seller, body) == both(reasons.SIMULATION)
+
+
+@pytest.mark.parametrize("units", [UNITS - 1, UNITS + 1, 0, 2**64 - 1])
+def test_another_amount_than_asked_for_is_refused(
+    shop: Shop, seller: ApiClient, units: int
+) -> None:
+    body = shop.body(shop.draft(units=units).signed())
+    expected = "invalid_exact_svm_payload_amount_mismatch"
+    assert codes(seller, body) == both(expected)
+
+
+def test_somebody_else_s_wallet_is_not_paid_here(shop: Shop, seller: ApiClient) -> None:
+    thief = Keypair()
+    shop.node.fund(str(thief.pubkey()), 1)
+    signed = shop.draft(recipient=str(thief.pubkey())).signed()
+    code = codes(seller, shop.body(signed, payTo=str(thief.pubkey())))
+    assert code == both(reasons.RECIPIENT)
+
+
+def test_an_account_that_is_not_ours_pays_nothing(
+    shop: Shop, seller: ApiClient
+) -> None:
+    stranger = str(Keypair().pubkey())
+    shop.node.airdrop(stranger)
+    signed = shop.draft(fee_payer=stranger).signed()
+    body = shop.body(signed, extra={"feePayer": stranger})
+    assert codes(seller, body) == both(reasons.FEE_PAYER_UNKNOWN)
+
+
+def test_another_merchant_does_not_get_the_payment(
+    shop: Shop, seller: ApiClient
+) -> None:
+    thief, wallet, now = make_merchant(), str(Keypair().pubkey()), timezone.now()
+    set_machine_wallet(
+        thief, chain="solana", address=wallet, actor=make_user(), now=now
+    )
+    forget()
+    signed, own = shop.draft().signed(), client_of(thief, Mode.LIVE)
+    assert codes(own, shop.body(signed)) == both(reasons.RECIPIENT)
+    assert codes(own, shop.body(signed, payTo=wallet)) == both(reasons.RECIPIENT)
+
+
+TROUBLE = ("unexpected_verify_error", "unexpected_settle_error")
+
+
+@pytest.mark.parametrize("lamports", [0, 9_000, RENT + 9_000])
+def test_our_account_s_want_of_money_says_nothing_about_the_payment(
+    shop: Shop, seller: ApiClient, settings: Any, lamports: int
+) -> None:
+    poor = Keypair()
+    if lamports:
+        shop.node.rpc("sim_setLamports", str(poor.pubkey()), lamports)
+    settings.GAS_KEYS_SOLANA = [b58encode(bytes(poor)).decode()]
+    shop.fee_payer = str(poor.pubkey())
+    body = shop.body(shop.draft().signed())
+    assert codes(seller, body) == TROUBLE
+    shop.node.airdrop(shop.fee_payer)
+    with ticking(shop.node):
+        assert settle(seller, body)["success"]
+
+
+@pytest.fixture
+def proxy(shop: Shop, settings: Any) -> Iterator[RpcProxy]:
+    """Stands between the gateway and the node."""
+    with RpcProxy(shop.node.url) as between:
+        settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": between.url}
+        yield between
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        refuses(-32601, "no such method", method="simulateTransaction"),
+        refuses(-32602, "not in this plan", method="simulateTransaction"),
+        refuses(-32005, "behind by 7 slots", method="simulateTransaction"),
+        garbage(b'{"jsonrpc":"2.0","id":1,"result":{"value":{"err":null}}}'),
+        garbage(b'{"jsonrpc":"2.0","id":1,"result":null}'),
+        garbage(status=502),
+    ],
+    ids=["method", "plan", "behind", "no slot", "nothing", "status"],
+)
+def test_a_node_s_trouble_says_nothing_about_the_payment(
+    shop: Shop, proxy: RpcProxy, seller: ApiClient, fault: Fault
+) -> None:
+    body = shop.body(shop.draft().signed())
+    proxy.fault = fault
+    assert codes(seller, body) == TROUBLE
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"GAS_DAILY_COINS": {"solana": "0.00001"}},
+        {"GAS_DAILY_COINS": {"solana": "0.0001"}, "GAS_MERCHANT_SHARE": "0.1"},
+    ],
+)
+def test_what_a_day_may_cost_is_not_exceeded(
+    shop: Shop, seller: ApiClient, settings: Any, changes: dict[str, Any]
+) -> None:
+    body = shop.body(shop.draft().signed())
+    before = {name: getattr(settings, name) for name in changes}
+    for name, value in changes.items():
+        setattr(settings, name, value)
+    assert settle(seller, body)["errorReason"] == TROUBLE[1]
+    row = Authorization.objects.get()
+    assert (row.state, row.signed) == (AuthorizationState.TAKEN, None)
+    for name, value in before.items():
+        setattr(settings, name, value)
+    with ticking(shop.node):
+        assert settle(seller, body)["success"]
+
+
+def test_each_payment_is_counted_against_the_day(
+    shop: Shop, seller: ApiClient, settings: Any
+) -> None:
+    # Twice two signatures and a lamport of haste each, and not three times.
+    settings.GAS_DAILY_COINS = {"solana": "0.000021"}
+    settings.GAS_MERCHANT_SHARE = "1"
+    with ticking(shop.node):
+        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
+    assert [answer["success"] for answer in answers] == [True, True, False]
+    assert answers[2]["errorReason"] == TROUBLE[1]
+    fees = Authorization.objects.values_list("network_fee", flat=True)
+    assert sorted(fee for fee in fees if fee) == [10_001, 10_001]
+
+
+def test_asking_whether_it_would_settle_changes_nothing(
+    shop: Shop, seller: ApiClient
+) -> None:
+    body = shop.body(shop.draft().signed())
+    answers = [verify(seller, body) for _ in range(16)]
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]["isValid"]
+    assert not Authorization.objects.exists()
+    assert shop.node.balance(shop.wallet) == 1
+
+
+def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
+    shop: Shop, seller: ApiClient, settings: Any
+) -> None:
+    # A share for two payments.
+    settings.GAS_DAILY_COINS = {"solana": "0.0001"}
+    settings.GAS_MERCHANT_SHARE = "0.25"
+    with ticking(shop.node):
+        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
+        assert [answer["success"] for answer in answers] == [True, True, False]
+        paid = Authorization.objects.filter(network_fee__isnull=False)
+        paid.update(state=AuthorizationState.FAILED)
+        assert not settle(seller, shop.body(shop.draft().signed()))["success"]
+        # Further away than a payer's own wait as well.
+        paid.update(created_at=timezone.now() - timedelta(minutes=61))
+        assert settle(seller, shop.body(shop.draft().signed()))["success"]

@@ -1,0 +1,168 @@
+"""What a payer has open counts against its balance before more is sent, so that it cannot burn our gas."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from demo.localnet.anvil import (
+    Anvil,
+    FundedAccount,
+)
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import (
+    balance_of,
+    mint,
+)
+from settlements.models import GasTransaction
+from tests.concurrency.races import SECONDS
+from tests.contract.client import ApiClient
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import settle
+from tests.x402.exact.crowds import together
+from tests.x402.payers import pay_to_of
+from x402.exact import (
+    promises,
+    waiters,
+)
+from x402.exact.evm import broadcast
+from x402.models import Authorization, X402Payment
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("_no_bells"),
+]
+UNITS = 10_000
+MANY, FEW = 40, 4
+OVERDRAWN = "invalid_exact_evm_insufficient_balance"
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _waiting_briefly(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait long for a block, and nobody be sent away because others ask slowly."""
+    settings.WEB_THREADS = 6 * MANY
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+
+
+@pytest.fixture
+def poor(base_node: Anvil, usdc: str) -> FundedAccount:
+    """A payer with money for one payment."""
+    account = base_node.accounts[6]
+    mint(base_node, usdc, account.address, UNITS)
+    return account
+
+
+def bodies_of(
+    node: Anvil, seller: ApiClient, usdc: str, account: FundedAccount, number: int
+) -> list[Body]:
+    """As many payments, each of which the payer could make by itself."""
+    to = pay_to_of(seller)
+    signed = [authorize(node, to, UNITS, account=account) for _ in range(number)]
+    return [body_of(one, usdc) for one in signed]
+
+
+def settle_at_once(seller: ApiClient, bodies: list[Body]) -> list[Body]:
+    """The answers to settlements that begin at the same moment."""
+    return together(*[lambda body=body: settle(seller, body) for body in bodies])
+
+
+def test_forty_payments_of_one_payer_with_money_for_one_send_one_transaction(
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+) -> None:
+    bodies = bodies_of(base_node, seller, usdc, poor, MANY)
+    base_node.set_automine(False)
+    answers = settle_at_once(seller, bodies)
+    base_node.set_automine(True)
+    base_node.mine()
+    assert GasTransaction.objects.count() == 1
+    reasons = sorted(answer["errorReason"] for answer in answers)
+    assert reasons == [OVERDRAWN] * (MANY - 1) + ["settlement_pending"]
+    refused = [answer for answer in answers if answer["errorReason"] == OVERDRAWN]
+    assert {answer["transaction"] for answer in refused} == {""}
+
+
+def test_without_counting_what_is_open_several_would_be_sent(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    poor: FundedAccount,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control of the test before this one.
+
+    Nothing is sent before all are about to: once one is in a node's pool, the token's own simulation may refuse the next.
+    """
+    about_to_send = threading.Barrier(FEW)
+    monkeypatch.setattr(
+        broadcast, "refuse_overdrawn", lambda *_, **__: about_to_send.wait(SECONDS)
+    )
+    bodies = bodies_of(base_node, seller, usdc, poor, FEW)
+    base_node.set_automine(False)
+    settle_at_once(seller, bodies)
+    base_node.set_automine(True)
+    base_node.mine()
+    assert GasTransaction.objects.count() == FEW
+
+
+def test_what_a_payer_has_the_money_for_is_sent_however_much_is_open(
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+) -> None:
+    mint(base_node, usdc, poor.address, 4 * UNITS)
+    bodies = bodies_of(base_node, seller, usdc, poor, 6)
+    base_node.set_automine(False)
+    told = [settle(seller, body)["errorReason"] for body in bodies]
+    assert told == ["settlement_pending"] * 5 + [OVERDRAWN]
+    base_node.set_automine(True)
+    base_node.mine()
+    assert [settle(seller, body)["success"] for body in bodies] == [True] * 5 + [False]
+    assert balance_of(base_node, usdc, pay_to_of(seller)) == 5 * UNITS
+
+
+def test_who_was_refused_pays_the_same_once_there_is_money(
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+) -> None:
+    first, second = bodies_of(base_node, seller, usdc, poor, 2)
+    base_node.set_automine(False)
+    settle(seller, first)
+    assert settle(seller, second)["errorReason"] == OVERDRAWN
+    base_node.set_automine(True)
+    base_node.mine()
+    assert settle(seller, first)["success"]
+    mint(base_node, usdc, poor.address, UNITS)
+    assert settle(seller, second)["success"]
+    assert X402Payment.objects.count() == Authorization.objects.count() == 2
+
+
+def test_what_settled_a_moment_ago_is_not_counted_twice(
+    base_node: Anvil, seller: ApiClient, usdc: str, poor: FundedAccount
+) -> None:
+    mint(base_node, usdc, poor.address, UNITS)
+    for body in bodies_of(base_node, seller, usdc, poor, 2):
+        assert settle(seller, body)["success"]
+
+
+def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    poor: FundedAccount,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control of the lock: both count while neither has sent anything."""
+    counted = threading.Barrier(2)
+    refuse = promises.refuse_overdrawn
+
+    def refuse_together(*asked: Any, **named: Any) -> None:
+        refuse(*asked, **named)
+        counted.wait(SECONDS)
+
+    monkeypatch.setattr(promises, "_lock", lambda _: None)
+    monkeypatch.setattr(broadcast, "refuse_overdrawn", refuse_together)
+    bodies = bodies_of(base_node, seller, usdc, poor, 2)
+    base_node.set_automine(False)
+    settle_at_once(seller, bodies)
+    base_node.set_automine(True)
+    base_node.mine()
+    assert GasTransaction.objects.count() == 2

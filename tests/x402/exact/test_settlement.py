@@ -1,0 +1,315 @@
+"""Signed authorisations carried out on a real node."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import FeeEntry, Merchant
+from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import (
+    authorize,
+    sign,
+)
+from demo.localnet.funding import payer
+from demo.localnet.permit2 import permit
+from demo.localnet.tokens import (
+    balance_of,
+    deploy_token,
+    mint,
+    transfer,
+)
+from settlements.models import GasTransaction
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_wallet
+from tests.x402.calls import verdict
+from tests.x402.exact.bodies import (
+    RESOURCE,
+    body_of,
+)
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.exact.permits import permit_body
+from tests.x402.payers import (
+    claim_of,
+    pay_to_of,
+)
+from wallets.models import ReceivingWallet
+from wallets.selectors import forget
+from x402.exact import waiters
+from x402.models import Authorization, X402Payment
+from x402.tasks import finish_authorizations_task
+
+pytestmark = pytest.mark.django_db
+UNITS = 10_000
+USED = "invalid_exact_evm_nonce_already_used"
+
+
+def hand_in(node: Anvil, told: Any, usdc: str) -> str:
+    """Carry an authorisation out as a stranger may; return the transaction's hash."""
+    tx_hash = node.send(node.accounts[5], to=usdc, data=told.call())
+    assert node.receipt(tx_hash)["status"] == "0x1"
+    return tx_hash
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_verifies_settles_and_the_money_is_in_the_forwarder(
+    base_node: Anvil, seller: ApiClient, usdc: str, version: int
+) -> None:
+    to = pay_to_of(seller)
+    told = authorize(base_node, to, UNITS)
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body) == {"isValid": True, "payer": told.payer}
+    answer = settle(seller, body)
+    assert answer["success"] is True, answer
+    assert answer["network"] == body["paymentRequirements"]["network"]
+    assert balance_of(base_node, usdc, to) == UNITS
+    payment = X402Payment.objects.get()
+    assert (payment.tx_hash, payment.protocol) == (answer["transaction"], "exact")
+    assert answer["extra"] == {"paymentId": payment.public_id}
+    assert FeeEntry.objects.get().subject_id == payment.public_id
+    assert verify(seller, body)["invalidReason"] == USED
+    again = settle(seller, body)
+    assert (again["success"], again["errorReason"]) == (False, USED)
+    assert again["transaction"] == answer["transaction"]
+    assert GasTransaction.objects.count() == Authorization.objects.count() == 1
+
+
+def test_a_settled_authorisation_buys_nothing_else(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    assert settle(seller, body_of(told, usdc))["success"]
+    other = body_of(told, usdc, resource=f"{RESOURCE}/other")
+    assert settle(seller, other)["errorReason"] == USED
+    claim = claim_of(
+        base_node,
+        X402Payment.objects.get().tx_hash,
+        told.to,
+        amount="0.01",
+        price="0.01",
+    )
+    base_node.mine(3)
+    assert verdict(seller, claim) == "already_used"
+
+
+def test_a_transfer_that_was_a_proof_by_hash_settles_nothing(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    tx_hash = hand_in(base_node, told, usdc)
+    base_node.mine(3)
+    claim = claim_of(base_node, tx_hash, told.to, amount="0.01", price="0.01")
+    assert verdict(seller, claim) == "valid"
+    assert settle(seller, body_of(told, usdc))["errorReason"] == USED
+    assert X402Payment.objects.count() == 1
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_authorisation_that_a_stranger_handed_in_is_paid_all_the_same(
+    base_node: Anvil, seller: ApiClient, usdc: str, version: int
+) -> None:
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    tx_hash = hand_in(base_node, told, usdc)
+    body = body_of(told, usdc, version=version)
+    assert verify(seller, body)["isValid"]
+    answer = settle(seller, body)
+    assert (answer["success"], answer["transaction"]) == (True, tx_hash)
+    assert not GasTransaction.objects.exists()
+    assert X402Payment.objects.get().tx_hash == tx_hash
+
+
+def test_of_a_closed_account_nothing_new_is_sent_and_what_was_paid_is_served(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    served = body_of(authorize(base_node, to, UNITS), usdc)
+    answer = settle(seller, served, key="a")
+    by_hash = hand_in(base_node, told := authorize(base_node, to, UNITS), usdc)
+    base_node.mine(3)
+    assert seller.merchant
+    Merchant.objects.filter(pk=seller.merchant.pk).update(closed_at=timezone.now())
+
+    fresh = body_of(authorize(base_node, to, UNITS), usdc)
+    assert verify(seller, fresh)["invalidReason"] == "invalid_payment_requirements"
+    refused = settle(seller, fresh)
+    assert refused["errorReason"] == "invalid_payment_requirements"
+    assert (refused["success"], refused["transaction"]) == (False, "")
+    assert GasTransaction.objects.count() == Authorization.objects.count() == 1
+    assert settle(seller, served, key="a") == answer
+    claim = claim_of(base_node, by_hash, told.to, amount="0.01", price="0.01")
+    assert verdict(seller, claim) == "valid"
+
+    Merchant.objects.update(closed_at=None)
+    assert verify(seller, fresh)["isValid"]
+
+
+def test_money_goes_to_no_address_but_the_merchants(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    elsewhere = base_node.accounts[7].address
+    body = body_of(authorize(base_node, elsewhere, UNITS), usdc)
+    reason = "invalid_exact_evm_payload_recipient_mismatch"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+
+
+def test_who_was_told_the_address_before_it_changed_may_still_pay_there(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    before = pay_to_of(seller)
+    told = authorize(base_node, before, UNITS)
+    assert seller.merchant is not None
+    changed = timezone.now()
+    ReceivingWallet.objects.update(retired_at=changed)
+    make_wallet(seller.merchant, "base", base_node.accounts[7].address)
+    forget()
+    assert pay_to_of(seller) != before
+    assert settle(seller, body_of(told, usdc))["success"]
+    ReceivingWallet.objects.filter(retired_at=changed).update(
+        retired_at=changed - timedelta(hours=3)
+    )
+    late = settle(seller, body_of(authorize(base_node, before, UNITS), usdc))
+    assert late["errorReason"] == "invalid_exact_evm_payload_recipient_mismatch"
+
+
+def test_another_merchants_payment_is_not_settled(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    merchant = make_merchant("Elsewhere")
+    make_wallet(merchant, "base", base_node.accounts[7].address)
+    forget()
+    stranger = client_of(merchant, Mode.LIVE)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    assert not settle(stranger, body)["success"]
+    assert not Authorization.objects.exists()
+
+
+def test_a_strangers_token_is_refused(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    body = body_of(
+        authorize(base_node, pay_to_of(seller), UNITS), deploy_token(base_node, "FREE")
+    )
+    assert verify(seller, body)["invalidReason"] == "invalid_payment_requirements"
+
+
+def test_a_signature_of_somebody_else_is_refused_and_writes_nothing_down(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    forged = sign(base_node, told, base_node.accounts[7])
+    body = body_of(forged, usdc)
+    reason = "invalid_exact_evm_payload_signature"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not Authorization.objects.exists()
+    assert settle(seller, body_of(told, usdc))["success"]
+
+
+def test_a_payer_without_money_costs_no_gas_and_may_fill_up(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    poor = base_node.accounts[6]
+    told = authorize(base_node, pay_to_of(seller), UNITS, account=poor)
+    body = body_of(told, usdc)
+    reason = "invalid_exact_evm_insufficient_balance"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not GasTransaction.objects.exists()
+    mint(base_node, usdc, poor.address, UNITS)
+    assert settle(seller, body)["success"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"valid_before": 1}, "invalid_exact_evm_payload_authorization_valid_before"),
+        (
+            {"valid_after": 2**40},
+            "invalid_exact_evm_payload_authorization_valid_after",
+        ),
+    ],
+)
+def test_the_time_of_an_authorisation_is_kept(
+    base_node: Anvil, seller: ApiClient, usdc: str, changes: Any, reason: str
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS, **changes), usdc)
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+
+
+@pytest.mark.parametrize("asks_again", [True, False])
+def test_a_transaction_that_waits_for_its_block_is_pending_and_is_ended_later(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    monkeypatch: pytest.MonkeyPatch,
+    asks_again: bool,
+) -> None:
+    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    base_node.set_automine(False)
+    first = settle(seller, body)
+    assert first["errorReason"] == "settlement_pending"
+    finish_authorizations_task()
+    assert not X402Payment.objects.exists()
+    base_node.set_automine(True)
+    base_node.mine()
+    if asks_again:
+        second = settle(seller, body)
+        assert second["success"], second
+        assert second["transaction"] == first["transaction"]
+    else:
+        finish_authorizations_task()
+    assert X402Payment.objects.get().tx_hash == first["transaction"]
+    assert GasTransaction.objects.count() == 1
+
+
+def test_nodes_that_are_away_refuse_no_payment(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    there = settings.CHAIN_SETTINGS
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "http://127.0.0.1:1"}
+    assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
+    assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+    settings.CHAIN_SETTINGS = there
+    assert settle(seller, body)["success"]
+
+
+def test_what_waits_for_gas_that_is_too_dear_settles_later(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    settings.GAS_DAILY_COINS = {"base": "0.0000001"}
+    assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+    settings.GAS_DAILY_COINS = {"base": "100"}
+    assert settle(seller, body)["success"]
+
+
+def test_the_money_of_an_honest_payer_may_come_by_both_protocols(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    assert settle(seller, body_of(authorize(base_node, to, UNITS), usdc))["success"]
+    tx_hash = transfer(base_node, payer(base_node), usdc, to, UNITS)
+    base_node.mine(3)
+    claim = claim_of(base_node, tx_hash, to, amount="0.01", price="0.01")
+    assert verdict(seller, claim) == "valid"
+    assert X402Payment.objects.count() == 2
+
+
+def test_permit2_asks_for_the_allowance_that_is_missing(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    told = permit(base_node, usdc, pay_to_of(seller), UNITS)
+    body = permit_body(told, base_node.chain_id)
+    reason = "permit2_allowance_required"
+    assert verify(seller, body)["invalidReason"] == reason
+    assert settle(seller, body)["errorReason"] == reason
+    assert not GasTransaction.objects.exists()

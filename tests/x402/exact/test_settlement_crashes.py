@@ -1,0 +1,126 @@
+"""Processes beside each other, and killed in the middle of a settlement: the next one finishes it, nothing is sent twice."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import balance_of
+from settlements.models import GasAttempt, GasTransaction
+from tests.contract.client import ApiClient
+from tests.nodes.proxy import (
+    Answer,
+    Ask,
+    Dropped,
+    Request,
+    RpcProxy,
+    honest,
+    methods_of,
+)
+from tests.waiting import wait_until
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import settle
+from tests.x402.exact.processes import (
+    SECONDS,
+    answers_of,
+    settling,
+)
+from tests.x402.payers import pay_to_of
+from x402.models import Authorization, X402Payment
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.faults,
+    pytest.mark.slow,
+]
+UNITS = 10_000
+
+
+class Holding:
+    """Lets no transaction through to the node, and says when the first one came."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()
+
+    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if "eth_sendRawTransaction" not in methods_of(request):
+            return honest(proxy, request, ask)
+        self.came.set()
+        proxy.released.wait(60)
+        raise Dropped
+
+
+def the_one_settlement(answer: dict[str, Any]) -> None:
+    """Check that the payment was settled once, by the one transaction there is."""
+    assert answer["success"] is True, answer
+    assert GasAttempt.objects.get().tx_hash == answer["transaction"]
+    assert X402Payment.objects.get().tx_hash == answer["transaction"]
+    assert Authorization.objects.get().transaction == GasTransaction.objects.get()
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_killed_between_writing_down_and_sending(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    body = body_of(authorize(base_node, to, UNITS), usdc)
+    with RpcProxy(base_node.url) as proxy:
+        proxy.fault = holding = Holding()
+        with settling(seller, [body], proxy.url) as process:
+            assert holding.came.wait(SECONDS)
+            process.kill()
+    the_one_settlement(settle(seller, body))
+    assert balance_of(base_node, usdc, to) == UNITS
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_killed_between_sending_and_the_receipt(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    body = body_of(authorize(base_node, to, UNITS), usdc)
+    base_node.set_automine(False)
+    with settling(seller, [body], base_node.url) as process:
+        wait_until(
+            lambda: GasTransaction.objects.filter(state="sent").exists(),
+            seconds=SECONDS,
+        )
+        process.kill()
+    base_node.set_automine(True)
+    base_node.mine()
+    the_one_settlement(settle(seller, body))
+    assert balance_of(base_node, usdc, to) == UNITS
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_two_processes_settle_one_authorisation_once(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    with (
+        settling(seller, [body], base_node.url) as one,
+        settling(seller, [body], base_node.url) as other,
+    ):
+        answers = [*answers_of(one), *answers_of(other)]
+    served, refused = sorted(answers, key=lambda one: not one["success"])
+    assert refused["errorReason"] == "invalid_exact_evm_nonce_already_used"
+    assert refused["transaction"] == served["transaction"]
+    the_one_settlement(served)
+
+
+@pytest.mark.usefixtures("_no_bells")
+def test_two_processes_with_one_gas_key_lose_none_of_a_hundred(
+    base_node: Anvil, seller: ApiClient, usdc: str
+) -> None:
+    to = pay_to_of(seller)
+    bodies = [body_of(authorize(base_node, to, UNITS), usdc) for _ in range(100)]
+    with (
+        settling(seller, bodies[:50], base_node.url) as one,
+        settling(seller, bodies[50:], base_node.url) as other,
+    ):
+        answers = answers_of(one) + answers_of(other)
+    assert [answer for answer in answers if not answer["success"]] == []
+    assert GasTransaction.objects.count() == X402Payment.objects.count() == 100
+    assert balance_of(base_node, usdc, to) == 100 * UNITS

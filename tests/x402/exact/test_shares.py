@@ -1,0 +1,316 @@
+"""Neither a merchant nor a payer uses up the gas, or the nodes' patience, that is there for all."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.states import Mode
+from demo.localnet.anvil import Anvil
+from demo.localnet.authorizations import authorize
+from demo.localnet.tokens import mint
+from settlements.errors import NoGasError
+from settlements.models import GasTransaction
+from settlements.states import Purpose, TransactionState
+from tests.contract.client import ApiClient, client_of
+from tests.factories import make_merchant, make_wallet
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import (
+    settle,
+    verify,
+)
+from tests.x402.payers import pay_to_of
+from wallets.chains.specs import Network
+from wallets.networks import chain_spec
+from wallets.selectors import forget
+from x402.exact import shares
+from x402.exact.errors import RefusedPaymentError
+from x402.exact.forms import parse_standard
+from x402.exact.settlement import settle_standard
+from x402.exact.verification import verify_standard
+from x402.exact.waiters import longest_pause
+from x402.models import Authorization, X402Payment
+from x402.payments.claims import Caller
+from x402.states import AuthorizationState
+
+pytestmark = pytest.mark.django_db
+UNITS = 1
+
+
+def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
+    return settle(client, body_of(authorize(node, pay_to_of(client), UNITS), usdc))
+
+
+def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
+    assert pay(base_node, seller, usdc)["success"]
+    settings.GAS_MERCHANT_SHARE = "0"
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert GasTransaction.objects.count() == 1
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
+    settings.GAS_MERCHANT_SHARE = "1"
+    assert pay(base_node, seller, usdc)["success"]
+
+
+@pytest.mark.parametrize(
+    ("whose", "is_refused"),
+    [
+        ({}, True),
+        ({"state": TransactionState.DROPPED}, False),
+        ({"purpose": Purpose.CANCEL}, False),
+    ],
+)
+def test_a_payer_whose_authorisations_failed_on_our_gas_waits_for_some_minutes(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    whose: dict[str, Any],
+    is_refused: bool,
+) -> None:
+    for _ in range(3):
+        assert pay(base_node, seller, usdc)["success"]
+    GasTransaction.objects.update(**whose)
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
+    assert verify(seller, body)["isValid"] is not is_refused
+    assert settle(seller, body)["success"] is not is_refused
+    other = base_node.accounts[6]
+    mint(base_node, usdc, other.address, UNITS)
+    told = authorize(base_node, pay_to_of(seller), UNITS, account=other)
+    assert settle(seller, body_of(told, usdc))["success"]
+    Authorization.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+    assert pay(base_node, seller, usdc)["success"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "minutes"), [(1, 0), (2, 1), (3, 2), (5, 8), (9, 15)]
+)
+def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
+    base_node: Anvil, seller: ApiClient, usdc: str, failures: int, minutes: int
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    row = Authorization.objects.get()
+    row.state, row.payment = AuthorizationState.FAILED, None
+    row.save()
+    for number in range(1, failures):
+        row.pk, row.nonce = None, f"0x{number:064x}"
+        row.save()
+    now = timezone.now()
+    Authorization.objects.update(created_at=now)
+    told = authorize(base_node, pay_to_of(seller), UNITS)
+    request = parse_standard(body_of(told, usdc), Mode.LIVE)
+    a_little = timedelta(seconds=1)
+    if minutes:
+        with pytest.raises(RefusedPaymentError):
+            shares.refuse_failing(
+                request, now=now + timedelta(minutes=minutes) - a_little
+            )
+    shares.refuse_failing(request, now=now + timedelta(minutes=minutes) + a_little)
+
+
+def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
+    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    # One payer's failure may be anybody's: the merchant's others are not to pay for many.
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    cost = GasTransaction.objects.get().most_wei
+    share = cost * shares.FAILED_PART / 10**18
+    settings.GAS_MERCHANT_SHARE = "1"
+    settings.GAS_DAILY_COINS = {"base": f"{share * Decimal('0.9'):f}"}
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert GasTransaction.objects.count() == 1
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
+    GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
+    """As many payers settle, and their payments fail on the chain; return the wei that one of them costs."""
+    others = node.accounts[2 : 2 + payers]
+    for other in others:
+        mint(node, usdc, other.address, UNITS)
+        told = authorize(node, pay_to_of(client), UNITS, account=other)
+        assert settle(client, body_of(told, usdc))["success"]
+    Authorization.objects.update(state=AuthorizationState.FAILED)
+    return int(GasTransaction.objects.latest("id").most_wei)
+
+
+def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """Let the merchant spend so many wei a day."""
+    monkeypatch.setattr(shares, "_KNOWN_SECONDS", 0.0)
+    settings.GAS_MERCHANT_SHARE = "0.5"
+    coins = Decimal(share * 2) / 10**18
+    settings.GAS_DAILY_COINS = settings.GAS_DAILY_COINS | {"base": f"{coins:f}"}
+
+
+def test_after_an_attack_of_failing_payers_an_honest_one_is_served_minutes_later(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cost = attack(base_node, seller, usdc, payers=5)
+    # What failed cost more than the share of the day.
+    GasTransaction.objects.update(cost_wei=cost)
+    give(settings, monkeypatch, share=4 * cost)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    GasTransaction.objects.update(created_at=long_ago)
+    assert pay(base_node, seller, usdc)["success"]
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else each wave could be as large as the first."""
+    cost = attack(base_node, seller, usdc, payers=3)
+    long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
+    GasTransaction.objects.update(created_at=long_ago)
+    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
+    assert pay(base_node, seller, usdc)["success"]
+    open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
+    open_ones.update(state=AuthorizationState.SENT)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    Authorization.objects.filter(state=AuthorizationState.SENT).update(
+        state=AuthorizationState.SETTLED
+    )
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert pay(base_node, seller, usdc)["success"]
+    cost = int(GasTransaction.objects.get().most_wei)
+    GasTransaction.objects.update(cost_wei=cost)
+    give(settings, monkeypatch, share=cost * shares.OPEN_PART - 1)
+    Authorization.objects.update(state=AuthorizationState.SENT)
+    assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
+    assert pay(base_node, elsewhere(base_node), usdc)["success"]
+    Authorization.objects.update(state=AuthorizationState.SETTLED)
+    assert pay(base_node, seller, usdc)["success"]
+
+
+def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> None:
+    """What may fail is judged every minute of a day by attackers who send all that they may, and all of it fails."""
+    share = Decimal(10**16)
+    piece = 10**11
+    failed: list[tuple[int, int]] = []
+    for minute in range(24 * 60):
+        spent = 0
+        window = minute - int(shares.WINDOW / timedelta(minutes=1))
+        costs = shares.FailedCosts(
+            day=sum(cost for _, cost in failed),
+            lately=sum(cost for at, cost in failed if at > window),
+            open=0,
+        )
+        with suppress(NoGasError):
+            while True:
+                shares.refuse_failed(replace(costs, open=spent), share, "base")
+                spent += piece
+        failed.append((minute, spent))
+    total = sum(cost for _, cost in failed)
+    assert share / 2 < total <= share * 3 / 4
+
+
+@pytest.fixture
+def public(settings: Any, usdc: str) -> str:
+    """USDC's address where nodes are everybody's, and allow so many requests that a merchant may verify nine times a minute."""
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS |= {"BASE_REQUESTS_PER_MINUTE": "48"}
+    return usdc
+
+
+def machines_of(client: ApiClient) -> Caller:
+    assert client.merchant is not None
+    return Caller(client.merchant.pk, Mode.LIVE)
+
+
+def elsewhere(node: Anvil) -> ApiClient:
+    merchant = make_merchant("Elsewhere")
+    make_wallet(merchant, "base", node.accounts[7].address)
+    forget()
+    return client_of(merchant, Mode.LIVE)
+
+
+def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_nothing(
+    base_node: Anvil, seller: ApiClient, public: str
+) -> None:
+    minute = timezone.now()
+
+    def ask(client: ApiClient) -> dict[str, Any]:
+        told = authorize(base_node, pay_to_of(client), UNITS)
+        body = body_of(told, public)
+        return verify_standard(machines_of(client), body, clock=lambda: minute)
+
+    flood = [ask(seller) for _ in range(11)]
+    assert [one["isValid"] for one in flood] == [True] * 9 + [False] * 2
+    assert flood[-1]["invalidReason"] == "unexpected_verify_error"
+    other = elsewhere(base_node)
+    assert [ask(other)["isValid"] for _ in range(4)] == [True] * 3 + [False]
+
+
+def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
+    base_node: Anvil, seller: ApiClient, public: str
+) -> None:
+    minute = timezone.now()
+    caller, spec = machines_of(seller), chain_spec("base")
+
+    def ask(body: dict[str, Any]) -> dict[str, Any]:
+        return settle_standard(caller, body, clock=lambda: minute)
+
+    def paid() -> dict[str, Any]:
+        return body_of(authorize(base_node, pay_to_of(seller), UNITS), public)
+
+    sharing_out = partial(
+        shares.may_ask, merchant_id=caller.merchant_id, spec=spec, now=minute
+    )
+    while sharing_out(shares.VERIFYING):
+        pass
+    first = paid()
+    answer = ask(first)
+    assert answer["success"], answer
+    while sharing_out(shares.SETTLING):
+        pass
+    later = paid()
+    assert ask(later)["errorReason"] == "unexpected_settle_error"
+    left_lying: dict[str, Any] = {"state": AuthorizationState.SENT}
+    left_lying |= {"answer": None, "payment": None, "served_at": None}
+    Authorization.objects.filter(payment__isnull=False).update(**left_lying)
+    X402Payment.objects.all().delete()
+    again = ask(first)
+    assert (again["success"], again["transaction"]) == (True, answer["transaction"])
+    minute += timedelta(minutes=1)
+    assert ask(later)["success"]
+
+
+def test_who_waits_for_a_receipt_leaves_public_nodes_for_others() -> None:
+    own = replace(chain_spec("base"), requests_per_minute=300)
+    public = replace(own, network=Network.MAINNET)
+    local = replace(own, network=Network.LOCAL)
+    assert longest_pause(public) == pytest.approx(0.8)
+    assert longest_pause(public, questions=3) == pytest.approx(2.4)
+    assert longest_pause(replace(public, requests_per_minute=100_000)) < 0.1
+    assert longest_pause(local) < 0.1
