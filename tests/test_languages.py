@@ -1,7 +1,6 @@
 """The languages of the buyers' pages: whole catalogues, and a choice that lasts without a cookie."""
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,11 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import translation
 
-from gateway.core.language_tags import (
-    duration,
-    moment,
-)
-from gateway.core.languages import LanguageMiddleware, keep_language
+from gateway.core.languages import LanguageMiddleware
 from tests import catalogues
 from tests.checkouts.factories import (
     make_chains_well,
@@ -37,7 +32,6 @@ from wallets.networks import chains
 
 LANGUAGES = [code for code, _ in configured.LANGUAGES]
 TRANSLATED = catalogues.languages()
-WHEN = datetime(2026, 11, 20, 5, 30, tzinfo=UTC)
 
 TAG = re.compile(r"{%.*?%}|{{.*?}}|{#.*?#}", re.DOTALL)
 TRANSLATED_BLOCK = re.compile(r"{% blocktranslate.*?{% endblocktranslate %}", re.DOTALL)
@@ -174,60 +168,6 @@ def test_what_no_buyer_reads_has_one_language(path: str) -> None:
     assert response.content == b"en"
     assert "Content-Language" not in response
     assert "Vary" not in response
-
-
-def test_the_next_request_of_a_thread_is_not_answered_in_the_last_ones_language() -> (
-    None
-):
-    def fail(request: HttpRequest) -> HttpResponse:
-        raise LookupError(translation.get_language())
-
-    with pytest.raises(LookupError, match="ar"):
-        LanguageMiddleware(fail)(RequestFactory().get("/c/x?lang=ar"))
-    assert translation.get_language() == "en"
-    assert answer("/api/v1/x").content == b"en"
-
-
-@pytest.mark.parametrize(
-    ("query", "address", "kept"),
-    [
-        ("", "/c/x", "/c/x"),
-        ("?lang=ar", "/c/x", "/c/x?lang=ar"),
-        ("?lang=ar", "/c/x?chain=ton", "/c/x?chain=ton&lang=ar"),
-        ("?lang=pt-BR", "/c/x", "/c/x?lang=pt"),
-        ("?lang=%22%3E", "/c/x", "/c/x"),
-    ],
-)
-def test_an_address_keeps_the_language_that_was_asked_for(
-    query: str, address: str, kept: str
-) -> None:
-    assert keep_language(address, RequestFactory().get(f"/{query}")) == kept
-
-
-@pytest.mark.parametrize(
-    ("code", "written"),
-    [
-        ("en", "20 November 2026, 05:30 UTC"),
-        ("es", "20 de noviembre de 2026, 05:30 UTC"),
-        ("de", "20. November 2026, 05:30 UTC"),
-        ("ru", "20 ноября 2026 г., 05:30 UTC"),
-        ("tr", "20 Kasım 2026, 05:30 UTC"),
-        ("zh-hans", "2026年11月20日 05:30 UTC"),
-        ("vi", "20 tháng 11, 2026, 05:30 UTC"),
-        ("id", "20 November 2026, 05:30 UTC"),
-    ],
-)
-def test_a_time_is_written_as_its_readers_write_it(code: str, written: str) -> None:
-    with translation.override(code):
-        assert moment(WHEN) == written
-
-
-@pytest.mark.parametrize(
-    ("seconds", "written"),
-    [(1, "1\xa0s"), (119, "119\xa0s"), (120, "2\xa0min"), (181, "4\xa0min")],
-)
-def test_a_long_time_is_told_in_minutes(seconds: int, written: str) -> None:
-    assert duration(seconds) == written
 
 
 @pytest.mark.parametrize("spec", chains().values(), ids=lambda spec: spec.name)

@@ -15,7 +15,7 @@ from django.core import mail
 from django.utils import timezone
 from structlog.testing import capture_logs
 
-from gateway.core.leases import EPOCH, Lease, leases
+from gateway.core.leases import EPOCH, Lease
 from gateway.pages.metrics import measure
 from mails import sender
 from mails.models import OutgoingMail
@@ -23,7 +23,6 @@ from mails.outbox import queue_unwritten
 from mails.sender import (
     FIRST_WAIT,
     HELD_SECONDS,
-    LEASE,
     LONGEST_WAIT,
     MOST_TRIES,
     PAUSE_SECONDS,
@@ -266,20 +265,3 @@ def test_a_mail_that_kills_every_sender_is_given_up_without_another() -> None:
     assert mail.outbox == []
     assert fresh(row).due_at is None
     assert [log["event"] for log in logs] == ["mail given up"]
-
-
-def test_the_task_sends_what_is_due_and_what_was_promised_meanwhile(
-    settings: Any,
-) -> None:
-    settings.MAIL_WRITERS = {"fact": f"{__name__}.write_and_promise"}
-    queue_unwritten([("fact:1", ADA)], now=NOON)
-    assert send_due_mails_task() == 2
-    assert len(mail.outbox) == 2
-
-
-def write_and_promise(subject: str) -> MailWords:
-    """A writer that is slow enough for somebody else to promise a mail, whose bell finds somebody sending."""
-    now = timezone.now()
-    make_mail(now=now)
-    assert leases.take(LEASE, "another", seconds=1) is None
-    return MailWords("First", subject)

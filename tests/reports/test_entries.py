@@ -13,7 +13,6 @@ import pytest
 from accounts.states import Mode
 from reports import (
     entries,
-    totals,
 )
 from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
@@ -281,21 +280,3 @@ def test_another_merchants_movement_is_no_place_to_start(shop: ApiClient) -> Non
     [theirs] = ids(make_movement(make_watched()))
     answer = shop.get("/reports/transactions", {"starting_after": theirs})
     assert answer.refusal == (400, "parameter_invalid", "starting_after")
-
-
-@pytest.mark.parametrize("query", [{}, {"tag": "till"}, {"to": "2026-11-20T12:30:00"}])
-def test_a_deep_page_passes_over_days_and_has_the_rows_it_had_without(
-    shop: ApiClient, monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
-) -> None:
-    wallet, chance = watch(shop, "till"), Random(2)
-    assert shop.merchant is not None
-    checkout = make_checkout(shop.merchant)
-    for _ in range(30):
-        moment = NOON + timedelta(hours=chance.randrange(-60, 6))
-        make_transfer(checkout, block_time=moment)
-        make_movement(wallet, block_time=moment, is_payment=chance.random() < 0.3)
-    everything = listed(shop, limit=100, **query)
-    monkeypatch.setattr(totals, "_FEW", 1)
-    for offset in range(0, len(everything) + 2, 3):
-        page = listed(shop, limit=5, offset=offset, **query)
-        assert page == everything[offset : offset + 5]

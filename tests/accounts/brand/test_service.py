@@ -1,7 +1,6 @@
 """What a merchant may say about its pages, how it is kept and audited, and how style sheet and logo are served."""
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,25 +9,16 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from PIL import Image
 
-from accounts.brand import public_views
 from accounts.brand.facts import (
-    Brand,
     brand_of,
-    with_brand,
 )
 from accounts.brand.service import (
     BrandingChanges,
     change_branding,
 )
-from accounts.brand.styles import (
-    stylesheet,
-    stylesheet_version,
-)
 from accounts.models import AuditEntry, Branding, Merchant
-from checkouts.models import Checkout
 from gateway.core.errors import InvalidRequestError
-from gateway.core.rate_limits import Limit
-from tests.factories import NOON, make_checkout, make_merchant, make_user
+from tests.factories import NOON, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -49,60 +39,6 @@ def a_logo(colour: str = "navy") -> bytes:
 
 def change(merchant: Merchant, **changes: Any) -> Branding:
     return change_branding(merchant, changes=cast("BrandingChanges", changes), now=NOON)
-
-
-@pytest.mark.parametrize(
-    ("name", "mark"),
-    [
-        ("Halden Roasters", "HR"),
-        ("florin", "F"),
-        ("Ćevapi & Sons Ltd", "ĆS"),
-        ("***", ""),
-    ],
-)
-def test_a_merchant_is_marked_by_its_initials(name: str, mark: str) -> None:
-    assert Brand(name).mark == mark
-
-
-def test_a_merchant_without_branding_has_its_name_and_nothing_else() -> None:
-    merchant = make_merchant()
-    assert merchant.shown_name == "Halden Roasters"
-    assert brand_of(merchant) == Brand("Halden Roasters")
-
-
-def test_what_was_chosen_is_what_pages_show() -> None:
-    merchant = make_merchant()
-    branding = change_branding(
-        merchant, changes={**FULL, "logo": a_logo()}, now=NOON, actor=make_user()
-    )
-    read = Merchant.objects.get(pk=merchant.pk)
-    assert read.shown_name == "Halden"
-    assert brand_of(read) == Brand(
-        name="Halden",
-        merchant_id=merchant.public_id,
-        style_version=stylesheet_version("#d2001a"),
-        logo_digest=branding.logo_digest,
-        support_url="https://halden.example/help",
-        terms_url="https://halden.example/terms",
-        return_label="Back to the beans",
-    )
-    assert branding.updated_at == NOON
-    assert bytes(read.branding.logo).startswith(b"\x89PNG")
-
-
-def test_a_page_reads_the_brand_in_its_own_query_and_leaves_the_logo_where_it_is(
-    django_assert_num_queries: Callable[[int], Any],
-) -> None:
-    branded = make_merchant()
-    change(branded, logo=a_logo())
-    codes = [make_checkout(merchant).code for merchant in (branded, make_merchant())]
-    with django_assert_num_queries(2) as asked:
-        brands = [
-            brand_of(with_brand(Checkout.objects.all()).get(code=code).merchant)
-            for code in codes
-        ]
-    assert [bool(brand.logo_digest) for brand in brands] == [True, False]
-    assert '"logo"' not in asked.captured_queries[0]["sql"]
 
 
 def test_each_change_is_audited_with_what_was_there_before_and_no_logo() -> None:
@@ -193,28 +129,6 @@ def paths_of(merchant: Merchant) -> tuple[str, str]:
     return f"{folder}/{brand.style_version}.css", f"{folder}/{brand.logo_digest}.png"
 
 
-def test_style_sheet_and_logo_are_kept_for_ever_and_can_do_nothing_else(
-    client: Client, django_assert_num_queries: Callable[[int], Any]
-) -> None:
-    merchant = make_merchant()
-    branding = change(merchant, accent="#ffff00", logo=a_logo())
-    style_path, logo_path = paths_of(merchant)
-    expected = {
-        style_path: ("text/css", stylesheet("#ffff00").encode()),
-        logo_path: ("image/png", bytes(branding.logo)),
-    }
-    for path, (kind, body) in expected.items():
-        with django_assert_num_queries(1):
-            answer = client.get(path)
-        assert answer.status_code == 200
-        assert answer.content == body
-        assert answer["Content-Type"] == kind
-        assert answer["Cache-Control"] == "public, max-age=31536000, immutable"
-        assert answer["Content-Security-Policy"] == "default-src 'none'"
-        assert answer["X-Content-Type-Options"] == "nosniff"
-        assert client.post(path).status_code == 405
-
-
 def test_only_the_present_version_is_served(client: Client) -> None:
     merchant, stranger = make_merchant(), make_merchant()
     change(merchant, accent="#ffff00", logo=a_logo("navy"))
@@ -228,19 +142,6 @@ def test_only_the_present_version_is_served(client: Client) -> None:
         assert client.get(path).status_code == 404, path
     change(merchant, logo=b"")
     assert client.get(present[1]).status_code == 404
-
-
-def test_whoever_asks_too_often_is_asked_for_patience(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    merchant = make_merchant()
-    change(merchant, accent="#ffff00", logo=a_logo())
-    monkeypatch.setattr(public_views, "BRAND", Limit("brand.none", 0))
-    for path in paths_of(merchant):
-        refused = client.get(path)
-        assert refused.status_code == 429
-        assert int(refused["Retry-After"]) > 0
-        assert refused["Cache-Control"] == "no-store"
 
 
 def test_the_command_sets_what_is_named_and_takes_back_what_is_empty(

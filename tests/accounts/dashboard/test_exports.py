@@ -10,7 +10,6 @@ import pytest
 from accounts.audit.service import record
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
-from gateway.core import exports
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout, make_key, make_transfer, make_wallet
@@ -133,14 +132,6 @@ def test_what_is_nested_is_json(merchant: Merchant, owner: Desk) -> None:
     record(merchant, action="a.b", before={"name": "ä", "n": [None]}, now=NOON)
     header, row, _ = taken(owner)["audit_log"]
     assert dict(zip(header, row, strict=True))["before"] == '{"n": [null], "name": "ä"}'
-
-
-def test_more_rows_than_are_read_at_once_all_come_in_order(
-    merchant: Merchant, owner: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exports, "_ROWS_AT_ONCE", 2)
-    made = [make_checkout(merchant).public_id for _ in range(5)]
-    assert [row[0] for row in taken(owner)["checkouts"][1:]] == made
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])

@@ -12,7 +12,6 @@ from cryptography.fernet import Fernet
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.login.factors import use_up
 from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, User
 from tests.accounts.logins import (
@@ -148,29 +147,6 @@ def test_a_code_that_was_used_is_used_in_every_process(person: User, key: str) -
 
 
 PERIOD = timedelta(seconds=30)
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "after", "counts"),
-    [
-        (0, 0, 0, False),
-        (0, 0, 29, False),
-        (0, 0, 30, False),
-        (0, 1, 30, True),
-        (-1, -1, 0, False),
-        (-1, -1, 29, False),
-        (0, -1, 0, False),
-        (0, -1, 29, False),
-        (-1, 1, 30, True),
-    ],
-)
-def test_a_code_counts_once_and_none_before_it_afterwards(
-    first: int, then: int, after: int, counts: bool, person: User, key: str
-) -> None:
-    app = Authenticator.objects.get(type="totp")
-    assert use_up(app, totp_code(key, NOON + first * PERIOD), now=NOON)
-    code = totp_code(key, NOON + then * PERIOD)
-    assert use_up(app, code, now=NOON + timedelta(seconds=after)) is counts
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,10 @@ import pytest
 import time_machine
 from allauth.usersessions.models import UserSession
 from django.conf import settings as configured
-from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from accounts.login.cleanup import forget_old_logins
-from accounts.models import AuditEntry, Guesses, User
-from accounts.tasks import forget_old_logins_task
+from accounts.models import AuditEntry, User
 from tests.accounts.logins import is_logged_in, try_login
 from tests.dashboard.people import PASSWORD, make_member
 from tests.factories import make_merchant
@@ -119,16 +116,3 @@ def test_logging_out_takes_a_form_not_a_link(person: User) -> None:
     client = logged_in(person)
     assert "Log out?" in client.get("/account/logout/").text
     assert is_logged_in(client)
-
-
-def test_what_is_over_is_forgotten(person: User) -> None:
-    now = timezone.now()
-    with time_machine.travel(now, tick=False) as clock:
-        logged_in(person)
-        try_login("nobody@example.test", "wrong")
-        clock.shift(timedelta(days=15))
-        logged_in(person)
-        assert forget_old_logins(now=timezone.now()) == 1
-        assert Session.objects.count() == UserSession.objects.count() == 1
-        assert not Guesses.objects.exists()
-        assert forget_old_logins_task() == 0

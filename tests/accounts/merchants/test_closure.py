@@ -10,9 +10,8 @@ from accounts.merchants.closure import (
     refuse_if_closed,
     reopen_account,
 )
-from accounts.models import AuditEntry, Membership
+from accounts.models import AuditEntry
 from accounts.states import Role
-from accounts.team.selectors import merchants_of
 from gateway.core.errors import ConflictError
 from mails.models import OutgoingMail
 from tests.accounts.logins import is_logged_in, last_mail
@@ -69,15 +68,6 @@ def test_every_login_of_the_team_ends_and_no_other() -> None:
     assert [is_logged_in(one) for one in browsers] == [False, False, False, True]
     neighbour.refresh_from_db()
     assert neighbour.closed_at is None
-
-
-def test_a_person_of_two_merchants_comes_first_to_the_open_one() -> None:
-    closed, open_one = make_merchant("A"), make_merchant("B")
-    owner = make_member(closed)
-    Membership.objects.create(merchant=open_one, user=owner, role=Role.VIEWER)
-    assert merchants_of(owner) == [closed, open_one]
-    close_account(closed, by=owner, now=NOON)
-    assert merchants_of(owner) == [open_one, closed]
 
 
 def test_a_reopened_account_is_as_it_was_and_its_owners_are_mailed() -> None:

@@ -117,30 +117,6 @@ def test_a_lone_surrogate_in_metadata_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "url", "code"),
-    [
-        (STRICT, "http://shop.example.test/", "url_forbidden"),
-        (LENIENT, "http://shop.example.test/", None),
-        (STRICT, "https://127.0.0.1/", "url_forbidden"),
-        (LENIENT, "http://127.0.0.1:8001/", None),
-        (LENIENT, "http://[::1]/", None),
-        (LENIENT, "http://localhost/", None),
-        (STRICT, "https://localhost/", "url_forbidden"),
-        (LENIENT, "http://10.0.0.1/", "url_forbidden"),
-        (LENIENT, "http://169.254.169.254/latest/meta-data/", "url_forbidden"),
-        (STRICT, "https://8.8.8.8/", None),
-    ],
-)
-def test_webhook_urls_follow_the_policy(
-    policy: UrlPolicy, url: str, code: str | None
-) -> None:
-    if code is None:
-        assert read(policy, webhook_url=url).webhook_url == url
-    else:
-        assert refusal(policy, webhook_url=url) == ("webhook_url", code)
-
-
-@pytest.mark.parametrize(
     "host",
     [
         "0x7f.0.0.1",

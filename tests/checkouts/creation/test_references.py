@@ -10,7 +10,6 @@ from checkouts.creation.references import (
     reference_in,
 )
 from gateway.core import json
-from gateway.core.fields import storable
 
 
 @pytest.mark.parametrize(
@@ -80,11 +79,3 @@ def test_what_is_unusable_is_passed_over(unusable: Any) -> None:
 def test_a_number_longer_than_a_reference_is_passed_over() -> None:
     metadata = json.loads(b'{"user_id":' + b"9" * (MAX_LENGTH + 1) + b"}")
     assert reference_in(metadata, "customer_ref") == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "can"),
-    [("", True), ("é 🧋", True), ("\x00", False), ("a\udfff", False), ("\ue000", True)],
-)
-def test_postgresql_cannot_keep_nul_and_lone_surrogates(text: str, can: bool) -> None:
-    assert storable(text) is can

@@ -8,7 +8,6 @@ import pytest
 
 from accounts.models import AuditEntry
 from checkouts.dashboard.details import Detail
-from checkouts.dashboard.line_items import line_items_of
 from checkouts.models import Checkout, TeamNote
 from checkouts.models.notes import MOST_LETTERS
 from checkouts.selectors import checkout_object, checkout_row
@@ -159,35 +158,3 @@ def test_line_items_are_listed_with_their_sum(owner: Desk) -> None:
     assert "The checkout asks for" not in page
     other = make_checkout(owner.merchant, metadata=TWO, amount=Decimal("30.00"))
     assert "The checkout asks for 30.00 USD" in page_of(owner, other)
-
-
-@pytest.mark.parametrize(
-    "items",
-    [
-        "null",
-        "[]",
-        "{}",
-        '["Ticket"]',
-        '[{"name": "", "unit_price": "1.00"}]',
-        '[{"name": "A", "unit_price": 1}]',
-        '[{"name": "A", "unit_price": "-1.00"}]',
-        '[{"name": "A", "unit_price": "1.001"}]',
-        '[{"name": "A", "unit_price": "1e3"}]',
-        '[{"name": "A", "unit_price": "١"}]',
-        '[{"name": "A", "unit_price": "1.00", "quantity": 0}]',
-        '[{"name": "A", "unit_price": "1.00", "quantity": true}]',
-        '[{"name": "A", "unit_price": "1.00"}, {"name": 2, "unit_price": "1.00"}]',
-        "[" + ", ".join(['{"name": "A", "unit_price": "1"}'] * 51) + "]",
-    ],
-)
-def test_items_in_another_form_are_left_as_metadata(items: str) -> None:
-    assert line_items_of(f'{{"line_items": {items}}}', amount=Decimal(1)) is None
-
-
-def test_a_quantity_is_one_unless_it_is_given() -> None:
-    metadata = '{"line_items": [{"name": "A", "unit_price": "1200"}]}'
-    found = line_items_of(metadata, amount=Decimal(1200))
-    assert found is not None
-    assert found.is_exact
-    assert found.total == "1,200.00"
-    assert [line.quantity for line in found.lines] == [1]

@@ -3,10 +3,8 @@
 from typing import Any
 
 import pytest
-from django.test import Client, RequestFactory
+from django.test import Client
 
-from gateway.core.errors import RateLimitError
-from gateway.core.pages import too_many
 from tests.checkouts.page.test_views import words_in
 
 PAGES = {
@@ -50,7 +48,3 @@ def test_programs_get_the_envelope_and_no_page(status: int, failing: Client) -> 
     assert response["Content-Type"] == "application/json"
     assert response.json()["error"]["message"]
     assert "<" not in response.content.decode()
-
-
-def test_a_second_to_wait_is_not_called_seconds(rf: RequestFactory) -> None:
-    assert "Wait a second and" in words_in(too_many(rf.get("/"), RateLimitError(1)))

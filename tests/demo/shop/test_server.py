@@ -1,11 +1,9 @@
 """The demo shop over real HTTP. Its purchases are tested with the whole demo."""
 
 import http.client
-import json
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,8 +20,6 @@ from demo.nodes.base import LocalChain
 from demo.settings_file import (
     Credentials,
     DemoSettings,
-    kept_credentials,
-    read_settings,
 )
 from demo.shop.server import shop_server
 from tests.demo.shop.test_signature import signed
@@ -250,14 +246,3 @@ def test_the_wallet_obeys_no_other_site(
     form = urlencode({"chain": "base", "token": "USDC", "to": BUYER, "amount": "1"})
     assert shop_on_base.ask("POST", "/pay", form.encode(), **headers)[0] == 403
     assert balance_of(base_node, token_address("USDC"), BUYER) == 0
-
-
-def test_the_settings_file_is_private_and_reads_back(tmp_path: Path) -> None:
-    path = tmp_path / "demo.json"
-    assert kept_credentials(path) is None
-    written = settings("http://127.0.0.1:8001", {"base": {"chain_id": 8453}})
-    written.write(path)
-    assert path.stat().st_mode & 0o077 == 0
-    assert read_settings(path) == written
-    assert kept_credentials(path) == CREDENTIALS
-    assert json.loads(path.read_text())["live_key"] == "sk_live_example"

@@ -2,8 +2,7 @@
 
 import base64
 import multiprocessing
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from solders.keypair import Keypair
@@ -12,13 +11,8 @@ from demo.localnet.anvil import Anvil
 from demo.localnet.solana.node import SolanaNode
 from demo.localnet.ton.node import TonNode
 from demo.localnet.tron import TronNode
-from demo.payments import (
-    Wish,
-    pay_option,
-)
 from demo.seed import RECEIVING_WALLETS
 from demo.wallet import pay
-from demo.wallets.base import WalletError
 from tests.demo.addresses import (
     evm_balance,
     evm_entry,
@@ -31,15 +25,7 @@ from tests.demo.addresses import (
 
 UNITS = 12_340_017
 AMOUNT = "12.340017"
-TOO_MUCH = "999999999999"
 BUYER = "0x000000000000000000000000000000000000dEaD"
-
-ENTRIES: dict[str, tuple[Callable[[Any], dict[str, Any]], str]] = {
-    "evm": (evm_entry, "base_node"),
-    "tron": (tron_entry, "tron_node"),
-    "solana": (solana_entry, "solana_node"),
-    "ton": (ton_entry, "ton"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -94,26 +80,6 @@ def test_a_ton_wallet_writes_the_links_comment(ton: TonNode) -> None:
     assert b"K7QX" in base64.b64decode(newest["forward_payload"])
 
 
-@pytest.mark.parametrize("family", ["evm", "tron", "solana", "ton"])
-def test_a_wallet_that_has_too_little_says_so_and_sends_nothing(
-    family: str, request: pytest.FixtureRequest
-) -> None:
-    entry_of, node = ENTRIES[family]
-    entry = entry_of(request.getfixturevalue(node))
-    to = RECEIVING_WALLETS["base" if family == "evm" else family]
-    [token] = entry["tokens"]
-    with pytest.raises(WalletError, match="did not take the transfer"):
-        pay(entry, token=token, to=to, amount=TOO_MUCH)
-
-
-def test_where_transfers_carry_no_comment_the_wallet_refuses_one(
-    base_node: Anvil,
-) -> None:
-    with pytest.raises(WalletError, match="no comment"):
-        pay(evm_entry(base_node), token="USDC", to=BUYER, amount="1", comment="x")
-    assert evm_balance(base_node)(BUYER) == 0
-
-
 def test_wallets_of_two_processes_never_sign_with_one_number(base_node: Anvil) -> None:
     jobs = [
         multiprocessing.get_context("spawn").Process(
@@ -127,30 +93,3 @@ def test_wallets_of_two_processes_never_sign_with_one_number(base_node: Anvil) -
         job.join(60)
     assert [job.exitcode for job in jobs] == [0, 0, 0]
     assert evm_balance(base_node)(BUYER) == 3_000_000
-
-
-def ton_option(address: str) -> dict[str, Any]:
-    """A chosen option as the API answers it."""
-    link = f"ton://transfer/{address}?jetton=EQ&amount={UNITS}&text=K7QX"
-    return {"address": address, "payAmount": AMOUNT, "paymentUri": link}
-
-
-@pytest.mark.parametrize(
-    ("wish", "units", "comment"),
-    [
-        (Wish("ton"), UNITS, b"K7QX"),
-        (Wish("ton", comment="another"), UNITS, b"another"),
-        (Wish("ton", amount="1.5"), 1_500_000, None),
-        (Wish("ton", amount="1.5", comment="by hand"), 1_500_000, b"by hand"),
-    ],
-)
-def test_a_payment_follows_the_link_unless_it_is_typed_by_hand(
-    ton: TonNode, wish: Wish, units: int, comment: bytes | None
-) -> None:
-    to = ton.create_wallet(nanotons=0).address
-    pay_option(ton_entry(ton), ton_option(to), wish)
-    query = {"owner_address": to, "direction": "in"}
-    [row] = ton.get("jetton/transfers", **query)["jetton_transfers"]
-    payload = row["forward_payload"] and base64.b64decode(row["forward_payload"])
-    assert row["amount"] == str(units)
-    assert payload is None if comment is None else comment in payload

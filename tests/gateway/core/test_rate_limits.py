@@ -87,15 +87,6 @@ def test_the_headers_are_the_specifications() -> None:
     }
 
 
-def test_without_a_store_every_hit_passes_and_is_counted(settings: Any) -> None:
-    settings.REDIS_URL = ""
-    before = valkey.UNAVAILABLE._value.get()
-    states = [hit(LIMIT, "me", now=NOW) for _ in range(61)]
-    assert not any(state.exceeded for state in states)
-    assert {state.remaining for state in states} == {60}
-    assert valkey.UNAVAILABLE._value.get() == before + 61
-
-
 @pytest.mark.slow
 def test_eight_processes_at_once_get_exactly_the_limit_through(
     settings: Any, monkeypatch: pytest.MonkeyPatch

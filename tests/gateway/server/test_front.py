@@ -15,7 +15,6 @@ from gateway.server import bodies
 from gateway.server.environ import (
     Environ,
     Headers,
-    environ_of,
 )
 from gateway.server.front import Front
 
@@ -93,20 +92,6 @@ def echo(environ: Environ) -> HttpResponse:
         return HttpResponse(type(refusal).__name__, status=refusal.status)
     length = int(environ.get("CONTENT_LENGTH") or 0)
     return HttpResponse(environ["wsgi.input"].read(length))
-
-
-def test_a_request_has_the_form_that_django_reads() -> None:
-    lines = [("host", "x:1"), ("x-a", "1"), ("x-a", "2"), ("cookie", "a=1")]
-    lines += [("cookie", "b=2"), ("content-type", "text/plain"), ("x_a", "3")]
-    lines += [("x_forwarded_for", "192.0.2.1"), ("x_forwarded-for", "192.0.2.2")]
-    environ = environ_of(Asked(Lines(lines)))
-    assert environ["PATH_INFO"] == "/é".encode().decode("latin-1")
-    assert (environ["REMOTE_ADDR"], environ["SERVER_NAME"]) == ("2001:db8::7", "::1")
-    assert (environ["SERVER_PORT"], environ["QUERY_STRING"]) == ("8000", "a=%20")
-    assert (environ["HTTP_HOST"], environ["HTTP_X_A"]) == ("x:1", "1,2")
-    assert environ["HTTP_COOKIE"] == "a=1; b=2"
-    assert environ["CONTENT_TYPE"] == "text/plain"
-    assert "HTTP_X_FORWARDED_FOR" not in environ
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,15 @@
 """The ledger of gas accounts' numbers, on a local node."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from settlements.errors import NoGasError
 from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
-from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.models import GasAttempt
 from settlements.states import TransactionState
 from tests.settlements.calls import ask, await_receipt
 
@@ -81,23 +79,3 @@ def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(
     made.refresh_from_db()
     assert made.state == TransactionState.DROPPED
     assert ask(node, "one").nonce == made.nonce + 1
-
-
-def test_the_days_limit_is_kept(node: GasNode, base_settings: Any) -> None:
-    base_settings.GAS_DAILY_COINS = {"base": "0.0000001"}
-    with pytest.raises(NoGasError, match="spent"):
-        ask(node, "one")
-    assert not GasTransaction.objects.exists()
-
-
-def test_gas_that_is_too_dear_is_not_bought(node: GasNode, base_settings: Any) -> None:
-    base_settings.GAS_MAX_GWEI = {"base": "0.000000001"}
-    with pytest.raises(NoGasError, match="costs more"):
-        ask(node, "one")
-
-
-def test_without_a_key_nothing_is_sent(node: GasNode, base_settings: Any) -> None:
-    base_settings.GAS_KEYS = []
-    with pytest.raises(NoGasError, match="no gas key"):
-        ask(node, "one")
-    assert not GasAccount.objects.exists()

@@ -1,24 +1,16 @@
 """No transaction holds up those behind it, and none is lost."""
 
-from datetime import timedelta
-from typing import Any
-
 import pytest
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from mails.models import OutgoingMail
-from settlements.errors import NoGasError
-from settlements.gas.balances import refresh_balances
 from settlements.gas.broadcast import broadcast
 from settlements.gas.node import GasNode, Sending
 from settlements.gas.upkeep import (
-    GIVE_UP_AFTER,
     tend,
 )
-from settlements.models import GasAccount, GasAttempt, GasTransaction
-from settlements.states import Purpose, TransactionState
-from tests.factories import make_user
+from settlements.models import GasTransaction
+from settlements.states import TransactionState
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
 
@@ -32,37 +24,6 @@ def state_of(made: GasTransaction) -> tuple[str, bool | None]:
     return made.state, made.succeeded
 
 
-def test_a_gap_that_a_failed_send_left_is_closed_for_those_behind_it(
-    node: GasNode, base_node: Anvil
-) -> None:
-    unsent, behind = ask(node, "one"), ask(node, "two")
-    broadcast(behind, node=node, now=timezone.now())
-    assert node.receipt(behind.attempts.get().tx_hash) is None
-    tend("base", node=node, now=timezone.now())
-    base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now()) == 0
-    assert {state_of(unsent), state_of(behind)} == {(TransactionState.MINED, True)}
-
-
-def test_what_no_node_takes_makes_room_for_those_behind_it(
-    node: GasNode, base_node: Anvil, base_settings: Any
-) -> None:
-    base_settings.GAS_DAILY_COINS = {"base": "10"}
-    refused, behind = ask(node, "one", gas=90_000_000), ask(node, "two")
-    assert broadcast(refused, node=node, now=timezone.now()) is Sending.REFUSED
-    broadcast(behind, node=node, now=timezone.now())
-    later = timezone.now() + GIVE_UP_AFTER + LATE
-    tend("base", node=node, now=later)
-    base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=later) == 0
-    refused.refresh_from_db()
-    assert (refused.purpose, refused.reference) == (
-        Purpose.CANCEL,
-        f"sweep:{refused.pk}",
-    )
-    assert state_of(behind) == (TransactionState.MINED, True)
-
-
 def test_who_cannot_pay_offers_no_more(node: GasNode, base_node: Anvil) -> None:
     made = ask(node, "one")
     base_node.rpc("anvil_setBalance", made.account.address, "0x1")
@@ -73,43 +34,6 @@ def test_who_cannot_pay_offers_no_more(node: GasNode, base_node: Anvil) -> None:
     tend("base", node=node, now=timezone.now() + LATE)
     base_node.mine(CONFIRMATIONS)
     assert tend("base", node=node, now=timezone.now() + LATE) == 0
-
-
-def test_what_a_reorganisation_takes_out_of_its_block_gets_into_another(
-    node: GasNode, base_node: Anvil
-) -> None:
-    made = ask(node, "one")
-    broadcast(made, node=node, now=timezone.now())
-    base_node.mine()
-    tend("base", node=node, now=timezone.now())
-    made.refresh_from_db()
-    assert (made.state, made.succeeded) == (TransactionState.SENT, True)
-    before = made.block_hash
-    base_node.reorg(2)
-    later = timezone.now() + LATE
-    tend("base", node=node, now=later)
-    base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=later) == 0
-    assert state_of(made) == (TransactionState.MINED, True)
-    assert made.block_hash != before
-
-
-def test_what_a_reorganisation_takes_out_of_a_final_block_holds_up_nobody(
-    node: GasNode, base_node: Anvil
-) -> None:
-    made = ask(node, "one")
-    broadcast(made, node=node, now=timezone.now())
-    base_node.mine(CONFIRMATIONS)
-    tend("base", node=node, now=timezone.now())
-    assert state_of(made) == (TransactionState.MINED, True)
-    base_node.reorg(CONFIRMATIONS + 2)
-    broadcast(behind := ask(node, "two"), node=node, now=timezone.now())
-    for minutes in range(3):
-        tend("base", node=node, now=timezone.now() + (1 + minutes) * LATE)
-        base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now() + 5 * LATE) == 0
-    assert {state_of(made), state_of(behind)} == {(TransactionState.MINED, True)}
-    assert node.receipt(behind.tx_hash) is not None
 
 
 def test_a_key_that_is_used_elsewhere_goes_on_after_the_others_number(
@@ -126,35 +50,3 @@ def test_a_key_that_is_used_elsewhere_goes_on_after_the_others_number(
     tend("base", node=node, now=timezone.now())
     assert state_of(made) == (TransactionState.MINED, True)
     assert GasTransaction.objects.filter(state=TransactionState.DROPPED).count() == 1
-
-
-def test_an_account_that_runs_low_is_told_of_once_a_day(
-    node: GasNode, base_node: Anvil, base_settings: Any
-) -> None:
-    operator = make_user("operator@florin.example")
-    operator.is_staff = True
-    operator.save()
-    ask(node, "one")
-    base_settings.GAS_LOW_COINS = {"base": "1000000"}
-    now = timezone.now()
-    for moment in (now, now + timedelta(hours=5), now + timedelta(hours=25)):
-        refresh_balances("base", node=node, now=moment)
-    [account] = GasAccount.objects.all()
-    assert account.balance_wei == base_node.balance(account.address)
-    assert told() == 2
-
-
-def told() -> int:
-    return OutgoingMail.objects.filter(key__startswith="gas:").count()
-
-
-def test_an_account_that_is_too_poor_promises_nothing(
-    node: GasNode, base_node: Anvil
-) -> None:
-    ask(node, "one")
-    [account] = GasAccount.objects.all()
-    base_node.rpc("anvil_setBalance", account.address, "0x1")
-    refresh_balances("base", node=node, now=timezone.now())
-    with pytest.raises(NoGasError, match="too little coin"):
-        ask(node, "two")
-    assert GasAttempt.objects.count() == 1

@@ -1,6 +1,5 @@
 """Changes of receiving wallets: who is told, how long they wait, and how they end."""
 
-import re
 from datetime import timedelta
 
 import pytest
@@ -15,19 +14,11 @@ from gateway.core.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
-from wallets.addresses import shown_address
-from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import (
     apply_wallet_changes,
     cancel_change,
     request_wallet,
-)
-from wallets.receiving.mails import (
-    tell_failed,
-    tell_first,
-    tell_machine_wallet,
-    tell_taken_over,
 )
 from wallets.receiving.service import set_receiving_wallet
 from wallets.tasks import apply_wallet_changes_task
@@ -36,8 +27,6 @@ pytestmark = pytest.mark.django_db
 
 OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 THIRD = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
-TON = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
-OTHER_TON = TON_FAMILY.canonical_address("0:" + "1f" * 32)
 DUE = NOON + timedelta(hours=24)
 
 
@@ -97,23 +86,6 @@ def test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told(
     assert mailed("first") == owners(merchant)
     entry = AuditEntry.objects.get(action="receiving_wallet.set")
     assert entry.address == "203.0.113.9"
-
-
-def test_letters_write_ton_addresses_as_buyers_read_them(merchant: Merchant) -> None:
-    wallet = make_wallet(merchant, "ton", TON)
-    change = ask(merchant, OTHER_TON, "ton")
-    assert isinstance(change, WalletChange)
-    apply_wallet_changes(now=DUE)
-    change.failure = "It was refused."
-    tell_failed(change, now=DUE)
-    tell_first(wallet, actor=change.requested_by, now=DUE)
-    tell_taken_over(wallet, now=DUE)
-    tell_machine_wallet(wallet, actor=change.requested_by, before=OTHER_TON, now=DUE)
-    recipient = change.requested_by.email
-    letters = OutgoingMail.objects.filter(recipient=recipient).order_by("pk")
-    old, new = shown_address(TON), shown_address(OTHER_TON)
-    named = [re.findall(r"[EU]Q[\w-]{46}", letter.text) for letter in letters]
-    assert named == [[old, new], [new], [new], [old], [old], [old, new]]
 
 
 def test_another_wallet_waits_and_the_owners_are_told_twice(merchant: Merchant) -> None:

@@ -46,8 +46,6 @@ from wallets.states import TransferState
 from wallets.watched.service import remove_watched_wallet
 from wallets.watcher_process import open_watcher
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.owners import Owners
-from wallets.watchers.readings import read_window
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState
@@ -227,24 +225,6 @@ def test_what_is_passed_on_in_the_window_in_which_it_was_paid_is_not_overlooked(
     read_all(watcher)
     assert DepositOutflow.objects.get().tx_hash == tx_hash
     assert Transfer.objects.get().units == 25
-
-
-def test_one_reading_alone_would_overlook_it(
-    base_node: Anvil, watcher: Watcher
-) -> None:
-    deposit = make_deposit()
-    first = base_node.block_number() + 1
-    pay(base_node, address_of(deposit))
-    flushed(base_node, deposit)
-    adapter, owners = watcher._adapter, Owners("base")
-    head, hint = adapter.head(), watched_keys("base")
-    last = head.block.height
-    once = adapter.read(first, last, head=head, hint=hint, ours=owners.ours)
-    assert [one.units for one in once.transfers] == [25]
-    whole = read_window(adapter, first, last, head=head, hint=hint, owners=owners)
-    assert [one.units for one in whole.transfers] == [25, 25]
-    assert [one.sender_key for one in whole.transfers][1] == bytes(deposit.key)
-    assert [block.height for block in whole.blocks] == list(range(first, last + 1))
 
 
 def test_a_payment_to_a_receiving_wallet_that_is_watched_is_marked_as_one(

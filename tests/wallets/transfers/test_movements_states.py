@@ -19,7 +19,6 @@ from tests.wallets.watching import watch
 from wallets.models import ChainCursor, DepositOutflow, WatchedMovement
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
-from wallets.watchers.ingest import resume
 from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
@@ -72,26 +71,6 @@ def test_large_movements_become_final_like_any_other(base_node: Anvil) -> None:
     read_all(watcher)
     watcher.close()
     assert states(WatchedMovement) == [CONFIRMED]
-
-
-def test_a_chain_that_is_told_to_go_back_takes_back_what_is_above(
-    base_node: Anvil, watcher: Watcher
-) -> None:
-    watch(shop(base_node).address)
-    height = base_node.block_number()
-    pay(base_node, shop(base_node).address)
-    deposit = make_deposit()
-    pay(base_node, address_of(deposit))
-    flushed(base_node, deposit)
-    base_node.mine(6)
-    read_all(watcher)
-    resume("base", height=height, now=timezone.now())
-    assert (states(WatchedMovement), states(DepositOutflow)) == ([ORPHANED], [ORPHANED])
-    read_all(watcher)
-    assert (states(WatchedMovement), states(DepositOutflow)) == (
-        [CONFIRMED],
-        [CONFIRMED],
-    )
 
 
 def test_what_was_final_on_a_local_chain_that_was_replaced_is_in_no_block_any_more(

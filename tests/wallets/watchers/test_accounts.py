@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -19,7 +18,6 @@ from tests.wallets.ledger import Ledger, no_answer
 from wallets.chains.base import Account, ChainUnavailableError, MalformedAnswerError
 from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
 from wallets.states import TransferState
-from wallets.watchers import account_ingest as accountingest
 from wallets.watchers.leases import LeaseLostError
 from wallets.watchers.passes import Outcome
 
@@ -234,28 +232,6 @@ def test_a_limited_rate_ends_the_pass_at_once() -> None:
         watched.tick()
     assert raised.value.retry_after == 3.0
     assert len(watched.ledger.asked) == 1
-
-
-def test_a_watcher_that_dies_between_reading_and_writing_loses_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    watched, wallet = Watched(), make_account(expected_until=LATER)
-    watched.tick()
-    watched.pay(wallet)
-
-    def dies(*args: Any, **options: Any) -> None:
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(accountingest, "write_pulse", dies)
-        with pytest.raises(SystemExit):
-            watched.tick(after=1)
-    assert not Transfer.objects.exists()
-    watched.owner = "two"
-    watched.restart()
-    ChainCursor.objects.update(lease_until=EPOCH)
-    watched.tick(after=11)
-    assert Transfer.objects.get().units == 25
 
 
 def test_a_watcher_that_lost_its_lease_while_it_read_writes_nothing() -> None:

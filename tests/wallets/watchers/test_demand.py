@@ -14,7 +14,7 @@ from demo.localnet.tokens import token_address
 from tests.factories import make_merchant, make_wallet
 from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
 from tests.wallets.paying import transfer
-from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, Transfer
+from wallets.models import ChainCursor, DepositAddress, Transfer
 from wallets.receiving.service import expect_payments
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
@@ -97,12 +97,6 @@ def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
     assert watcher.tick(now=now) is wanted
 
 
-def test_a_simulated_checkout_wakes_no_chain(watcher: Watcher) -> None:
-    make_deposit(mode="test")
-    read_all(watcher)
-    assert watcher.tick(now=timezone.now()) is Outcome.QUIET
-
-
 def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
     base_node: Anvil, watcher: Watcher
 ) -> None:
@@ -180,19 +174,6 @@ def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(
     assert ethereum.tick(now=now) is Outcome.QUIET
     expect_payments("ethereum", address=wallet.address, until=now + 30 * MINUTE)
     assert ethereum.tick(now=now) is Outcome.IDLE
-
-
-def test_an_expectation_grows_and_never_shrinks() -> None:
-    now = timezone.now()
-    wallet = make_wallet(make_merchant(), "ethereum")
-
-    def expected_after(until: datetime) -> datetime | None:
-        expect_payments("ethereum", address=wallet.address, until=until)
-        return ReceivingWallet.objects.get().expected_until
-
-    assert expected_after(now) == now
-    assert expected_after(now - MINUTE) == now
-    assert expected_after(now + MINUTE) == now + MINUTE
 
 
 def test_while_it_rests_a_chain_costs_a_few_short_questions(watcher: Watcher) -> None:

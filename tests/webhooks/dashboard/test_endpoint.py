@@ -15,9 +15,8 @@ from gateway.core import json
 from mails.models import OutgoingMail
 from tests.checkouts.factories import make_completed
 from tests.dashboard.people import PASSWORD, Desk, make_desk
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.dashboard.queries import failing_count
 from webhooks.endpoints.secrets import (
     ensure_secret,
     secrets_of,
@@ -103,25 +102,6 @@ def test_a_disabled_endpoint_says_why_and_is_enabled_again(
     assert held.status == DeliveryStatus.PENDING
     entry = AuditEntry.objects.get(action="webhook_endpoint.enabled")
     assert entry.actor == admin.user
-
-
-def test_endpoints_in_trouble_are_counted_where_they_matter(
-    owner: Desk, endpoint: Endpoint
-) -> None:
-    seat: Any = owner.get("dashboard_webhooks").wsgi_request.seat
-    assert failing_count(seat) == 0
-    Endpoint.objects.update(consecutive_failures=5)
-    assert failing_count(seat) == 1
-    assert "1<span" in owner.get("dashboard_webhooks").text
-    abandoned = make_endpoint(
-        owner.merchant, "https://old.example/", is_default=False, disabled_at=NOON
-    )
-    assert failing_count(seat) == 1
-    make_deliveries(abandoned)
-    assert failing_count(seat) == 2
-    make_endpoint(make_merchant(), HOOK, disabled_at=NOON)
-    make_endpoint(owner.merchant, HOOK, mode=Mode.TEST, disabled_at=NOON)
-    assert failing_count(seat) == 2
 
 
 def test_endpoints_of_single_checkouts_are_listed_in_pages(owner: Desk) -> None:

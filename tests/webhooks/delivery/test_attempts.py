@@ -5,18 +5,11 @@ from typing import Any
 
 import pytest
 
-from gateway.core.secrets import unseal
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.delivery import batches
 from webhooks.delivery.attempts import (
     Outcome,
     record,
-)
-from webhooks.delivery.batches import (
-    ENDPOINT_ROOM,
-    Demand,
-    claim_batch,
 )
 from webhooks.delivery.claims import (
     Claimed,
@@ -25,9 +18,7 @@ from webhooks.delivery.claims import (
     take_endpoints,
 )
 from webhooks.delivery.retries import retry
-from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import disable_endpoint
-from webhooks.health import Health
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.schedule import Answer
 
@@ -127,49 +118,3 @@ def test_a_recovery_is_recorded_and_owners_may_be_told_again_next_time() -> None
     endpoint = Endpoint.objects.get()
     assert (endpoint.consecutive_failures, endpoint.failing_since) == (0, None)
     assert endpoint.owner_told_at is None
-
-
-def test_five_failures_begin_probation_and_one_success_ends_it() -> None:
-    health = Health()
-    for _ in range(4):
-        health = health.after(Answer(500), at=NOON)
-    assert not health.on_probation
-    health = health.after(Answer(None, error="timeout"), at=NOON)
-    assert health.on_probation
-    assert not health.after(Answer(200), at=NOON).on_probation
-
-
-def test_without_the_key_to_its_secret_a_delivery_waits_and_others_go_on(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(batches, "_unsealed", unseal)
-    merchants = [make_merchant(), make_merchant()]
-    key = settings.ENCRYPTION_KEYS
-    ensure_secret(merchants[0], now=NOON)
-    for merchant in merchants:
-        make_deliveries(make_endpoint(merchant))
-    settings.ENCRYPTION_KEYS = ["MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]
-    demand = Demand(
-        sender="one",
-        lease=LEASE,
-        rooms={},
-        held=[],
-        renewed=[],
-        released=[],
-        limit=10,
-        after=0,
-        passed_over=[],
-    )
-    batch = claim_batch(demand, now=NOON)
-    assert [work.claimed.merchant for work in batch.work] == [merchants[1].pk]
-    settings.ENCRYPTION_KEYS = [*settings.ENCRYPTION_KEYS, *key]
-    again = Demand(
-        **{
-            **{name: getattr(demand, name) for name in Demand.__slots__},
-            "rooms": {key: Room(ENDPOINT_ROOM, idle=True) for key in batch.taken},
-            "held": [work.claimed.delivery for work in batch.work],
-        }
-    )
-    more = claim_batch(again, now=NOON)
-    assert [work.claimed.merchant for work in more.work] == [merchants[0].pk]
-    assert Delivery.objects.filter(tries=0).count() == 2

@@ -8,28 +8,17 @@ from django.core import mail
 
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.errors import InvalidRequestError
 from mails.sender import send_due_mails
 from tests.factories import NOON, make_merchant, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
-from webhooks.checks import check_settings
-from webhooks.delivery.retention import prune_attempts
-from webhooks.delivery.retries import (
-    retry,
-    retry_range,
-)
-from webhooks.endpoints.secrets import (
-    ensure_secret,
-    roll_secret,
-    secrets_of,
-)
 from webhooks.endpoints.service import (
     disable_endpoint,
     enable_endpoint,
     set_default_url,
     tell_owners,
 )
-from webhooks.models import Attempt, Delivery, Endpoint, SigningSecret
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -59,11 +48,6 @@ def test_setting_the_same_url_again_changes_nothing(merchant: Merchant) -> None:
     first = set_url(merchant, "https://a.example/")
     assert set_url(merchant, "https://a.example/") == first
     assert AuditEntry.objects.count() == 1
-
-
-def test_setting_a_url_makes_a_secret(merchant: Merchant) -> None:
-    set_url(merchant, "https://a.example/")
-    assert len(secrets_of(merchant, now=NOON)) == 1
 
 
 def test_the_modes_have_urls_of_their_own(merchant: Merchant) -> None:
@@ -115,86 +99,6 @@ def test_naming_a_disabled_url_enables_it(merchant: Merchant) -> None:
     assert endpoint.disabled_at is None
 
 
-def test_a_secret_is_made_once_and_rests_encrypted(merchant: Merchant) -> None:
-    secret = ensure_secret(merchant, now=NOON)
-    assert ensure_secret(merchant, now=NOON) == secret
-    assert secret.encode() not in bytes(SigningSecret.objects.get().sealed)
-
-
-def test_a_rolled_secret_and_the_one_before_both_sign_for_a_day(
-    merchant: Merchant,
-) -> None:
-    old = ensure_secret(merchant, now=NOON)
-    new = roll_secret(merchant, now=NOON)
-    assert secrets_of(merchant, now=NOON + 23 * HOUR) == [new, old]
-    assert secrets_of(merchant, now=NOON + 24 * HOUR) == [new]
-    entry = AuditEntry.objects.get(action="webhook_secret.rolled")
-    assert new not in str(entry.after)
-
-
-def test_a_leaked_secret_can_be_dropped_at_once(merchant: Merchant) -> None:
-    ensure_secret(merchant, now=NOON)
-    new = roll_secret(merchant, now=NOON, overlap=timedelta())
-    assert secrets_of(merchant, now=NOON) == [new]
-
-
-def test_secrets_are_each_merchants_own(merchant: Merchant) -> None:
-    assert ensure_secret(merchant, now=NOON) != ensure_secret(make_merchant(), now=NOON)
-    assert len(secrets_of(merchant, now=NOON)) == 1
-
-
-@pytest.mark.parametrize("status", ["failed", "delivered", "pending"])
-def test_a_retry_starts_the_schedule_afresh(merchant: Merchant, status: str) -> None:
-    (delivery,) = make_deliveries(make_endpoint(merchant))
-    Delivery.objects.update(
-        status=status, tries=12, is_due=False, next_attempt_at=NOON + 9 * HOUR
-    )
-    retry(delivery, now=NOON + HOUR)
-    delivery.refresh_from_db()
-    assert (delivery.status, delivery.tries, delivery.is_due) == ("pending", 0, True)
-    assert delivery.next_attempt_at == NOON + HOUR
-
-
-def test_a_retry_does_not_wait_for_probation(merchant: Merchant) -> None:
-    endpoint = make_endpoint(
-        merchant, consecutive_failures=9, next_probe_at=NOON + 9 * HOUR
-    )
-    (delivery,) = make_deliveries(endpoint)
-    retry(delivery, now=NOON)
-    endpoint.refresh_from_db()
-    assert endpoint.next_probe_at == NOON
-
-
-def test_a_retry_to_a_disabled_endpoint_is_a_conflict(merchant: Merchant) -> None:
-    endpoint = make_endpoint(merchant)
-    (delivery,) = make_deliveries(endpoint)
-    disable_endpoint(endpoint, reason="test", now=NOON)
-    delivery.endpoint.refresh_from_db()
-    with pytest.raises(ConflictError):
-        retry(delivery, now=NOON)
-    delivery.refresh_from_db()
-    assert delivery.status == "held"
-
-
-def test_a_range_is_retried_within_its_bounds_and_its_merchant(
-    merchant: Merchant,
-) -> None:
-    rows = make_deliveries(make_endpoint(merchant), 4)
-    (foreign,) = make_deliveries(make_endpoint(make_merchant()))
-    for number, row in enumerate(rows):
-        row.created_at = NOON + number * HOUR
-        row.save()
-    Delivery.objects.update(status="failed", tries=12, is_due=False)
-    Delivery.objects.filter(pk=rows[2].pk).update(status="delivered")
-    count = retry_range(
-        merchant, mode=Mode.LIVE, since=NOON + HOUR, until=NOON + 3 * HOUR, now=NOON
-    )
-    assert count == 1
-    assert Delivery.objects.get(status="pending") == rows[1]
-    foreign.refresh_from_db()
-    assert foreign.status == "failed"
-
-
 def test_disabling_holds_what_waits_and_enabling_sends_it(merchant: Merchant) -> None:
     endpoint = make_endpoint(
         merchant, consecutive_failures=9, failing_since=NOON, owner_told_at=NOON
@@ -238,35 +142,3 @@ def test_nobody_is_told_of_an_endpoint_that_is_disabled_already(
 ) -> None:
     make_endpoint(merchant, failing_since=NOON, disabled_at=NOON)
     assert tell_owners(now=NOON + 30 * HOUR) == 0
-
-
-def test_attempts_are_kept_for_thirty_days(merchant: Merchant) -> None:
-    (delivery,) = make_deliveries(make_endpoint(merchant))
-    now = NOON + timedelta(days=40)
-    for days in (31, 30, 29, 0):
-        Attempt.objects.create(
-            delivery=delivery,
-            started_at=now - timedelta(days=days, seconds=1),
-            duration_ms=5,
-        )
-    assert prune_attempts(now=now) == 2
-    assert Attempt.objects.count() == 2
-    assert Delivery.objects.exists()
-
-
-def test_development_needs_no_keys_to_start(settings: Any) -> None:
-    settings.PRODUCTION, settings.ENCRYPTION_KEYS = False, []
-    assert check_settings() == []
-
-
-def test_production_refuses_loopback_and_missing_keys(settings: Any) -> None:
-    settings.PRODUCTION, settings.ENCRYPTION_KEYS = True, []
-    assert {problem.id for problem in check_settings()} == {
-        "webhooks.E001",
-        "webhooks.E002",
-    }
-
-
-def test_a_sound_production_passes(settings: Any) -> None:
-    settings.PRODUCTION, settings.WEBHOOK_ALLOW_LOOPBACK = True, False
-    assert check_settings() == []

@@ -25,7 +25,6 @@ from tests.nodes.proxy import (
     Ask,
     Request,
     RpcProxy,
-    changed,
     honest,
     methods_of,
 )
@@ -39,10 +38,7 @@ from x402.exact import (
     waiters,
 )
 from x402.exact.errors import TakenElsewhereError
-from x402.exact.evm.nodes import pool_of
-from x402.exact.evm.outcome import conclude_elsewhere
 from x402.exact.records import fail_row
-from x402.exact.sweep import request_of
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
@@ -73,13 +69,6 @@ class SlowEstimate:
         told = ask(request)
         self.goes_on.wait(30)
         return Answer(json.dumps(told).encode())
-
-
-def shows_no_block_yet(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
-    """A block's effects are there, and the block itself is not: nodes write one after the other."""
-    if "eth_getLogs" not in methods_of(request):
-        return honest(proxy, request, ask)
-    return changed(request, ask(request), lambda _, __: [])
 
 
 @pytest.fixture
@@ -189,32 +178,6 @@ def test_who_was_held_up_does_not_end_what_another_request_sent(
     with pytest.raises(TakenElsewhereError):
         fail_row(held_up_since, FAILED)
     assert Authorization.objects.get().state == AuthorizationState.SETTLED
-
-
-def test_a_block_seen_by_halves_fails_nothing_that_another_request_sent(
-    base_node: Anvil,
-    seller: ApiClient,
-    body: Body,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(waiters, "RECEIPT_SECONDS", 0.05)
-    base_node.set_automine(False)
-    assert settle(seller, body)["errorReason"] == PENDING
-    row = Authorization.objects.get()
-    # As whoever was held up past its lease knows it.
-    row.transaction, row.tx_hash = None, ""
-    base_node.set_automine(True)
-    base_node.mine()
-    with RpcProxy(base_node.url) as proxy:
-        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
-        proxy.fault = shows_no_block_yet
-        request = request_of(row)
-        pool, reason = pool_of(request.spec), "transaction_failed"
-        with pytest.raises(TakenElsewhereError):
-            conclude_elsewhere(row, request, reason, pool=pool, clock=timezone.now)
-    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
-    assert settle(seller, body)["success"]
 
 
 def test_what_is_begun_anew_holds_proofs_of_its_transfer_back_from_then_on(

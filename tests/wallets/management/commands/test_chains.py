@@ -12,8 +12,6 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
 from demo.localnet.tokens import token_address
-from tests.nodes import proxy as faults
-from tests.nodes.proxy import RpcProxy
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.directions import pay, shop, spend
@@ -29,7 +27,6 @@ from wallets.models import (
     Transfer,
     WatchedMovement,
 )
-from wallets.reconciliation import report
 from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 
@@ -104,26 +101,6 @@ def test_the_table_says_the_same_in_a_line_for_each_chain(
 def test_without_a_node_it_says_what_to_set(configure: Callable[..., None]) -> None:
     configure()
     assert "CHAIN_<NAME>_RPC_URLS" in run()
-
-
-def test_a_node_that_does_not_answer_is_told_and_delays_nothing(
-    base_node: Anvil,
-    base: Watcher,
-    configure: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(report, "PATIENCE_SECONDS", 1.0)
-    read_all(base)
-    with RpcProxy(base_node.url) as hanging, RpcProxy(base_node.url) as refusing:
-        hanging.fault = faults.hangs
-        refusing.fault = faults.drops
-        urls = [base_node.url, hanging.url, refusing.url]
-        configure(BASE_RPC_URLS=",".join(urls))
-        sound, mute, broken = as_json()["base"]["nodes"]
-    assert sound["error"] == ""
-    assert mute["error"] == "does not answer in time"
-    assert "does not answer" in broken["error"]
-    assert (broken["height"], broken["is_ours"]) == (None, None)
 
 
 def test_a_node_of_another_chain_is_told(

@@ -43,19 +43,15 @@ from tests.x402.exact.permits import (
     permit_body,
 )
 from tests.x402.payers import pay_to_of
-from wallets.chains.base import ChainUnavailableError
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
 from x402.exact import waiters
 from x402.exact.errors import RevertedError
 from x402.exact.evm import (
     calls,
-    permit2,
     permit2_payments,
 )
-from x402.exact.evm.evidence import find_used
 from x402.exact.evm.nodes import pool_of
-from x402.exact.forms import parse_standard
 from x402.models import Authorization, X402Payment
 from x402.payments.transfers import follow_transfers
 from x402.tasks import finish_authorizations_task
@@ -327,15 +323,6 @@ def _forgets_old_states(request: Any, ask: Ask) -> Any:
     return ask(request)
 
 
-def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
-    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
-    request = parse_standard(permit_body(told, 1), Mode.LIVE)
-    newest = stall.node.block_number()
-    assert not find_used(pool_of(request.spec), request, at_least=newest).is_used
-    with pytest.raises(ChainUnavailableError):
-        find_used(pool_of(request.spec), request, at_least=newest + 1)
-
-
 def test_what_took_all_that_was_allowed_paid(stall: Stall) -> None:
     account = stall.node.accounts[6]
     mint(stall.node, stall.usdt, account.address, UNITS)
@@ -353,21 +340,6 @@ def test_a_number_that_no_contract_knows_is_none(stall: Stall, nonce: int) -> No
     body = permit_body(replace(told, nonce=nonce), 1)
     assert verify(stall.client, body)["invalidReason"] == "invalid_payload"
     assert settle(stall.client, body)["errorReason"] == "invalid_payload"
-
-
-def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
-    told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
-    request = parse_standard(permit_body(told, 1), Mode.LIVE)
-    data = permit2.call_of(request).data
-    assert data == told.call()
-    assert permit2_payments._is_call_of(request, data)
-    # Token, amount, number, payer and recipient; then where the signature is, and how long.
-    for word in (0, 1, 2, 4, 5, 7, 8):
-        place = 4 + 32 * word
-        broken = data[:place] + b"\xff" * 32 + data[place + 32 :]
-        assert not permit2_payments._is_call_of(request, broken)
-    assert not permit2_payments._is_call_of(request, data[:4])
-    assert not permit2_payments._is_call_of(request, b"\0\0\0\0" + data[4:])
 
 
 def by_proxy(node: Anvil, told: Permit) -> str:

@@ -1,0 +1,15 @@
+"""Where people choose among their merchants."""
+
+import pytest
+
+from tests.routes import assert_leads_to
+
+PATHS = {
+    "/dashboard/": "dashboard",
+    "/dashboard/new/": "dashboard_new_merchant",
+}
+
+
+@pytest.mark.parametrize(("path", "name"), PATHS.items())
+def test_each_address_leads_to_its_page_and_no_other(path: str, name: str) -> None:
+    assert_leads_to(path, name)

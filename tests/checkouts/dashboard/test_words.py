@@ -1,0 +1,43 @@
+"""What the merchant's pages call statuses and what test checkouts do."""
+
+import pytest
+
+from checkouts.dashboard.words import CANCELLED, SCENARIOS, TRANSFERS, status_badge
+from checkouts.models import Checkout
+from checkouts.states import CheckoutException, CheckoutStatus
+from checkouts.states import TestScenario as Scenario
+from tests.factories import NOON
+from wallets.states import TransferState
+
+
+@pytest.mark.parametrize(
+    ("status", "exception", "label"),
+    [
+        (CheckoutStatus.PROCESSING, CheckoutException.NONE, "Confirming"),
+        (CheckoutStatus.COMPLETED, CheckoutException.NONE, "Completed"),
+        (CheckoutStatus.COMPLETED, CheckoutException.REVERSED, "Reversed"),
+        (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID, "Expired, part paid"),
+    ],
+)
+def test_an_exception_is_told_where_there_is_one(
+    status: CheckoutStatus, exception: CheckoutException, label: str
+) -> None:
+    assert status_badge(Checkout(status=status, exception=exception)).label == label
+
+
+def test_a_cancelled_checkout_is_called_so_whatever_its_status() -> None:
+    expired = Checkout(status=CheckoutStatus.EXPIRED, cancelled_at=NOON)
+    assert status_badge(expired) == CANCELLED
+
+
+@pytest.mark.parametrize("status", CheckoutStatus)
+@pytest.mark.parametrize("exception", CheckoutException)
+def test_every_checkout_has_a_word(
+    status: CheckoutStatus, exception: CheckoutException
+) -> None:
+    assert status_badge(Checkout(status=status, exception=exception)).label
+
+
+def test_each_state_of_a_transfer_and_each_scenario_has_words() -> None:
+    assert set(TRANSFERS) == set(TransferState)
+    assert set(SCENARIOS) <= set(Scenario)

@@ -1,0 +1,34 @@
+"""Without Valkey nothing stops."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from gateway.core import (
+    valkey,
+)
+from gateway.core.rate_limits import (
+    Limit,
+    hit,
+)
+
+LIMIT = Limit("test", 60)
+
+
+NOW = 1_800_000_030.0
+
+
+@pytest.fixture(autouse=True)
+def own_counters(settings: Any) -> None:
+    settings.KEY_PREFIX = f"{settings.KEY_PREFIX}:{secrets.token_hex(6)}"
+    valkey._breaker.closed_again_at = 0.0
+
+
+def test_without_a_store_every_hit_passes_and_is_counted(settings: Any) -> None:
+    settings.REDIS_URL = ""
+    before = valkey.UNAVAILABLE._value.get()
+    states = [hit(LIMIT, "me", now=NOW) for _ in range(61)]
+    assert not any(state.exceeded for state in states)
+    assert {state.remaining for state in states} == {60}
+    assert valkey.UNAVAILABLE._value.get() == before + 61

@@ -1,0 +1,45 @@
+"""The form in which Django reads a request."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gateway.server.environ import (
+    Headers,
+    environ_of,
+)
+
+
+@dataclass
+class Lines:
+    lines: list[tuple[str, str]]
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        return self.lines
+
+
+@dataclass
+class Asked:
+    """A request as granian tells it."""
+
+    headers: Headers = field(default_factory=lambda: Lines([]))
+    method: str = "POST"
+    path: str = "/é"
+    query_string: str = "a=%20"
+    http_version: str = "1.1"
+    server: str = "[::1]:8000"
+    client: str = "[2001:db8::7]:4000"
+    scheme: str = "http"
+
+
+def test_a_request_has_the_form_that_django_reads() -> None:
+    lines = [("host", "x:1"), ("x-a", "1"), ("x-a", "2"), ("cookie", "a=1")]
+    lines += [("cookie", "b=2"), ("content-type", "text/plain"), ("x_a", "3")]
+    lines += [("x_forwarded_for", "192.0.2.1"), ("x_forwarded-for", "192.0.2.2")]
+    environ = environ_of(Asked(Lines(lines)))
+    assert environ["PATH_INFO"] == "/é".encode().decode("latin-1")
+    assert (environ["REMOTE_ADDR"], environ["SERVER_NAME"]) == ("2001:db8::7", "::1")
+    assert (environ["SERVER_PORT"], environ["QUERY_STRING"]) == ("8000", "a=%20")
+    assert (environ["HTTP_HOST"], environ["HTTP_X_A"]) == ("x:1", "1,2")
+    assert environ["HTTP_COOKIE"] == "a=1; b=2"
+    assert environ["CONTENT_TYPE"] == "text/plain"
+    assert "HTTP_X_FORWARDED_FOR" not in environ

@@ -1,0 +1,59 @@
+"""What the merchant's pages call links."""
+
+from decimal import Decimal
+
+import pytest
+
+from links.dashboard.words import KINDS, interval_of, link_badge, price_of, range_of
+from links.models import PaymentLink
+from links.payloads import Takings
+from links.states import Interval, LinkStatus, LinkType
+
+NOTHING = Takings(0, Decimal(0))
+ONCE = Takings(1, Decimal(49))
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "takings", "label"),
+    [
+        (LinkType.CUSTOM, LinkStatus.ACTIVE, ONCE, "Active"),
+        (LinkType.INVOICE, LinkStatus.ACTIVE, NOTHING, "Active"),
+        (LinkType.INVOICE, LinkStatus.PAUSED, ONCE, "Paid"),
+        (LinkType.INVOICE, LinkStatus.ARCHIVED, ONCE, "Archived"),
+    ],
+)
+def test_a_paid_invoice_closed_itself(
+    type_: LinkType, status: LinkStatus, takings: Takings, label: str
+) -> None:
+    assert link_badge(PaymentLink(type=type_, status=status), takings).label == label
+
+
+def test_each_type_has_words() -> None:
+    assert set(KINDS) == set(LinkType)
+
+
+def test_what_the_payer_chooses_has_no_price() -> None:
+    priced = PaymentLink(type=LinkType.CUSTOM, amount=Decimal("49.00"))
+    assert "49.00" in price_of(priced)
+    assert price_of(PaymentLink(type=LinkType.DONATION, amount=Decimal(5))) == ""
+
+
+def test_only_a_subscription_has_an_interval() -> None:
+    assert interval_of(PaymentLink(interval=Interval.WEEK)) == "a week"
+    assert interval_of(PaymentLink(interval="")) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        ("5", "9", "5.00 to 9.00"),
+        ("5", None, "from 5.00"),
+        (None, "9", "up to 9.00"),
+        (None, None, ""),
+    ],
+)
+def test_a_range_says_the_limits_that_were_set(
+    low: str | None, high: str | None, words: str
+) -> None:
+    least, most = (None if text is None else Decimal(text) for text in (low, high))
+    assert range_of(PaymentLink(min_amount=least, max_amount=most)) == words

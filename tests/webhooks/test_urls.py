@@ -1,0 +1,14 @@
+"""The events' address in the API."""
+
+import pytest
+
+from tests.routes import assert_leads_to
+
+PATHS = {
+    "/api/v1/events": "event-list",
+}
+
+
+@pytest.mark.parametrize(("path", "name"), PATHS.items())
+def test_each_address_leads_to_its_page_and_no_other(path: str, name: str) -> None:
+    assert_leads_to(path, name)
