@@ -1,0 +1,36 @@
+"""The chain registry bound to Django's settings."""
+
+from typing import Any
+
+import pytest
+
+from wallets import networks
+
+
+def test_the_registry_follows_the_settings(settings: Any) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS = {}
+    assert networks.watched_chains() == []
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "https://node.example"}
+    assert [spec.name for spec in networks.watched_chains()] == ["base"]
+
+
+def test_it_is_made_once_for_the_same_settings(settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    assert networks.chains() is networks.chains()
+
+
+def test_what_is_confused_with_a_token_pays_nothing() -> None:
+    assert networks.is_accepted("base", "USDC")
+    assert not networks.is_accepted("base", "DOGE")
+    assert "USDC" in networks.accepted_tokens()
+
+
+@pytest.mark.parametrize(
+    ("chain", "by_account"),
+    [("base", False), ("tron", False), ("solana", True), ("ton", True)],
+)
+def test_solana_and_ton_are_asked_account_by_account(
+    chain: str, by_account: bool
+) -> None:
+    assert networks.reads_accounts(networks.chain_spec(chain)) is by_account
