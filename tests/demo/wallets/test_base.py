@@ -8,8 +8,8 @@ import pytest
 from demo.localnet.anvil import Anvil
 from demo.localnet.ton.node import TonNode
 from demo.seed import RECEIVING_WALLETS
-from demo.wallets.base import WalletError
 from demo.wallet import pay
+from demo.wallets.base import WalletError
 from tests.demo.addresses import (
     evm_balance,
     evm_entry,

@@ -10,8 +10,8 @@ from accounts.states import Role
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet
-from wallets.addresses import canonical_address, shown_address
-from wallets.chains.specs import Family
+from wallets.addresses import shown_address
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import (
     apply_wallet_changes,
@@ -33,7 +33,7 @@ OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 TON = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
 
 
-OTHER_TON = canonical_address("0:" + "1f" * 32, family=Family.TON)
+OTHER_TON = TON_FAMILY.canonical_address("0:" + "1f" * 32)
 
 
 DUE = NOON + timedelta(hours=24)

@@ -1,6 +1,6 @@
 """How many blocks to ask a node for at once."""
 
-from wallets.chains.evm import NEAR_TIP
+from wallets.chains.evm.adapter import NEAR_TIP
 from wallets.watchers.windows import LARGEST_WINDOW, WindowSize, window_end
 
 

@@ -11,7 +11,7 @@ from wallets.chains.base import (
     ChainUnavailableError,
     RangeTooLargeError,
 )
-from wallets.chains.rpc import Node
+from wallets.chains.rpc.client import Node
 
 
 def test_it_gives_five_thousand_blocks_and_no_more(tron_node: TronNode) -> None:
