@@ -36,6 +36,7 @@ from tests.factories import (
     make_live_chain,
     make_wallet,
 )
+from wallets.selectors import forget
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -171,10 +172,13 @@ def test_figures_cost_the_same_however_many_checkouts_there_are(owner: Desk) -> 
     sum_up()
     assert DailyTotal.objects.exists()
     owner.get("dashboard_overview")
+    # What is remembered for seconds would be asked again by the second of two slow requests.
+    forget()
     with CaptureQueriesContext(connection) as few:
         owner.get("dashboard_overview")
     for _ in range(5):
         make_paid_on(owner, 0)
+    forget()
     with CaptureQueriesContext(connection) as many:
         owner.get("dashboard_overview")
     assert len(many) == len(few)
