@@ -54,6 +54,8 @@ MOST_AT_ONCE: Final = 4
 _BUYERS_SHARE: Final = 5
 _BUYERS_SCOPE: Final = "lookup"
 _MACHINES_SHARE: Final = 4
+# Of their own, so that confirmations told anew leave machines' look-ups what is theirs.
+_HEADS_SHARE: Final = 10
 _LEAST_A_MINUTE: Final = 6
 
 # Nodes close what nothing is said on for long.
@@ -136,12 +138,12 @@ def ask_on(
 
 
 def head_on(chain: str, *, deadline_seconds: float) -> int | None:
-    """Return the height of a chain's newest block, of the machines' share; None where no node tells in so many seconds."""
+    """Return the height of a chain's newest block, of a share of its own; None where no node tells in so many seconds."""
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
     if chain not in specs:
         return None
-    question = _ask(specs[chain], None, "lookup.x402", share=_MACHINES_SHARE)
+    question = _ask(specs[chain], None, "lookup.x402.head", share=_HEADS_SHARE)
     if question is None or not question.is_answered(until=until):
         return None
     return question.head

@@ -9,6 +9,9 @@ from wallets.lookup import head_on
 FRESH_SECONDS: Final = 1.5
 """How old a head may be that confirmations are counted from. What is left of two seconds is for the answer."""
 
+WATCHED_SECONDS: Final = 150.0
+"""How old a watcher's head may be at most for newer ones to count: on a chain that nobody pays on it looks once a minute."""
+
 _ASK_SECONDS: Final = 1.0
 _REST_SECONDS: Final = 10.0
 

@@ -42,7 +42,8 @@ SLOW: Final = Limit("slow_body", 30)
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
-# Of that for one client, or one IPv6 /64, so that none takes everybody's place with bodies that it gives up before they are slow.
+# Of that for large bodies of one client, or one IPv6 /64, so that none takes everybody's place with bodies that it gives up
+# before they are slow. Small ones are let in beside them: many people may share an address.
 _MOST_OF_CLIENT: Final = _MOST_HELD // 8
 # A form is longer than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
@@ -116,7 +117,8 @@ class Bodies:
             error = UnavailableError("Too many requests at once.", code="overloaded")
             raise RefusedBodyError(error)
         client = _client_of(environ)
-        if self._held_of[client] + length > _MOST_OF_CLIENT:
+        is_large = length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if is_large and self._held_of[client] + length > _MOST_OF_CLIENT:
             raise RefusedBodyError(RateLimitError(1))
         task, reading = _current_task(), _Reading(client, time.monotonic())
         self._reading[task] = reading

@@ -4,6 +4,7 @@ Each step is a row or several, so that a process that dies anywhere leaves nothi
 a batch without a transaction gets one, by its own reference; a transaction that was not sent is sent by whoever tends.
 """
 
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -71,8 +72,10 @@ def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
         found = waiting_items(wanted, now=now)
         for batch in batches(worthwhile(wanted.chain, found, prices), gas=gas):
             written += write_batch(wanted, batch, now=now)
-    for reference in dict.fromkeys(one.batch for one in written):
-        _try_to_go_on(reference, node=node, now=now)
+    with _alone_with_batches(wanted.chain) as is_ours:
+        for reference in dict.fromkeys(one.batch for one in written):
+            if is_ours:
+                _try_to_go_on(reference, node=node, now=now)
     return list(Settlement.objects.filter(pk__in=[one.pk for one in written]))
 
 
@@ -114,11 +117,16 @@ def resume(chain: str, *, node: GasNode, now: datetime) -> int:
         chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
     )
     begun = rows.order_by("batch").values_list("batch", flat=True).distinct()
-    with alone(f"batches:{chain}") as is_ours:
+    with _alone_with_batches(chain) as is_ours:
         return sum(
             _try_to_go_on(batch, node=node, now=now)
             for batch in (list(begun) if is_ours else [])
         )
+
+
+def _alone_with_batches(chain: str) -> AbstractContextManager[bool]:
+    """Say whether nobody else sends a chain's batches: two could ask for prices at two times, and decide otherwise."""
+    return alone(f"batches:{chain}")
 
 
 def _try_to_go_on(batch: str, *, node: GasNode, now: datetime) -> int:

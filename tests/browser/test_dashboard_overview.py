@@ -31,7 +31,6 @@ def sell(desk: Desk, days: int = 60) -> None:
             "merchant": desk.merchant,
             "mode": Mode.LIVE,
             "day": today - timedelta(days=ago),
-            "slot": 0,
         }
         busy = 40 + ago * 7 % 23 - ago // 4
         DailyTotal.objects.create(**key, created=busy, expired=busy // 4)

@@ -44,6 +44,7 @@ pytestmark = [
     pytest.mark.usefixtures("chains_are_well"),
 ]
 
+SOLANA = "7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"
 HREF = re.compile(r'href="([^"#?]*)"')
 PREFIXES = ("/dashboard/", "/account/")
 OVERPAID = "HR-20417"
@@ -96,6 +97,9 @@ def steps_of(desk: Desk) -> list[str]:
     make_wallet(make_merchant(), "ethereum", OTHER)
     asked = {"address": OTHER, "compared": "on"}
     proof = desk.post("dashboard_set_receiving_wallet", asked, chain="ethereum")
+    make_wallet(make_merchant(), "solana", SOLANA)
+    asked = {"address": SOLANA, "compared": "on"}
+    machines = desk.post("dashboard_set_x402_wallet", asked, chain="solana")
     owed = {"purpose": "checkout", "chain": "polygon", "token": "USDT"}
     batch = desk.post("dashboard_settle_by_wallet", owed)
     return [
@@ -104,6 +108,7 @@ def steps_of(desk: Desk) -> list[str]:
         f"{decide}?act=refunded&seen=0",
         desk.url("dashboard_note_refund", checkout_id=overpaid),
         proof["Location"],
+        machines["Location"],
         batch["Location"],
     ]
 

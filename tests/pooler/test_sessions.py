@@ -1,6 +1,6 @@
 """What a pooler in transaction mode does to whatever lies on a session, and that nothing of ours does."""
 
-from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import psycopg
@@ -37,27 +37,41 @@ def test_each_statement_may_be_in_another_session() -> None:
     assert len({session() for _ in range(20)}) > 1
 
 
-@pytest.fixture
-def lock() -> Iterator[int]:
-    """The key of an advisory lock; sessions that have it in the end are ended, for nobody could tell them to give it back."""
-    yield KEY
-    where = make_conninfo(
-        settings.DATABASE_DIRECT_URL, dbname=str(connection.settings_dict["NAME"])
-    )
-    with psycopg.connect(where, autocommit=True) as direct:
-        direct.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s",
-            [KEY],
-        )
-
-
-def test_a_lock_of_a_session_would_stay_with_another_clients_session(lock: int) -> None:
+def test_a_lock_of_a_session_would_stay_with_another_clients_session() -> None:
     """As settlements took it before: whoever is given its session has it as well, and its owner, in another one, has not."""
-    taken = [asked("SELECT pg_try_advisory_lock(%s)", lock) for _ in range(40)]
-    assert taken.count(True) > 1
-    assert False in taken
-    given_back = [asked("SELECT pg_advisory_unlock(%s)", lock) for _ in range(4)]
-    assert False in given_back
+    with ExitStack() as clients:
+        owner = client(clients)
+        place = session_of(owner)
+        assert answer(owner, "SELECT pg_try_advisory_lock(%s)", KEY)
+        owner.commit()
+        others = [client(clients)]
+        # A client in a transaction keeps its session, so that the next one is given another that is free.
+        while session_of(others[-1]) != place:
+            others.append(client(clients))
+        assert answer(others[-1], "SELECT pg_try_advisory_lock(%s)", KEY)
+        for other in others[:-1]:
+            other.rollback()
+        assert not answer(owner, "SELECT pg_advisory_unlock(%s)", KEY)
+        # Once for each who took it: then it is free for other tests.
+        for _ in range(2):
+            assert answer(others[-1], "SELECT pg_advisory_unlock(%s)", KEY)
+
+
+def client(clients: ExitStack) -> psycopg.Connection[Any]:
+    """A client of the pooler, whose transactions begin with a statement and end by hand."""
+    where = make_conninfo(
+        settings.DATABASE_URL, dbname=str(connection.settings_dict["NAME"])
+    )
+    return clients.enter_context(psycopg.connect(where, prepare_threshold=None))
+
+
+def session_of(one: psycopg.Connection[Any]) -> int:
+    return int(answer(one, "SELECT pg_backend_pid()"))
+
+
+def answer(one: psycopg.Connection[Any], statement: str, *parameters: Any) -> Any:
+    (row,) = one.execute(statement, parameters).fetchall()
+    return row[0]
 
 
 def test_a_lease_does_not() -> None:

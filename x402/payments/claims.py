@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
+import structlog
 from django.db import IntegrityError, connection
 
 from accounts.fees.service import insert_fees
@@ -14,7 +15,7 @@ from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind
 from wallets.transfers.queue import insert_claims
-from x402.heads import FRESH_SECONDS, HEADS
+from x402.heads import FRESH_SECONDS, HEADS, WATCHED_SECONDS
 from x402.inputs import VerifyRequest
 from x402.models import KeptAnswer
 from x402.payloads import valid_payload
@@ -41,6 +42,8 @@ class Caller:
 
 
 # What pays: a movement that was judged already, or the first one recorded that is deep enough and that nothing speaks against.
+log = structlog.get_logger(__name__)
+
 _JUDGED: Final = """
     SELECT %(tx_hash)s::text AS tx_hash, %(position)s::int AS position, %(units)s::numeric AS units,
            %(height)s::bigint AS block_height, %(block_time)s::timestamptz AS block_time, %(is_final)s::boolean AS is_final,
@@ -165,19 +168,26 @@ def _use(
     if used is None:
         return None
     counted, height, head_at = used
-    newer = _newer_head(request.proof.chain, caller.mode, head_at, now)
-    told = answer | {"confirmations": max(counted, (newer or height) - height + 1)}
-    if told["confirmations"] != counted:
-        _keep(caller, told)
+    try:
+        newer = _newer_head(request.proof.chain, caller.mode, head_at, now)
+        told = answer | {"confirmations": max(counted, (newer or height) - height + 1)}
+        if told["confirmations"] != counted:
+            _keep(caller, told)
+    except Exception:
+        # The payment is used up already: what was counted is a true answer too.
+        log.exception("confirmations not counted anew", chain=request.proof.chain)
+        return answer | {"confirmations": counted}
     return told
 
 
 def _newer_head(
     chain: str, mode: Mode, head_at: datetime | None, now: datetime
 ) -> int | None:
-    """Return a fresh head of a chain where the recorded one is older than an answer may be; None where none is needed."""
-    is_fresh = head_at is not None and (now - head_at).total_seconds() < FRESH_SECONDS
-    if mode == Mode.TEST or is_fresh:
+    """Return a fresh head of a chain where its watcher's is older than an answer may be; None where none is to be had."""
+    if mode == Mode.TEST or head_at is None:
+        return None
+    # Of a chain whose watcher stands still nobody knows whether the payment's block is still in it.
+    if not FRESH_SECONDS <= (now - head_at).total_seconds() < WATCHED_SECONDS:
         return None
     known = HEADS.known(chain)
     return HEADS.ask(chain) if known is None else known

@@ -149,7 +149,7 @@ def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
 
 def give(settings: Any, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """Let the merchant spend so many wei a day."""
-    monkeypatch.setattr(shares, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     settings.GAS_MERCHANT_SHARE = "0.5"
     coins = Decimal(share * 2) / 10**18
     settings.GAS_DAILY_COINS = settings.GAS_DAILY_COINS | {"base": f"{coins:f}"}

@@ -3,6 +3,7 @@
 Every answer may be a lie's shape: only the one right answer counts as a yes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,11 +48,21 @@ def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) 
 
     Raises ChainError where no node can tell, or none answers in hexadecimal.
     """
+    return is_yes(pool.run(question(wallet, signed, signature)))
+
+
+def question(wallet: str, signed: bytes, signature: bytes) -> Callable[[Node], bytes]:
+    """Return what asks one node whether a wallet's contract says that 32 bytes are signed; `is_yes` reads its answer."""
     from eth_abi.abi import encode
 
     data = _VOUCHES + encode(("bytes32", "bytes"), (signed, signature))
     call = {"to": wallet, "data": "0x" + data.hex()}
-    return pool.run(lambda node: _answer(node, call)) == _VOUCHED
+    return lambda node: _answer(node, call)
+
+
+def is_yes(answer: bytes) -> bool:
+    """Whether a contract's answer says yes."""
+    return answer == _VOUCHED
 
 
 def _answer(node: Node, call: dict[str, str]) -> bytes:

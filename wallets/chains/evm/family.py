@@ -78,7 +78,11 @@ class EvmFamily(ChainFamily):
         except ValueError:
             return False
         digest = proofs.personal_digest(message)
-        return contract_wallets.is_vouched_for(pool, address, digest, inner)
+        if not contract_wallets.is_vouched_for(pool, address, digest, inner):
+            return False
+        # A wallet may be taken over from another merchant by this: no node is believed alone where there are two.
+        second = pool.second_opinion(contract_wallets.question(address, digest, inner))
+        return second is None or contract_wallets.is_yes(second)
 
     def open_node(self, url: str, *, api_key: str) -> Node:
         """Return a node; providers want keys in its address."""

@@ -204,7 +204,7 @@ def test_pages_have_the_toolbar_and_a_change_of_code_is_served_at_once(
 
     wait_until(workers_began_anew, seconds=CHANGED_SECONDS)
 
-    health = dev.tree / "gateway" / "health.py"
+    health = dev.tree / "gateway" / "pages" / "health.py"
     code = health.read_text()
     health.write_text(f"{code}\nthis is no Python\n")
     log = dev.var / "log" / "web.log"
