@@ -183,9 +183,13 @@ class Scene:
         self.lab, self.proxy = lab, proxy
         self.wallet = lab.create_wallet()
         self.tx_hash = lab.pay((self.wallet, 25))
-        before = proxy.requests
+        # One may be sent again on a busy machine: the least of three is what a look-up takes.
+        self.requests = min(self._requests_of_a_look() for _ in range(3))
+
+    def _requests_of_a_look(self) -> int:
+        before = self.proxy.requests
         assert self.look(honest) == [25]
-        self.requests = proxy.requests - before
+        return self.proxy.requests - before
 
     def look(self, fault: Fault) -> list[int]:
         """What the wallet got, told by a node that fails so. Raises ChainError."""
