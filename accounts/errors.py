@@ -1,6 +1,6 @@
 """What people are told when the state of a team, an invitation or a login refuses what they ask."""
 
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 
 
 class TeamError(ConflictError):

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from gateway.core.rate_limits import Limit
+from gateway.core.api.rate_limits import Limit
 from gateway.rsgi import application
 
 _HIGH = 10**9

@@ -27,12 +27,12 @@ from checkouts.selectors import (
     parse_filter,
     reserved_amount,
 )
-from gateway.core.api import ApiViewSet
-from gateway.core.client_address import address_or_none
-from gateway.core.pagination import list_body
-from gateway.core.rate_limits import Limit
+from gateway.core.api.pagination import list_body
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
+from gateway.core.api.wire import json_body
+from gateway.core.web.client_address import address_or_none
 from gateway.core.web_urls import url_policy
-from gateway.core.wire import json_body
 from settlements.sweeps.escrow import Releaser
 
 CREATE = Limit("checkouts.create", 60)

@@ -12,7 +12,10 @@ from checkouts.payment_links import payment_uri
 from checkouts.rows import CheckoutFacts
 from checkouts.states import CheckoutStatus
 from gateway.core import json
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from gateway.core.money import format_units
 from wallets.chains.payments import PaymentRequest
 from wallets.chains.specs import ChainSpec

@@ -15,7 +15,11 @@ from checkouts.states import (
     EscrowStatus,
     TestScenario,
 )
-from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.openapi import (
+    PAGE_PARAMETERS,
+    errors,
+    paginated,
+)
 from settlements.states import ReleasedBy
 from wallets.states import TransferState
 

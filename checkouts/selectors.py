@@ -20,8 +20,15 @@ from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, CheckoutFacts, CheckoutRow, transfers_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
-from gateway.core.errors import InvalidRequestError, NotFoundError
-from gateway.core.pagination import Page, parse_page, parse_time
+from gateway.core.api.errors import (
+    InvalidRequestError,
+    NotFoundError,
+)
+from gateway.core.api.pagination import (
+    Page,
+    parse_page,
+    parse_time,
+)
 from wallets.states import TransferState
 
 # Of a bigint.

@@ -1,6 +1,6 @@
 """Settings of logins that are the same everywhere; those that are read from the environment are in gateway.settings."""
 
-# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.signed_in.
+# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.web.signed_in.
 SIGNED_IN_MIDDLEWARE = [
     "accounts.login.throttle.AccountThrottleMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

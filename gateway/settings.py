@@ -72,20 +72,20 @@ INSTALLED_APPS = [
 
 # Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
 MIDDLEWARE = [
-    "gateway.core.middleware.ApiMiddleware",
-    "gateway.core.hosts.PresentHostMiddleware",
+    "gateway.core.web.middleware.ApiMiddleware",
+    "gateway.core.web.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "gateway.core.middleware.PagePolicyMiddleware",
-    "gateway.core.languages.LanguageMiddleware",
-    "gateway.core.middleware.NoNulMiddleware",
-    "gateway.core.signed_in.SignedInPagesMiddleware",
+    "gateway.core.web.middleware.PagePolicyMiddleware",
+    "gateway.core.web.languages.LanguageMiddleware",
+    "gateway.core.web.middleware.NoNulMiddleware",
+    "gateway.core.web.signed_in.SignedInPagesMiddleware",
 ]
 
 ROOT_URLCONF = "gateway.urls"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
-FILE_UPLOAD_HANDLERS = ["gateway.core.uploads.CappedUploadHandler"]
+FILE_UPLOAD_HANDLERS = ["gateway.core.web.uploads.CappedUploadHandler"]
 
 # Named, for looking into every app would also find the templates of those whose pages we write ourselves.
 ADMIN_TEMPLATES = Path(django.__file__).parent / "contrib/admin/templates"
@@ -97,12 +97,12 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
-                "gateway.core.languages.language_links",
+                "gateway.core.web.languages.language_links",
                 # Read by the operator's pages alone, and free elsewhere.
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["gateway.core.language_tags"],
+            "builtins": ["gateway.core.web.language_tags"],
             "libraries": {"navigation": "gateway.dashboard.navigation"},
         },
     }
@@ -191,7 +191,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "gateway.core.statics.HashedStaticFiles"
+        "BACKEND": "gateway.core.web.statics.HashedStaticFiles"
         if PRODUCTION
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -203,11 +203,11 @@ REST_FRAMEWORK = {
         "accounts.keys.authentication.ApiKeyAuthentication"
     ],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_RENDERER_CLASSES": ["gateway.core.wire.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.core.wire.JsonParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.core.wire.AlwaysJson",
+    "DEFAULT_RENDERER_CLASSES": ["gateway.core.api.wire.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.core.api.wire.JsonParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.core.api.wire.AlwaysJson",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "gateway.core.api.handle_exception",
+    "EXCEPTION_HANDLER": "gateway.core.api.views.handle_exception",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -14,12 +14,15 @@ from accounts.keys.authentication import (
     Principal,
     principal_of_request,
 )
-from gateway.core.api import ApiViewSet
-from gateway.core.client_address import address_or_none
-from gateway.core.pagination import list_body, parse_page
-from gateway.core.rate_limits import Limit
+from gateway.core.api.pagination import (
+    list_body,
+    parse_page,
+)
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
+from gateway.core.api.wire import json_body
+from gateway.core.web.client_address import address_or_none
 from gateway.core.web_urls import url_policy
-from gateway.core.wire import json_body
 from links import schemas
 from links.editing.forms import (
     parse_changes,

@@ -3,7 +3,11 @@
 from rest_framework import serializers as s
 
 from checkouts.creation.references import MAX_LENGTH
-from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.openapi import (
+    PAGE_PARAMETERS,
+    errors,
+    paginated,
+)
 from links.editing.forms import MOST_SUGGESTIONS
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH
 from links.states import Interval, LinkStatus, LinkType

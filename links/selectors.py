@@ -12,8 +12,14 @@ from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.lifecycle.escrow import holdable
 from checkouts.states import LIVE, CheckoutStatus
-from gateway.core.errors import InvalidRequestError, NotFoundError
-from gateway.core.pagination import Page, parse_page
+from gateway.core.api.errors import (
+    InvalidRequestError,
+    NotFoundError,
+)
+from gateway.core.api.pagination import (
+    Page,
+    parse_page,
+)
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.payloads import NOTHING, Takings, link_payload, template_payload
 from links.states import LinkStatus

@@ -1,6 +1,6 @@
 """Routes of the link API, below /api/v1/."""
 
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 from links.api import LinkViewSet, TemplateViewSet
 
 router = ApiRouter()

@@ -11,10 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
-from gateway.core.api import ApiViewSet
+from gateway.core.api.pagination import (
+    list_body,
+    parse_page,
+)
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
 from gateway.core.csv_files import csv_response
-from gateway.core.pagination import list_body, parse_page
-from gateway.core.rate_limits import Limit
 from reports import schemas
 from reports.entries import (
     report_page,

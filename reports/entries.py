@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet, Value
 
-from gateway.core.errors import InvalidRequestError
-from gateway.core.keyset import CHUNK_ROWS
-from gateway.core.pagination import Page
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.keyset import CHUNK_ROWS
+from gateway.core.api.pagination import Page
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import pass_over_days

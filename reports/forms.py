@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from accounts.states import Mode
-from gateway.core.errors import InvalidRequestError
-from gateway.core.pagination import parse_text
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.pagination import parse_text
 from reports.inputs import ReportFilter
 from wallets.chains.base import AddressError
 from wallets.models import WatchedWallet

@@ -3,7 +3,11 @@
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
-from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.openapi import (
+    PAGE_PARAMETERS,
+    errors,
+    paginated,
+)
 from reports.forms import FORMATS
 from wallets.states import Direction, TransferState
 

@@ -1,6 +1,6 @@
 """Routes of the report API, below /api/v1/."""
 
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 from reports.api import ReportViewSet
 
 router = ApiRouter()

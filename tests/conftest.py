@@ -8,10 +8,8 @@ from django.conf import settings
 from pytest_django.plugin import blocking_manager_key
 
 from accounts.keys.authentication import key_cache
-from gateway.core import (
-    rate_limits,
-    valkey,
-)
+from gateway.core import valkey
+from gateway.core.api import rate_limits
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.measuring import unmeasured
 from tests.pgbouncer import keep_fitting

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import translation
 
-from gateway.core.languages import LanguageMiddleware
+from gateway.core.web.languages import LanguageMiddleware
 from tests import catalogues
 from tests.checkouts.factories import (
     make_chains_well,

@@ -77,6 +77,6 @@ def test_each_test_of_an_app_names_what_it_tests() -> None:
 
 def test_a_name_that_nothing_has_is_seen() -> None:
     assert names_something(Path("tests/gateway/core/test_json.py"))
-    assert names_something(Path("tests/gateway/core/test_middleware_nul.py"))
+    assert names_something(Path("tests/gateway/core/web/test_middleware_nul.py"))
     assert not names_something(Path("tests/gateway/core/test_jason.py"))
     assert not has_test(Path("gateway/core/jason.py"))

@@ -12,7 +12,7 @@ import stripe
 from django.core.management import get_commands
 from django.urls import resolve
 
-from gateway.core.api import RouteMissing
+from gateway.core.api.views import RouteMissing
 from tests.tree import ROOT, relative, repository_files
 from wallets.chains import registry
 from webhooks.signatures import (

@@ -8,7 +8,10 @@ import brotli  # type: ignore[import-untyped]
 from django.contrib.staticfiles import finders
 from django.test import Client
 
-from gateway.core.compact import compact_css, compact_js
+from gateway.core.web.compact import (
+    compact_css,
+    compact_js,
+)
 
 MOST_BYTES: Final = 16 * 1024
 _COMPACT: Final = {".css": compact_css, ".js": compact_js}

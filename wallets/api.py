@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.core.api import ApiViewSet
-from gateway.core.openapi import errors
+from gateway.core.api.openapi import errors
+from gateway.core.api.views import ApiViewSet
 from wallets.chains.specs import ChainSpec
 from wallets.networks import chains
 from wallets.schemas import CHAIN_LIST

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
-from gateway.core.rate_limits import (
+from gateway.core.api.rate_limits import (
     Limit,
     RateState,
     hit,

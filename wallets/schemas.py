@@ -2,7 +2,7 @@
 
 from rest_framework import serializers as s
 
-from gateway.core.openapi import listed
+from gateway.core.api.openapi import listed
 from wallets.states import ChainStatus
 
 

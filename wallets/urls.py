@@ -1,6 +1,6 @@
 """Routes below /api/v1/."""
 
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 from wallets.api import ChainViewSet
 from wallets.watched.api import WatchedWalletViewSet
 

@@ -9,10 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import Principal
-from gateway.core.api import ApiViewSet
-from gateway.core.openapi import PAGE_PARAMETERS, errors
-from gateway.core.pagination import list_body
-from gateway.core.rate_limits import Limit
+from gateway.core.api.openapi import (
+    PAGE_PARAMETERS,
+    errors,
+)
+from gateway.core.api.pagination import list_body
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
 from webhooks.schemas import EventList
 from webhooks.selectors import event_bodies, event_total, parse_filter
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers as s
 
-from gateway.core.openapi import paginated
+from gateway.core.api.openapi import paginated
 
 
 class EventBody(s.Serializer[None]):

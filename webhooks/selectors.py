@@ -7,8 +7,12 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.errors import InvalidRequestError
-from gateway.core.pagination import Page, parse_page, parse_text
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.pagination import (
+    Page,
+    parse_page,
+    parse_text,
+)
 from webhooks.models import Event, EventCounter
 
 _MAX_SEQUENCE = 2**63 - 1

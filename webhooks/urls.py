@@ -1,6 +1,6 @@
 """Routes of the event API, below /api/v1/."""
 
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 from webhooks.api import EventViewSet
 
 router = ApiRouter()

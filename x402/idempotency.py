@@ -4,7 +4,7 @@ from typing import Final
 
 from rest_framework.request import Request
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 
 _LONGEST: Final = 255
 

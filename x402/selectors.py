@@ -7,8 +7,12 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.errors import InvalidRequestError
-from gateway.core.pagination import Page, parse_text, parse_time
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.pagination import (
+    Page,
+    parse_text,
+    parse_time,
+)
 from wallets.networks import accepted_tokens
 from wallets.transfers.filters import (
     parse_chain,

@@ -1,6 +1,6 @@
 """Routes of the x402 API, below /api/v1/."""
 
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 from x402.api import X402ViewSet
 
 router = ApiRouter()

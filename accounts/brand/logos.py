@@ -10,7 +10,7 @@ from typing import Final
 
 from PIL import Image, ImageOps
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 
 MAX_UPLOAD_BYTES: Final = 2 * 1024 * 1024
 # Decoded, a pixel takes four bytes, and drawing needs about three copies: 120 MB at most.

@@ -8,10 +8,13 @@ from accounts.brand.styles import (
     stylesheet_version,
 )
 from accounts.models import Branding
-from gateway.core import errors
-from gateway.core.compact import compact_page
-from gateway.core.pages import count_visit, uncached
-from gateway.core.rate_limits import Limit
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.compact import compact_page
+from gateway.core.web.pages import (
+    count_visit,
+    uncached,
+)
 
 # By one client, of one merchant's: each buyer's browser asks once, and many may share an address.
 BRAND = Limit("brand", 600)

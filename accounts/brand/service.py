@@ -12,7 +12,7 @@ from accounts.audit.service import record
 from accounts.brand.colours import is_colour
 from accounts.brand.logos import redraw
 from accounts.models import Branding, Merchant, User
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web_urls import (
     check_url,
     url_policy,

@@ -32,9 +32,9 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
 
 _TEXTS: Final = (
     "display_name",

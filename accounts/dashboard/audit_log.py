@@ -23,8 +23,11 @@ from accounts.team.seats import (
 )
 from accounts.team.selectors import team_of
 from gateway.core import json
+from gateway.core.api.keyset import (
+    chunks_by_key,
+    keyset_page,
+)
 from gateway.core.csv_files import csv_response
-from gateway.core.keyset import chunks_by_key, keyset_page
 from gateway.core.times import iso
 
 _HEADER: Final = (

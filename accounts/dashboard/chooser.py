@@ -14,7 +14,7 @@ from accounts.team.seats import (
     signed_in,
 )
 from accounts.team.selectors import merchants_of
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 
 @signed_in("GET")

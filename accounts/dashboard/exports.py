@@ -16,8 +16,8 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
 from gateway.core.exports import ExportTable, zip_response
+from gateway.core.web.client_address import address_or_none
 
 
 @seated(get=Act.SEE)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from accounts.keys.format import digest_of
 from accounts.models import ApiKey
 from accounts.states import Mode
-from gateway.core.errors import AuthenticationError
+from gateway.core.api.errors import AuthenticationError
 
 # `last_used_at` is for people; a minute's precision spares the hot path a write.
 _LAST_USED_PRECISION = timedelta(seconds=60)

@@ -18,7 +18,7 @@ from accounts.team.seats import (
     seated,
 )
 from accounts.team.selectors import keys_of
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 
 @seated(get=Act.SEE)

@@ -27,13 +27,11 @@ from accounts.login.sessions import session_address
 from accounts.models import User
 from accounts.team.impersonation import end_look
 from accounts.team.invitations import find_invitation
-from gateway.core import (
-    rate_limits,
-    secrets,
-)
-from gateway.core.client_address import address_or_none
+from gateway.core import secrets
+from gateway.core.api import rate_limits
+from gateway.core.api.rate_limits import Limit
 from gateway.core.ids import new_code
-from gateway.core.rate_limits import Limit
+from gateway.core.web.client_address import address_or_none
 from mails.outbox import queue_mail
 
 # Where a session keeps the invitation that its person came by.

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
 
-from gateway.core.errors import RateLimitError
+from gateway.core.api.errors import RateLimitError
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from accounts.team.invitations import (
     accept_invitation,
     find_invitation,
 )
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

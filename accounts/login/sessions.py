@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from accounts.freshness import forget_old_form
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 _BEGAN: Final = "login_began"
 _SEEN: Final = "login_seen"

@@ -5,9 +5,12 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-from gateway.core.errors import RateLimitError
-from gateway.core.pages import count_visit, too_many
-from gateway.core.rate_limits import Limit
+from gateway.core.api.errors import RateLimitError
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.pages import (
+    count_visit,
+    too_many,
+)
 
 PER_ADDRESS: Final = Limit("account", 30)
 

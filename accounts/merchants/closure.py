@@ -19,7 +19,7 @@ from accounts.team.permissions import (
     Act,
     may,
 )
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code
 
 REOPEN_WITHIN: Final = timedelta(days=30)

@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.audit.service import record
 from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant, User
 from accounts.team.owners import mail_owners
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 
 _SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours; that
 takes effect at {at:%Y-%m-%d %H:%M} UTC.

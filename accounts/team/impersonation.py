@@ -17,9 +17,9 @@ from accounts.team.operators import (
     is_operator,
     proved_by_factor,
 )
-from gateway.core.client_address import address_or_none
 from gateway.core.ids import new_id
 from gateway.core.times import iso
+from gateway.core.web.client_address import address_or_none
 
 LASTS: Final = timedelta(minutes=30)
 _LOOKED: Final = "operator.looked"

@@ -23,7 +23,7 @@ from accounts.team.selectors import (
     open_invitations,
     team_of,
 )
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 
 @seated(get=Act.SEE)

@@ -13,9 +13,9 @@ from accounts.waitlist import schemas
 from accounts.waitlist.forms import parse_interest
 from accounts.waitlist.payloads import interest_payload
 from accounts.waitlist.service import keep_interest
-from gateway.core.api import ApiViewSet
-from gateway.core.rate_limits import Limit
-from gateway.core.wire import json_body
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
+from gateway.core.api.wire import json_body
 
 JOIN = Limit("waitlist.join", 10)
 

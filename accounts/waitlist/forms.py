@@ -14,7 +14,11 @@ from accounts.models import (
 )
 from accounts.waitlist.inputs import Interest
 from gateway.core import json
-from gateway.core.fields import missing, refuse, text_in
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+    text_in,
+)
 from gateway.core.money import parse_usd
 
 Body = Mapping[str, Any]

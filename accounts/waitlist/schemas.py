@@ -7,7 +7,7 @@ from accounts.models import (
     COUNTRY_LENGTH,
     EMAIL_LENGTH,
 )
-from gateway.core.openapi import errors
+from gateway.core.api.openapi import errors
 
 __all__ = ["FiatInterest", "NewFiatInterest", "errors"]
 

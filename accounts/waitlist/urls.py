@@ -1,7 +1,7 @@
 """Route of the waitlist API, below /api/v1/."""
 
 from accounts.waitlist.api import WaitlistViewSet
-from gateway.core.api import ApiRouter
+from gateway.core.api.views import ApiRouter
 
 router = ApiRouter()
 router.register("waitlist", WaitlistViewSet, basename="waitlist")

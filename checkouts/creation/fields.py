@@ -6,7 +6,11 @@ from typing import Any
 
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
-from gateway.core.fields import missing, refuse, text_in
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+    text_in,
+)
 from gateway.core.money import format_usd, parse_usd
 from gateway.core.web_urls import MAX_LENGTH as MAX_URL
 from gateway.core.web_urls import (

@@ -21,7 +21,11 @@ from checkouts.creation.references import (
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario
 from gateway.core import json
-from gateway.core.fields import missing, refuse, text_in
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+    text_in,
+)
 from gateway.core.web_urls import UrlPolicy
 
 DEFAULT_EXPIRES_IN = 1800

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.core.fields import storable
+from gateway.core.api.fields import storable
 from gateway.core.json import number_text
 
 MAX_LENGTH = 128

@@ -18,7 +18,7 @@ from checkouts.lifecycle.escrow import holdable
 from checkouts.rows import COLUMNS, CheckoutRow
 from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code, new_id
 from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import (

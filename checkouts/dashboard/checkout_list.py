@@ -14,7 +14,10 @@ from checkouts.dashboard.words import status_badge
 from checkouts.models import Checkout, CheckoutCount, DailyTotal, Payment
 from checkouts.search import matching_keys
 from checkouts.states import CheckoutStatus, EscrowStatus
-from gateway.core.keyset import chunks_by_key, keyset_page
+from gateway.core.api.keyset import (
+    chunks_by_key,
+    keyset_page,
+)
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from settlements.models import Hold

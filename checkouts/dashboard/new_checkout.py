@@ -15,8 +15,8 @@ from checkouts.creation.references import MAX_LENGTH
 from checkouts.dashboard.words import SCENARIOS
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.web.form_errors import add_refusal
 from gateway.core.web_urls import url_policy
 from wallets.models import ReceivingWallet
 

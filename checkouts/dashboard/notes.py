@@ -16,7 +16,7 @@ from checkouts.dashboard.details import find_checkout
 from checkouts.lifecycle.notes import write_note
 from checkouts.models import Checkout, TeamNote
 from checkouts.models.notes import MOST_LETTERS
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 
 
 class NoteForm(forms.Form):

@@ -39,9 +39,9 @@ from checkouts.lifecycle.escrow_release import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
-from gateway.core.client_address import address_or_none
+from gateway.core.api.errors import ConflictError
 from gateway.core.csv_files import csv_response
-from gateway.core.errors import ConflictError
+from gateway.core.web.client_address import address_or_none
 from settlements.sweeps.escrow import Releaser
 from webhooks.delivery.retries import retry
 

@@ -22,10 +22,10 @@ from checkouts.lifecycle.receipts import (
     send_receipt,
 )
 from checkouts.models import Checkout
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import readable
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
 
 _USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
 _TEST = "In test mode, enter the address of a team member."

@@ -17,10 +17,13 @@ from checkouts.lifecycle.refunds import (
     refundable,
 )
 from checkouts.models import Checkout
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from gateway.core.money import readable
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
 
 
 class RefundForm(forms.Form):

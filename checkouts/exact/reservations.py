@@ -33,7 +33,7 @@ from checkouts.lifecycle.bells import ring_pages
 from checkouts.models import AmountReservation, Checkout
 from checkouts.options import refuse_payment, takes_money
 from checkouts.payloads import remaining_units
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from wallets.receiving.service import expect_payments
 
 # Each lost try means that somebody else got an amount, so that even a crowd at the last ones is through long before.

@@ -18,8 +18,8 @@ from checkouts.models import BuyerReport, InboxItem
 from checkouts.rescue.reports import close_report
 from checkouts.selectors import open_reports
 from checkouts.states import InboxStatus, RescueVerdict
-from gateway.core.client_address import address_or_none
-from gateway.core.keyset import keyset_page
+from gateway.core.api.keyset import keyset_page
+from gateway.core.web.client_address import address_or_none
 from wallets.networks import chains
 
 

@@ -23,8 +23,8 @@ from checkouts.inbox.words import DECIDED
 from checkouts.models import InboxItem
 from checkouts.page.build import typed_amount
 from checkouts.states import InboxAct
+from gateway.core.api.keyset import chunks_by_key
 from gateway.core.csv_files import csv_response
-from gateway.core.keyset import chunks_by_key
 from gateway.core.money import from_units
 from gateway.core.times import iso
 

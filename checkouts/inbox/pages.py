@@ -50,9 +50,12 @@ from checkouts.inbox.words import REASONS
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.selectors import open_reports
 from checkouts.states import InboxAct, InboxReason, InboxStatus
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.keyset import keyset_page
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
+from gateway.core.api.keyset import keyset_page
+from gateway.core.web.client_address import address_or_none
 
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
 

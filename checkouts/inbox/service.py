@@ -24,7 +24,10 @@ from checkouts.lifecycle.moves import recompute
 from checkouts.lifecycle.refunds import refund_hash
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,7 @@ from accounts.models import User
 from checkouts.lifecycle.moves import cancel
 from checkouts.models import Checkout, TestStep
 from checkouts.scenarios import StepKind
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 
 _PAID: Final = "Money has come for this checkout, so it can no longer be cancelled."
 _WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."

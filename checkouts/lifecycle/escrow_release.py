@@ -4,7 +4,7 @@ from datetime import datetime
 
 from checkouts.rows import CheckoutFacts
 from checkouts.states import FINAL, CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from settlements.sweeps.escrow import (
     Releaser,
     release,

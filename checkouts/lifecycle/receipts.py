@@ -13,12 +13,15 @@ from accounts.states import Mode
 from checkouts.errors import MailLimitError
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.email_masks import masked
-from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.rate_limits import (
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
+from gateway.core.api.rate_limits import (
     Limit,
     hit,
 )
+from gateway.core.email_masks import masked
 from mails.outbox import (
     insert_mails,
     queue_unwritten,

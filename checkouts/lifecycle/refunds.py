@@ -10,7 +10,10 @@ from accounts.audit.service import record
 from accounts.models import User
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from gateway.core.money import readable
 from wallets.lookup import UnreadableHashError, spellings
 from wallets.models import Transfer

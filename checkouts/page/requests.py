@@ -28,9 +28,10 @@ from checkouts.rescue.answers import (
 )
 from checkouts.rows import credited_transfers
 from checkouts.selectors import has_late_money, reserved_amount
-from gateway.core import errors, json
-from gateway.core.languages import asked_language
-from gateway.core.pages import uncached
+from gateway.core import json
+from gateway.core.api import errors
+from gateway.core.web.languages import asked_language
+from gateway.core.web.pages import uncached
 from wallets.selectors import chain_statuses
 
 

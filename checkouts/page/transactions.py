@@ -15,13 +15,13 @@ from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
-from gateway.core.errors import (
+from gateway.core.api.errors import (
     ConflictError,
     InvalidRequestError,
     RateLimitError,
     UnavailableError,
 )
-from gateway.core.fields import storable
+from gateway.core.api.fields import storable
 from wallets.browser_wallets import (
     prepare_payment,
     send_payment,

@@ -39,11 +39,15 @@ from checkouts.page.state import (
 from checkouts.rescue.answers import UNREADABLE
 from checkouts.rescue.service import look_into
 from checkouts.selectors import has_late_money, reserved_amount
-from gateway.core import errors
-from gateway.core.compact import compact_page
-from gateway.core.languages import keep_language
-from gateway.core.pages import count_visit, too_many, uncached
-from gateway.core.rate_limits import Limit
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.compact import compact_page
+from gateway.core.web.languages import keep_language
+from gateway.core.web.pages import (
+    count_visit,
+    too_many,
+    uncached,
+)
 from wallets.lookup import UnreadableHashError
 
 PAGE = Limit("checkout.page", 60)

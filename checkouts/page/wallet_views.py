@@ -21,11 +21,15 @@ from checkouts.page.transactions import (
     prepare_transaction,
     send_signed,
 )
-from gateway.core import errors
-from gateway.core.compact import compact_page
-from gateway.core.pages import count_visit, too_many, uncached
-from gateway.core.rate_limits import Limit
-from gateway.core.wire import JsonParser
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.wire import JsonParser
+from gateway.core.web.compact import compact_page
+from gateway.core.web.pages import (
+    count_visit,
+    too_many,
+    uncached,
+)
 
 WALLETS = Limit("checkout.wallets", 60)
 # Each costs our nodes two requests: by one client on one checkout, and on all of them.

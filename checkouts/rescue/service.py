@@ -30,7 +30,7 @@ from checkouts.rescue.rules import (
 )
 from checkouts.selectors import other_tries
 from checkouts.states import RescueVerdict
-from gateway.core.errors import RateLimitError
+from gateway.core.api.errors import RateLimitError
 from gateway.core.money import readable_units
 from wallets.lookup import Lookup, ask_again, look_up, recorded, spellings
 from wallets.models import Transfer

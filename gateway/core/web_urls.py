@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 import ada_url
 from django.conf import settings
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.outbound import may_connect
 
 MAX_LENGTH = 2048

@@ -28,8 +28,8 @@ from checkouts.inbox.queries import open_count
 from checkouts.models import CheckoutCount
 from checkouts.states import FINAL, CheckoutStatus
 from checkouts.templatetags.humane import money
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
+from gateway.core.web.client_address import address_or_none
 from links.models import PaymentLink
 from links.states import LinkStatus
 from settlements.dashboard.sums import sums_of

@@ -15,7 +15,7 @@ from accounts.fees.plans import set_plan
 from accounts.merchants.closure import reopen_account
 from accounts.models import Merchant
 from accounts.states import TIER_RATES, FeeTier
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 from gateway.operator.access import operator_of
 from gateway.operator.impersonation import look_page
 from gateway.operator.lists import ReadOnlyAdmin

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.login.people import set_active
 from accounts.models import User
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 from gateway.operator.access import operator_of
 from gateway.operator.lists import ReadOnlyAdmin
 

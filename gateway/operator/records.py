@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.audit.service import record
-from gateway.core.client_address import address_or_none
+from gateway.core.web.client_address import address_or_none
 from gateway.operator.access import operator_of
 from gateway.operator.lists import ReadOnlyAdmin
 from wallets.models import SourceDifference

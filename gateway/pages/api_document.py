@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from gateway.core import json
-from gateway.core.api import ApiView
+from gateway.core.api.views import ApiView
 
 _MEDIA_TYPE = "application/vnd.oai.openapi+json"
 _building = threading.Lock()

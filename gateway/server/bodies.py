@@ -16,12 +16,8 @@ from granian.rsgi import (  # type: ignore[attr-defined]  # its documentation na
     ProtocolError,
 )
 
-from gateway.core import rate_limits
-from gateway.core.client_address import (
-    client_of,
-    limited_as,
-)
-from gateway.core.errors import (
+from gateway.core.api import rate_limits
+from gateway.core.api.errors import (
     BodyLateError,
     BodyTooLargeError,
     GatewayError,
@@ -29,8 +25,12 @@ from gateway.core.errors import (
     RateLimitError,
     UnavailableError,
 )
-from gateway.core.rate_limits import Limit
-from gateway.core.uploads import MOST_BYTES
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.client_address import (
+    client_of,
+    limited_as,
+)
+from gateway.core.web.uploads import MOST_BYTES
 from gateway.server.environ import Environ
 
 BODY_SECONDS: Final = 10.0

@@ -13,7 +13,12 @@ from typing import Any, Final, Protocol, TypeVar
 from django.db import close_old_connections
 from django.http.response import HttpResponseBase
 
-from gateway.core.visits import REFUSAL, VISIT, Visit, later_of
+from gateway.core.web.visits import (
+    REFUSAL,
+    VISIT,
+    Visit,
+    later_of,
+)
 from gateway.server.bodies import (
     Bodies,
     Incoming,

@@ -6,8 +6,8 @@ from accounts.team.seats import (
     Seat,
     SeatedRequest,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import NotFoundError
+from gateway.core.api.errors import NotFoundError
+from gateway.core.web.client_address import address_or_none
 from links.editing.inputs import Person
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import link_template, payment_link

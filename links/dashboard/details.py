@@ -10,9 +10,9 @@ from checkouts.dashboard.checkout_list import (
     listed,
 )
 from checkouts.models import Checkout
-from gateway.core.language_tags import utc
 from gateway.core.money import readable
 from gateway.core.pretty_json import indented
+from gateway.core.web.language_tags import utc
 from links.dashboard.words import (
     KINDS,
     Kind,

@@ -13,8 +13,8 @@ from accounts.team.seats import (
     seated,
 )
 from checkouts.dashboard.new_checkout import lacks_wallet
-from gateway.core.errors import ConflictError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import ConflictError
+from gateway.core.web.form_errors import add_refusal
 from links.dashboard.access import (
     found_link,
     found_template,

@@ -7,9 +7,9 @@ from django import forms
 
 from checkouts.creation.references import MAX_LENGTH
 from gateway.core import json
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.pretty_json import indented
+from gateway.core.web.form_errors import add_refusal
 from gateway.core.web_urls import url_policy
 from links.editing.forms import (
     MOST_SUGGESTIONS,

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.db.models import Count, Q, QuerySet
 
 from accounts.team.seats import Seat
-from gateway.core.keyset import keyset_page
+from gateway.core.api.keyset import keyset_page
 from gateway.core.money import readable
 from links.dashboard.words import (
     ALL,

@@ -14,7 +14,7 @@ from accounts.team.seats import (
     seated,
 )
 from checkouts.page.qr import qr_code
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from links.dashboard.access import (
     found_link,
     person_of,

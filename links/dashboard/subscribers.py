@@ -7,8 +7,8 @@ from typing import Final
 
 from accounts.team.permissions import Act
 from accounts.team.seats import Seat
+from gateway.core.api.keyset import keyset_page
 from gateway.core.email_masks import masked
-from gateway.core.keyset import keyset_page
 from links.models import PaymentLink, Subscription
 from links.selectors import paid_moments_of
 from links.states import Interval

@@ -22,7 +22,11 @@ from checkouts.creation.references import (
 )
 from checkouts.pricing import MAX_AMOUNT, MIN_AMOUNT
 from gateway.core import json
-from gateway.core.fields import missing, refuse, text_in
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+    text_in,
+)
 from gateway.core.money import format_usd
 from gateway.core.web_urls import UrlPolicy
 from links.editing.inputs import (

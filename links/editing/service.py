@@ -11,7 +11,7 @@ from accounts.audit.service import record
 from accounts.brand.facts import with_brand
 from accounts.merchants.closure import refuse_if_closed
 from accounts.states import Mode
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
 from links.editing.inputs import (

@@ -13,7 +13,7 @@ from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core import json
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.money import format_usd
 from links.editing.inputs import PayIntent
 from links.errors import NotPayableError

@@ -15,12 +15,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.brand.facts import with_brand
 from checkouts.models import Checkout
 from checkouts.payloads import checkout_url
-from gateway.core import errors
-from gateway.core.compact import compact_page
-from gateway.core.hosts import PermanentRedirect
-from gateway.core.languages import keep_language
-from gateway.core.pages import count_visit, too_many, uncached
-from gateway.core.rate_limits import Limit
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.compact import compact_page
+from gateway.core.web.hosts import PermanentRedirect
+from gateway.core.web.languages import keep_language
+from gateway.core.web.pages import (
+    count_visit,
+    too_many,
+    uncached,
+)
 from links.editing.forms import parse_donation
 from links.editing.inputs import PayIntent
 from links.errors import NotPayableError, StaleFormError

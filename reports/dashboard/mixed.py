@@ -9,7 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
 
-from gateway.core.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
+from gateway.core.api.keyset import (
+    PAGE_ROWS,
+    KeysetPage,
+    page_ahead,
+    page_behind,
+)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -23,7 +23,7 @@ from accounts.team.seats import (
 from checkouts.dashboard.words import TRANSFERS
 from checkouts.inbox.rows import explorer_url
 from checkouts.models import InboxItem
-from gateway.core.keyset import KeysetPage
+from gateway.core.api.keyset import KeysetPage
 from gateway.core.money import readable_units
 from reports.dashboard.mixed import Source, mixed_page
 from reports.forms import known_tokens

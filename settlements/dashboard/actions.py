@@ -11,8 +11,11 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
+from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.forms import (
     HashForm,
     IntervalsForm,

@@ -14,7 +14,7 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.keyset import keyset_page
+from gateway.core.api.keyset import keyset_page
 from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.gas import gas_rows, has_key
 from settlements.dashboard.rows import item_rows, settlement_row, settlement_rows

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import CENT
 from settlements.models import SettlementSettings
 

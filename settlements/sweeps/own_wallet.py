@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.calls import batches

@@ -10,8 +10,11 @@ from django.db import transaction
 from accounts.audit.service import record
 from accounts.models import User
 from accounts.states import Mode
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from gateway.core.broker import wake_task
-from gateway.core.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
 from settlements.gas.keys import gas_keys
 from settlements.models import Settlement

@@ -6,8 +6,8 @@ from django.shortcuts import render
 from django.urls import path
 
 from gateway import urls
-from gateway.core.errors import RateLimitError
-from gateway.core.pages import too_many
+from gateway.core.api.errors import RateLimitError
+from gateway.core.web.pages import too_many
 
 _RAISED: dict[int, Exception] = {
     400: SuspiciousOperation("damaged"),

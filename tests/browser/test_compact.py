@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from gateway.core.compact import compact_css
+from gateway.core.web.compact import compact_css
 from tests.tree import ROOT
 
 pytestmark = pytest.mark.browser

@@ -8,7 +8,7 @@ import pytest
 from accounts.states import Mode
 from checkouts import selectors
 from checkouts.selectors import CheckoutFilter, checkout_page
-from gateway.core.pagination import Page
+from gateway.core.api.pagination import Page
 from tests.factories import NOON, make_checkout, make_merchant
 
 pytestmark = pytest.mark.django_db

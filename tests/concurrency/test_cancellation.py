@@ -9,7 +9,7 @@ from checkouts.lifecycle import cancellation
 from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.watcher import (
     SOON,
     Watcher,

@@ -22,7 +22,7 @@ from checkouts.lifecycle.moves import (
 )
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.watcher import (
     DOLLAR,
     SOON,

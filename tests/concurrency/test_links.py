@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.models import Checkout, CheckoutCount, TestStep
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.web_urls import url_policy
 from links.editing.forms import (
     parse_changes,

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from checkouts.models import BuyerReport, Checkout
 from checkouts.rescue import service
-from gateway.core.errors import RateLimitError
+from gateway.core.api.errors import RateLimitError
 from tests.checkouts.factories import make_test_checkout
 from tests.concurrency.races import SECONDS, crew
 

@@ -20,7 +20,7 @@ from checkouts.exact.reservations import (
 from checkouts.exact_amounts import CAPACITY
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import (
     PRICE,
     make_crowd,

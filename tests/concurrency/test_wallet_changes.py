@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from accounts.models import Merchant, User
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.concurrency.test_inbox import no_lock_on
 from tests.dashboard.people import make_member

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from accounts.models import Merchant
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet

@@ -8,7 +8,7 @@ from django.db import connection
 
 from accounts.models import FeeEntry
 from accounts.states import Mode
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
 from tests.x402.recorded import (

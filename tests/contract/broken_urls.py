@@ -6,8 +6,11 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from gateway.core.api import ApiView
-from gateway.core.errors import RoleError, UnavailableError
+from gateway.core.api.errors import (
+    RoleError,
+    UnavailableError,
+)
+from gateway.core.api.views import ApiView
 from gateway.urls import urlpatterns as real
 
 SECRET = "sk_live_would-be-a-secret"

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from gateway.core.api import RouteMissing
+from gateway.core.api.views import RouteMissing
 
 PREFIX = "api/v1/"
 

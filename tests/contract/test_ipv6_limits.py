@@ -14,9 +14,9 @@ from checkouts.page.streaming.admission import (
     PER_ADDRESS,
     Admission,
 )
-from gateway.core.errors import RateLimitError
-from gateway.core.pages import count_visit
-from gateway.core.rate_limits import Limit
+from gateway.core.api.errors import RateLimitError
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.pages import count_visit
 from tests.checkouts.factories import make_page_checkout
 from tests.contract.client import ApiClient
 

@@ -74,7 +74,7 @@ def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
         client.set(key, used + 1)
         return used + 1
 
-    monkeypatch.setattr("gateway.core.rate_limits._count", racy)
+    monkeypatch.setattr("gateway.core.api.rate_limits._count", racy)
     answers = hammer(lambda: tester.send("GET", "/checkouts", b""), 30 + 50)
     assert admitted(answers) > 30
 

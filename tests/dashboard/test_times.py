@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from checkouts.states import InboxAct
-from gateway.core.language_tags import utc
+from gateway.core.web.language_tags import utc
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.inboxes import ITEM, decide, make_report, undo_last
 from tests.dashboard.people import Desk

@@ -12,7 +12,7 @@ from accounts.models import Merchant
 from demo.localnet.abi import encode_arguments
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from gateway.core.errors import (
+from gateway.core.api.errors import (
     InvalidRequestError,
     RateLimitError,
     UnavailableError,

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_wallet

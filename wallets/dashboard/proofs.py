@@ -13,13 +13,13 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import (
+from gateway.core.api.errors import (
     ConflictError,
     InvalidRequestError,
     RateLimitError,
     UnavailableError,
 )
+from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.rows import marked
 from wallets.dashboard.words import told_of

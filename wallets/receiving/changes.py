@@ -15,7 +15,10 @@ from django.db.models import QuerySet
 from accounts.audit.service import record
 from accounts.models import Membership, Merchant, User
 from accounts.states import Role
-from gateway.core.errors import ConflictError, GatewayError
+from gateway.core.api.errors import (
+    ConflictError,
+    GatewayError,
+)
 from wallets.models import ReceivingWallet, WalletChange, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.claims import (

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.audit.service import record
 from accounts.models import Merchant
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from wallets import selectors
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec

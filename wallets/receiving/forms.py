@@ -6,7 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from accounts.models import MOST_WALLET_CHANGE_HOURS
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from wallets.models import SIGNATURE_LENGTH
 from wallets.receiving.service import usable_address
 

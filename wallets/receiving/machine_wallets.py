@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from wallets.models import ReceivingWallet, WalletProof
 from wallets.networks import chain_spec
 from wallets.receiving.claims import (

@@ -9,17 +9,17 @@ from django.db import transaction
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import (
+from gateway.core.api.errors import (
     ConflictError,
     InvalidRequestError,
     RateLimitError,
     UnavailableError,
 )
-from gateway.core.ids import new_code
-from gateway.core.rate_limits import (
+from gateway.core.api.rate_limits import (
     Limit,
     hit,
 )
+from gateway.core.ids import new_code
 from wallets.chains.adapters import open_pool
 from wallets.chains.base import ChainError
 from wallets.models import ReceivingWallet, WalletChange, WalletProof

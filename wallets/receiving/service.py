@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from wallets import selectors
 from wallets.chains.base import AddressError
 from wallets.chains.specs import ChainSpec

@@ -11,7 +11,12 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from gateway.core.keyset import PAGE_ROWS, KeysetPage, page_ahead, page_behind
+from gateway.core.api.keyset import (
+    PAGE_ROWS,
+    KeysetPage,
+    page_ahead,
+    page_behind,
+)
 
 M = TypeVar("M", bound=Model)
 

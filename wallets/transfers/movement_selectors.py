@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db.models import QuerySet, Sum
 
-from gateway.core.errors import InvalidRequestError
-from gateway.core.keyset import CHUNK_ROWS
-from gateway.core.pagination import Page
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.keyset import CHUNK_ROWS
+from gateway.core.api.pagination import Page
 from wallets.models import WatchedDay, WatchedMovement, WatchedWallet
 from wallets.states import Direction
 from wallets.transfers.block_pages import (

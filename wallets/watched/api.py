@@ -10,12 +10,18 @@ from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
 from accounts.models import Merchant
-from gateway.core.api import ApiViewSet
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, NotFoundError
-from gateway.core.pagination import list_body, parse_page
-from gateway.core.rate_limits import Limit
-from gateway.core.wire import json_body
+from gateway.core.api.errors import (
+    ConflictError,
+    NotFoundError,
+)
+from gateway.core.api.pagination import (
+    list_body,
+    parse_page,
+)
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import ApiViewSet
+from gateway.core.api.wire import json_body
+from gateway.core.web.client_address import address_or_none
 from wallets.models import WatchedWallet
 from wallets.transfers.movement_selectors import (
     movement_page,

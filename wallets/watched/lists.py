@@ -7,8 +7,11 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.errors import InvalidRequestError, NotFoundError
-from gateway.core.pagination import Page
+from gateway.core.api.errors import (
+    InvalidRequestError,
+    NotFoundError,
+)
+from gateway.core.api.pagination import Page
 from wallets.models import WatchedWallet
 
 # More than anybody scrolls through; a tag past them is still found by who types it.

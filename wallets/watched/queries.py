@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.states import Mode
-from gateway.core.fields import missing, refuse
-from gateway.core.pagination import parse_text
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+)
+from gateway.core.api.pagination import parse_text
 from wallets.models import WatchedWallet
 from wallets.models.watched import TAG_LENGTH
 from wallets.networks import accepted_tokens

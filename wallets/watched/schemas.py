@@ -3,7 +3,11 @@
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers as s
 
-from gateway.core.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.api.openapi import (
+    PAGE_PARAMETERS,
+    errors,
+    paginated,
+)
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.states import Direction, TransferState, WatchStatus
 from wallets.watched.service import LABEL_LENGTH

@@ -10,7 +10,10 @@ from django.db import transaction
 from accounts.audit.service import record
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import chain_spec

@@ -13,9 +13,9 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.pretty_json import indented
+from gateway.core.web.client_address import address_or_none
 from webhooks.dashboard.delivery_list import (
     MOST_FOUND,
     Wanted,

@@ -13,10 +13,13 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from gateway.core.secrets import SecretUnreadableError
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
 from webhooks.dashboard.forms import UrlForm
 from webhooks.dashboard.queries import (
     default_endpoint,

@@ -10,7 +10,7 @@ from accounts.audit.service import record
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core import bell
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.times import iso
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.delivery_pages import (

@@ -14,7 +14,7 @@ from accounts.audit.service import record
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core import json
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code, new_id
 from gateway.core.money import format_token, format_usd
 from gateway.core.times import iso

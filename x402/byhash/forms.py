@@ -10,7 +10,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gateway.core import json
-from gateway.core.fields import missing, refuse, text_in
+from gateway.core.api.fields import (
+    missing,
+    refuse,
+    text_in,
+)
 from gateway.core.money import TOKEN_DECIMALS, to_units
 from wallets.chains.base import AddressError
 from wallets.networks import address_on, chain_spec, chains

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from accounts.states import Mode
-from gateway.core.errors import UnavailableError
+from gateway.core.api.errors import UnavailableError
 from wallets.networks import chain_spec, is_accepted
 from x402 import rules
 from x402.byhash.facts import facts_from_chain

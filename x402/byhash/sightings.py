@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from gateway.core.rate_limits import (
+from gateway.core.api.rate_limits import (
     Limit,
     hit,
 )

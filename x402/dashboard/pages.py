@@ -16,9 +16,9 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
+from gateway.core.api.keyset import keyset_page
 from gateway.core.csv_files import csv_response
-from gateway.core.keyset import keyset_page
+from gateway.core.web.client_address import address_or_none
 from settlements.dashboard.gas import has_key
 from wallets.networks import accepted_tokens, chains
 from x402.dashboard.places import Place, places_of

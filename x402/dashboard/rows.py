@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from accounts.states import Mode
-from gateway.core.keyset import chunks_by_key
+from gateway.core.api.keyset import chunks_by_key
 from gateway.core.money import from_units, readable_units
 from gateway.core.times import iso, iso_or_none
 from wallets.dashboard.rows import marked

@@ -13,8 +13,8 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
+from gateway.core.web.client_address import address_or_none
 from wallets.chains.specs import ChainSpec
 from wallets.dashboard.pages import cancel_here
 from wallets.dashboard.proofs import (

@@ -7,9 +7,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
-from gateway.core.errors import InvalidRequestError
-from gateway.core.visits import call_again, visit_of
-from gateway.core.wire import json_body
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.wire import json_body
+from gateway.core.web.visits import (
+    call_again,
+    visit_of,
+)
 from x402.exact.settlement import settle_standard
 from x402.exact.verification import verify_standard
 from x402.exact.waiters import (

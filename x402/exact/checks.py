@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from accounts.merchants.closure import refuse_if_closed
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import StandardRequest

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from accounts.states import Mode
-from gateway.core.errors import InvalidRequestError
-from gateway.core.fields import storable
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.fields import storable
 from wallets.chains.base import AddressError
 from wallets.chains.specs import ChainSpec
 from x402.exact import reasons

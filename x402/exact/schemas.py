@@ -2,7 +2,7 @@
 
 from rest_framework import serializers as s
 
-from gateway.core.openapi import errors
+from gateway.core.api.openapi import errors
 
 __all__ = ["Settled", "StandardPayment", "Supported", "Verified", "errors"]
 

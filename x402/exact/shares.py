@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Q
 
 from accounts.states import Mode
-from gateway.core.rate_limits import (
+from gateway.core.api.rate_limits import (
     Limit,
     hit,
 )

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from x402.inputs import VerifyRequest
 from x402.models import KeptAnswer, Sighting
 from x402.payments.claims import Caller

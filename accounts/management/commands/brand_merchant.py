@@ -13,7 +13,7 @@ from accounts.brand.service import (
     change_branding,
 )
 from accounts.models import Merchant
-from gateway.core.errors import GatewayError
+from gateway.core.api.errors import GatewayError
 
 
 class Command(BaseCommand):

@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gateway.core.client_address import limited_as
-from gateway.core.errors import GatewayError, RateLimitError
+from gateway.core.api.errors import (
+    GatewayError,
+    RateLimitError,
+)
+from gateway.core.web.client_address import limited_as
 
 # A shop's or a mobile network's customers may share an address; a page is open in a few tabs at most.
 PER_ADDRESS = 100

@@ -31,8 +31,9 @@ from checkouts.page.streaming.requests import (
     start_message,
 )
 from checkouts.page.streaming.threads import Desk
-from gateway.core import errors, json
-from gateway.core.pages import count_client
+from gateway.core import json
+from gateway.core.api import errors
+from gateway.core.web.pages import count_client
 
 log = structlog.get_logger(__name__)
 

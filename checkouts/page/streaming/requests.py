@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from gateway.core import errors, json
-from gateway.core.client_address import client_of
+from gateway.core import json
+from gateway.core.api import errors
+from gateway.core.web.client_address import client_of
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

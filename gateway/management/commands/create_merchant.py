@@ -15,7 +15,7 @@ from accounts.login.people import create_person
 from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from gateway.core.errors import GatewayError
+from gateway.core.api.errors import GatewayError
 from wallets.receiving.service import set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import set_default_url

@@ -20,7 +20,7 @@ from accounts.brand.styles import (
     stylesheet,
 )
 from accounts.models import Branding, Merchant
-from gateway.core.rate_limits import Limit
+from gateway.core.api.rate_limits import Limit
 from tests.factories import NOON, make_merchant
 
 pytestmark = pytest.mark.django_db

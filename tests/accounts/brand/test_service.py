@@ -17,7 +17,7 @@ from accounts.brand.service import (
     change_branding,
 )
 from accounts.models import AuditEntry, Branding, Merchant
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from tests.factories import NOON, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from accounts.keys.service import revoke_api_key
 from accounts.merchants.service import create_merchant
 from accounts.models import ApiKey, AuditEntry, Membership, Merchant
 from accounts.states import FeeTier, Mode, Role
-from gateway.core.errors import AuthenticationError
+from gateway.core.api.errors import AuthenticationError
 from tests.factories import NOON, make_key, make_merchant, make_user
 
 pytestmark = pytest.mark.django_db

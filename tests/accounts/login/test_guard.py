@@ -17,7 +17,7 @@ from accounts.login.guard import (
 )
 from accounts.login.people import vouch_for
 from accounts.models import Guesses
-from gateway.core.rate_limits import Limit
+from gateway.core.api.rate_limits import Limit
 from tests.accounts.logins import try_login
 from tests.concurrency.races import crew
 from tests.factories import NOON, make_user

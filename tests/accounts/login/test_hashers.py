@@ -29,7 +29,7 @@ import json, resource, sys, threading, time
 import django
 django.setup()
 from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
-from gateway.core.errors import RateLimitError
+from gateway.core.api.errors import RateLimitError
 
 older = Argon2PasswordHasher().encode("right", "saltsaltsalt") if sys.argv[1] == "older" else make_password("right")
 ready = threading.Barrier(51)

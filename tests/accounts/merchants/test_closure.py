@@ -12,7 +12,7 @@ from accounts.merchants.closure import (
 )
 from accounts.models import AuditEntry
 from accounts.states import Role
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from mails.models import OutgoingMail
 from tests.accounts.logins import is_logged_in, last_mail
 from tests.dashboard.people import log_in, make_member

@@ -7,7 +7,7 @@ import pytest
 
 from accounts.waitlist.forms import parse_interest
 from accounts.waitlist.inputs import Interest
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 
 
 def test_an_address_is_enough_and_its_host_has_no_capitals() -> None:

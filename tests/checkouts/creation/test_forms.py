@@ -12,7 +12,7 @@ from checkouts.creation.forms import (
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario as Scenario
 from gateway.core import json
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web_urls import UrlPolicy
 
 STRICT = UrlPolicy(https_only=True, loopback_allowed=False)

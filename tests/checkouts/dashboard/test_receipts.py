@@ -15,8 +15,8 @@ from checkouts.lifecycle import receipts
 from checkouts.lifecycle.receipts import send_receipt
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException
-from gateway.core.errors import ConflictError
-from gateway.core.rate_limits import Limit
+from gateway.core.api.errors import ConflictError
+from gateway.core.api.rate_limits import Limit
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
 from tests.checkouts.factories import make_completed, make_page_checkout

@@ -16,7 +16,7 @@ from checkouts.lifecycle.refunds import (
 )
 from checkouts.models import Checkout, RefundNote
 from checkouts.states import CheckoutStatus, InboxAct
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.factories import (
     make_completed,
     make_expired,

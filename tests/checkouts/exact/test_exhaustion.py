@@ -15,7 +15,7 @@ from checkouts.exact_amounts import (
 )
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_exact_checkout, make_holders
 from tests.factories import NOON, make_merchant
 

@@ -21,7 +21,7 @@ from checkouts.exact_amounts import memo_of
 from checkouts.models import AmountReservation, Checkout
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import (
     HALF_PAST,
     PRICE,

@@ -23,7 +23,7 @@ from checkouts.states import (
     InboxAct,
     InboxReason,
 )
-from gateway.core.keyset import PAGE_ROWS
+from gateway.core.api.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import LATER, REFUND, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute
 from tests.dashboard.inboxes import (

@@ -8,7 +8,7 @@ from checkouts.inbox.queries import (
     Tab,
     items_in,
 )
-from gateway.core.keyset import PAGE_ROWS
+from gateway.core.api.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.people import Desk
 

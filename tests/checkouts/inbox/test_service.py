@@ -10,7 +10,10 @@ from checkouts.inbox.service import (
 )
 from checkouts.models import InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from tests.checkouts.inboxes import (
     DONE,
     LATER,

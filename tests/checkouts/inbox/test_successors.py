@@ -13,7 +13,7 @@ from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.inboxes import (
     DONE,
     LATER,

@@ -15,7 +15,7 @@ from checkouts.options import may_begin_again
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from checkouts.states import TestScenario as Scenario
 from checkouts.testmode.service import play_due_steps
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.checkouts.arrivals import Till
 from tests.checkouts.inboxes import DONE, decide
 from tests.checkouts.watcher import (

@@ -8,7 +8,7 @@ import pytest
 from gateway.core import (
     valkey,
 )
-from gateway.core.rate_limits import (
+from gateway.core.api.rate_limits import (
     Limit,
     hit,
 )

@@ -8,7 +8,7 @@ from checkouts.creation.forms import (
     parse_create,
 )
 from checkouts.inputs import NewCheckout
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from gateway.core.web_urls import UrlPolicy
 
 STRICT = UrlPolicy(https_only=True, loopback_allowed=False)

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from gateway.core.errors import BodyTooLargeError, InvalidRequestError, UnavailableError
-from gateway.core.visits import REFUSAL, VISIT
+from gateway.core.api.errors import (
+    BodyTooLargeError,
+    InvalidRequestError,
+    UnavailableError,
+)
+from gateway.core.web.visits import (
+    REFUSAL,
+    VISIT,
+)
 from gateway.server import bodies
 from gateway.server.environ import (
     Environ,

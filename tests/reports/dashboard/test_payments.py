@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.models import InboxItem
-from gateway.core.keyset import PAGE_ROWS
+from gateway.core.api.keyset import PAGE_ROWS
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.people import Desk
 from tests.factories import make_checkout, make_transfer

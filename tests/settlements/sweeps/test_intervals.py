@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import AuditEntry, Merchant
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from settlements.models import SettlementSettings
 from settlements.sweeps.intervals import MOST_HOURS, set_intervals, settings_of
 from tests.factories import NOON, make_merchant

@@ -9,7 +9,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import balance_of
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outflows import note_outflows

@@ -7,7 +7,10 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from settlements.gas.node import GasNode
 from settlements.models import Settlement
 from settlements.payloads import settlement_payload

@@ -10,7 +10,10 @@ from accounts.merchants.wallet_waits import (
 )
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Role
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet

@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import AuditEntry, Merchant
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet

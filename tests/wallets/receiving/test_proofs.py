@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from tests.dashboard.people import make_member
 from tests.factories import make_merchant
 from tests.wallets.proving import prove, start

@@ -7,7 +7,10 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from tests.factories import NOON, WALLET, make_merchant, make_user
 from tests.wallets.factories import address_of, make_deposit
 from wallets.forwarders.addresses import (

@@ -6,7 +6,10 @@ import base58
 import pytest
 from solders.keypair import Keypair
 
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from tests.factories import NOON, WALLET, make_merchant
 from tests.wallets.factories import make_deposit
 from wallets.chains.base import AddressError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from tests.factories import NOON
 from wallets.states import Direction
 from wallets.transfers.filters import (

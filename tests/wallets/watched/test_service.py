@@ -6,7 +6,10 @@ import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from tests.factories import NOON, WALLET, make_merchant, make_user
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.errors import ConflictError
+from gateway.core.api.errors import ConflictError
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.delivery.retries import (

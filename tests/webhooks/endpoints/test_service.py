@@ -8,7 +8,7 @@ from django.core import mail
 
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from mails.sender import send_due_mails
 from tests.factories import NOON, make_merchant, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint

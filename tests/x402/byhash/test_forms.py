@@ -9,7 +9,7 @@ import base58
 import pytest
 
 from gateway.core import json
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 from tests.x402.calls import Claim
 from x402.byhash.forms import parse_verify
 

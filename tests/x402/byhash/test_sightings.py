@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from gateway.core.rate_limits import Limit
+from gateway.core.api.rate_limits import Limit
 from tests.factories import make_merchant
 from tests.x402.recorded import (
     make_machine_transfer,

@@ -13,7 +13,10 @@ from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from gateway.core.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
 from mails.models import OutgoingMail
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_merchant, make_user, make_wallet

@@ -16,8 +16,8 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
+from gateway.core.api.errors import NotFoundError
 from gateway.core.csv_files import csv_response
-from gateway.core.errors import NotFoundError
 from wallets.dashboard.watched.chart import (
     Chart,
     chart_of,

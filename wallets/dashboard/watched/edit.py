@@ -10,9 +10,12 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.client_address import address_or_none
-from gateway.core.errors import ConflictError, InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import (
+    ConflictError,
+    InvalidRequestError,
+)
+from gateway.core.web.client_address import address_or_none
+from gateway.core.web.form_errors import add_refusal
 from wallets.dashboard.watched.detail import find_wallet
 from wallets.dashboard.watched.forms import (
     EditForm,

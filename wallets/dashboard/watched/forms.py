@@ -5,8 +5,8 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import by_label
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.web.form_errors import by_label
 from wallets.models.watched import MOST_TAGS
 from wallets.networks import chains
 from wallets.watched.service import (

@@ -12,7 +12,10 @@ from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
-from gateway.core.keyset import PAGE_ROWS, keyset_page
+from gateway.core.api.keyset import (
+    PAGE_ROWS,
+    keyset_page,
+)
 from wallets.dashboard.watched.rows import (
     WatchedRow,
     watched_rows,

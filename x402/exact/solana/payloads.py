@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gateway.core.fields import storable
+from gateway.core.api.fields import storable
 from wallets.chains.solana.questions import token_account
 from x402.exact import reasons as common
 from x402.exact.errors import RefusedPaymentError

@@ -8,7 +8,7 @@ import pytest
 
 from checkouts.page.limits import STATUS
 from checkouts.page.streaming.admission import PER_PAGE
-from gateway.core import rate_limits
+from gateway.core.api import rate_limits
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
 from tests.checkouts.page.streaming.servers import (
     MOST_STREAMS,

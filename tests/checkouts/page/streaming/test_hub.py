@@ -24,7 +24,7 @@ from checkouts.page.streaming.hub import (
     Stream,
 )
 from checkouts.states import CheckoutStatus
-from gateway.core.errors import RateLimitError
+from gateway.core.api.errors import RateLimitError
 
 PENDING = PageFacts(CheckoutStatus.PENDING, "", "0", False, None, (), ())
 SEEN = PENDING._replace(status=CheckoutStatus.PROCESSING)

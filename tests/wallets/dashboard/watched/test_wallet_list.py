@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from gateway.core.keyset import PAGE_ROWS
+from gateway.core.api.keyset import PAGE_ROWS
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_merchant
 from tests.wallets.days import make_movement

@@ -4,8 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.core.errors import InvalidRequestError
-from gateway.core.pagination import Page, list_body, parse_page, parse_text, parse_time
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.pagination import (
+    Page,
+    list_body,
+    parse_page,
+    parse_text,
+    parse_time,
+)
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -5,7 +5,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.utils import translation
 
-from gateway.core.languages import LanguageMiddleware, keep_language
+from gateway.core.web.languages import (
+    LanguageMiddleware,
+    keep_language,
+)
 
 
 def answer(path: str, **headers: str) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.core.fields import storable
+from gateway.core.api.fields import storable
 
 
 @pytest.mark.parametrize(

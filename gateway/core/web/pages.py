@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from gateway.core import (
+from gateway.core.api import (
     errors,
     rate_limits,
 )
-from gateway.core.client_address import (
+from gateway.core.api.rate_limits import Limit
+from gateway.core.web.client_address import (
     client_address,
     limited_as,
 )
-from gateway.core.rate_limits import Limit
 
 
 def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:

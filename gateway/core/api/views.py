@@ -14,17 +14,17 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from gateway.core import (
+from gateway.core.api import (
     errors,
     rate_limits,
 )
-from gateway.core.client_address import (
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.wire import JsonRenderer
+from gateway.core.web.client_address import (
     client_address,
     limited_as,
 )
-from gateway.core.rate_limits import Limit
-from gateway.core.visits import counted_before
-from gateway.core.wire import JsonRenderer
+from gateway.core.web.visits import counted_before
 
 log = structlog.get_logger(__name__)
 

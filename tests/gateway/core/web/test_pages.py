@@ -2,8 +2,8 @@
 
 from django.test import RequestFactory
 
-from gateway.core.errors import RateLimitError
-from gateway.core.pages import too_many
+from gateway.core.api.errors import RateLimitError
+from gateway.core.web.pages import too_many
 from tests.checkouts.page.test_views import words_in
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from django import forms
 
-from gateway.core.errors import GatewayError
+from gateway.core.api.errors import GatewayError
 from gateway.core.money import readable
 
 # An item of a list: `suggested_amounts.2`.

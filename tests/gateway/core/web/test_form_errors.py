@@ -3,8 +3,8 @@
 import pytest
 from django import forms
 
-from gateway.core.errors import InvalidRequestError
-from gateway.core.form_errors import add_refusal
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.web.form_errors import add_refusal
 
 
 class Form(forms.Form):

@@ -8,10 +8,11 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from gateway.core import errors, json
-from gateway.core.api import count_address
+from gateway.core import json
+from gateway.core.api import errors
+from gateway.core.api.views import count_address
 from gateway.core.ids import new_code
-from gateway.core.visits import REFUSAL
+from gateway.core.web.visits import REFUSAL
 
 API_PREFIX = "/api/"
 

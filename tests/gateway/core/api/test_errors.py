@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.core import errors
+from gateway.core.api import errors
 
 
 def test_an_error_says_what_where_and_by_which_code() -> None:

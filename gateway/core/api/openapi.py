@@ -12,7 +12,11 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers as s
 
-from gateway.core.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET
+from gateway.core.api.pagination import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    MAX_OFFSET,
+)
 
 PAGE_PARAMETERS = [
     OpenApiParameter(

@@ -9,7 +9,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from gateway.core import errors, json
+from gateway.core import json
+from gateway.core.api import errors
 
 
 class JsonRenderer(BaseRenderer):

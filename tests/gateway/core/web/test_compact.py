@@ -8,7 +8,11 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from gateway.core.compact import compact_css, compact_js, compact_page
+from gateway.core.web.compact import (
+    compact_css,
+    compact_js,
+    compact_page,
+)
 from tests.tree import repository_files
 
 PAGE = "<p>\n    one\n\n    two\n</p>\n" * 20

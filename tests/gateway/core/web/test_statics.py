@@ -21,7 +21,7 @@ HASHED = re.compile(r"\.[0-9a-f]{12}\.\w+$")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Static files as `collectstatic` leaves them in production."""
     folder = tmp_path_factory.mktemp("static")
-    storage = {"BACKEND": "gateway.core.statics.HashedStaticFiles"}
+    storage = {"BACKEND": "gateway.core.web.statics.HashedStaticFiles"}
     storages = settings.STORAGES | {"staticfiles": storage}
     with override_settings(STATIC_ROOT=folder, STORAGES=storages):
         call_command("collectstatic", interactive=False, verbosity=0)

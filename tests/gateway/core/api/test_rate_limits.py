@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.core import (
-    rate_limits,
-    valkey,
-)
-from gateway.core.rate_limits import (
+from gateway.core import valkey
+from gateway.core.api import rate_limits
+from gateway.core.api.rate_limits import (
     Limit,
     RateState,
     hit,
@@ -28,7 +26,7 @@ HAMMER = """
 import sys
 import django
 django.setup()
-from gateway.core.rate_limits import Limit, hit
+from gateway.core.api.rate_limits import Limit, hit
 print("ready", flush=True)
 sys.stdin.readline()
 states = [hit(Limit("test", 60), "me", now=float(sys.argv[1])) for _ in range(30)]

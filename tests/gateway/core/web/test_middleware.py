@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.test import RequestFactory
 from structlog.contextvars import get_contextvars
 
-from gateway.core.middleware import ApiMiddleware
+from gateway.core.web.middleware import ApiMiddleware
 from tests.factories import NOON
 
 

@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from gateway.core.signed_in import PREFIXES
+from gateway.core.web.signed_in import PREFIXES
 
 PARAMETER: Final = "lang"
 _LIST: Final = "languages"

@@ -14,10 +14,13 @@ from rest_framework import exceptions as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.core import errors
-from gateway.core.api import ApiView, RouteMissing
-from gateway.core.rate_limits import Limit
-from gateway.core.wire import json_body
+from gateway.core.api import errors
+from gateway.core.api.rate_limits import Limit
+from gateway.core.api.views import (
+    ApiView,
+    RouteMissing,
+)
+from gateway.core.api.wire import json_body
 from tests.factories import NOON
 
 

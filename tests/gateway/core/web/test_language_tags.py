@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import translation
 
-from gateway.core.language_tags import (
+from gateway.core.web.language_tags import (
     duration,
     moment,
 )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from gateway.core import client_address as clientaddr
-from gateway.core.client_address import (
+from gateway.core.web import client_address as clientaddr
+from gateway.core.web.client_address import (
     client_address,
     limited_as,
 )

@@ -6,7 +6,10 @@ from typing import Final
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-from gateway.core.compact import compact_css, compact_js
+from gateway.core.web.compact import (
+    compact_css,
+    compact_js,
+)
 
 _COMPACT: Final = {".css": compact_css, ".js": compact_js}
 # Not written to our rules: nobody looked whether their texts go over several lines.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.core.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100

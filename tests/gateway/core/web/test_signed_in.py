@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from gateway.core.signed_in import wants_login
+from gateway.core.web.signed_in import wants_login
 
 pytestmark = pytest.mark.django_db
 

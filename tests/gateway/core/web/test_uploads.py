@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from gateway.core.uploads import MOST_BYTES
+from gateway.core.web.uploads import MOST_BYTES
 from tests.dashboard.people import make_desk
 
 pytestmark = pytest.mark.django_db
