@@ -172,13 +172,14 @@ def _step_parameters(wanted: NewCheckout, now: datetime) -> dict[str, Any]:
 
 
 def _offers(chains: list[Offerable], keys: dict[bytes, bytes]) -> dict[str, Any]:
-    return {chain.name: _offer(chain, keys) for chain in chains}
+    addresses = {destination: checksum(key) for destination, key in keys.items()}
+    return {chain.name: _offer(chain, addresses) for chain in chains}
 
 
-def _offer(chain: Offerable, keys: dict[bytes, bytes]) -> dict[str, Any]:
+def _offer(chain: Offerable, addresses: dict[bytes, str]) -> dict[str, Any]:
     if chain.destination is None:
         return {"tokens": chain.tokens, "address": None, "wallet": chain.wallet}
-    return {"tokens": chain.tokens, "address": checksum(keys[chain.destination])}
+    return {"tokens": chain.tokens, "address": addresses[chain.destination]}
 
 
 def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:

@@ -1,9 +1,11 @@
 """The one connection to Valkey/Redis a process keeps. Whatever lives there may be lost at any moment."""
 
+import os
+import threading
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import redis
 import structlog
@@ -53,3 +55,39 @@ _breaker = _Breaker()
 def attempt(command: Callable[[redis.Redis], T]) -> T | None:
     """Run `command` with the client; None when Valkey is away. For things that payments must not wait for."""
     return _breaker.call(command)
+
+
+def ask(*command: str | int) -> Any:
+    """Send a command on this thread's own connection and return the answer; None when Valkey is away.
+
+    For what every request asks: the client's pool, retries and metrics take longer than the command (benchmarks/profiles.md).
+    A command may be sent twice, where the server closed the connection since the last one.
+    """
+    return _breaker.call(lambda client: _ask(client, command))
+
+
+_of_thread = threading.local()
+
+
+def _ask(client: redis.Redis, command: tuple[str | int, ...]) -> Any:
+    try:
+        return _exchange(client, command)
+    except redis.ConnectionError:
+        return _exchange(client, command)
+
+
+def _exchange(client: redis.Redis, command: tuple[str | int, ...]) -> Any:
+    connection = _connection(client)
+    # What fails on the way closes the connection, so that no answer is taken for that of a later command.
+    connection.send_command(*command)
+    return connection.read_response()
+
+
+def _connection(client: redis.Redis) -> Any:
+    """Return the thread's connection, made anew for another client and after a fork."""
+    owner = (client, os.getpid())
+    if getattr(_of_thread, "owner", None) != owner:
+        pool = client.connection_pool
+        _of_thread.connection = pool.connection_class(**pool.connection_kwargs)
+        _of_thread.owner = owner
+    return _of_thread.connection

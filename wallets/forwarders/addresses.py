@@ -91,9 +91,25 @@ def checksum(address: bytes) -> str:
     """
     if len(address) != ADDRESS_BYTES:
         raise ForwarderInputError("An address is 20 bytes.")
-    digits = address.hex()
-    marks = keccak(digits.encode()).hex()
-    pairs = zip(digits, marks, strict=False)  # 40 digits, 64 marks
-    return "0x" + "".join(
-        digit.upper() if mark > "7" else digit for digit, mark in pairs
+    marks = keccak(address.hex().encode())
+    pairs = zip(address, marks, strict=False)  # 20 bytes, 32 bytes of marks
+    return "0x" + "".join([_SPELLED[byte, mark & _MARKS] for byte, mark in pairs])
+
+
+# A digit is upper case where the highest bit of its mark is set.
+_MARKS = 0x88
+
+
+def _spelled(byte: int, mark: int) -> str:
+    high, low = f"{byte:02x}"
+    return (high.upper() if mark & 0x80 else high) + (
+        low.upper() if mark & 0x08 else low
     )
+
+
+# Every byte with every pair of marks: an address is written for each checkout, and twenty look-ups are quick.
+_SPELLED = {
+    (byte, mark): _spelled(byte, mark)
+    for byte in range(256)
+    for mark in (0x00, 0x08, 0x80, 0x88)
+}

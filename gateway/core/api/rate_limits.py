@@ -5,7 +5,6 @@ DRF's throttles read, change and write back: eight processes let 318 of 60 reque
 
 from dataclasses import dataclass
 
-import redis
 from django.conf import settings
 
 from gateway.core import valkey
@@ -59,8 +58,7 @@ def hit(limit: Limit, identity: str, *, now: float) -> RateState:
     """
     window = int(now) // limit.seconds
     key = f"{settings.KEY_PREFIX}:{NAMESPACE}:{limit.scope}:{identity}:{window}"
-    count = valkey.attempt(lambda client: _count(client, key, 2 * limit.seconds))
-    used = count or 0
+    used = valkey.ask("EVAL", _SCRIPT, 1, key, 2 * limit.seconds) or 0
     return RateState(
         limit=limit.most,
         remaining=max(limit.most - used, 0),
@@ -68,6 +66,3 @@ def hit(limit: Limit, identity: str, *, now: float) -> RateState:
         exceeded=used > limit.most,
     )
 
-
-def _count(client: redis.Redis, key: str, kept_seconds: int) -> int:
-    return int(client.eval(_SCRIPT, 1, key, str(kept_seconds)))
