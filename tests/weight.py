@@ -14,7 +14,16 @@ from gateway.core.web.compact import (
 )
 
 MOST_BYTES: Final = 16 * 1024
+MOST_BYTES_WITH_FONTS: Final = 60 * 1000
+"""Of a buyer's first view, both fonts included."""
+
 _COMPACT: Final = {".css": compact_css, ".js": compact_js}
+
+
+def fonts_weight() -> int:
+    """Return the bytes of the fonts. They are compressed as they are."""
+    folder = Path(str(finders.find("fonts")))
+    return sum(path.stat().st_size for path in folder.glob("*.woff2"))
 
 
 def static_files_of(text: str) -> set[str]:

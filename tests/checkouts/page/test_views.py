@@ -29,7 +29,13 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.factories import make_merchant
-from tests.weight import MOST_BYTES, static_files_of, weights
+from tests.weight import (
+    MOST_BYTES,
+    MOST_BYTES_WITH_FONTS,
+    fonts_weight,
+    static_files_of,
+    weights,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -324,6 +330,7 @@ def test_the_page_weighs_at_most_sixteen_kilobytes_in_fifteen_requests(
     assert 1 + 1 + len(names) <= 15
     weighed = weights(client, path)
     assert sum(weighed.values()) <= MOST_BYTES, weighed
+    assert sum(weighed.values()) + fonts_weight() <= MOST_BYTES_WITH_FONTS
 
 
 def test_pages_travel_compressed(client: Client) -> None:
