@@ -4,6 +4,7 @@ import os
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 _django = get_wsgi_application()
@@ -12,4 +13,6 @@ from gateway.core.open_files import allow_most_files  # noqa: E402
 from gateway.server.front import Front  # noqa: E402
 
 allow_most_files()
+# Views are imported before the first request comes; else the first ones would wait for the import in turn.
+_ = get_resolver().url_patterns
 application = Front(_django, threads=settings.WEB_THREADS)

@@ -65,4 +65,3 @@ def hit(limit: Limit, identity: str, *, now: float) -> RateState:
         reset=(window + 1) * limit.seconds,
         exceeded=used > limit.most,
     )
-
