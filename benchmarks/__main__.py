@@ -19,6 +19,7 @@ NAMES = (
     "sweeping",
     "verifying",
     "settling",
+    "layers",
 )
 
 
