@@ -8,7 +8,12 @@ from accounts.brand.service import change_branding
 from accounts.keys.format import digest_of
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
-from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
+from accounts.merchants.service import (
+    BUYERS_MAY_RETRY,
+    MAILS_RECEIPTS,
+    create_merchant,
+    turn,
+)
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
 from demo.families import DEMO_FAMILIES
@@ -44,8 +49,8 @@ def seed_demo(
     """
     owner, password = _owner(kept)
     merchant = _merchant(owner, now)
-    let_buyers_retry(merchant, allowed=True, now=now)
-    mail_receipts(merchant, allowed=True, now=now)
+    turn(merchant, BUYERS_MAY_RETRY, to=True, now=now)
+    turn(merchant, MAILS_RECEIPTS, to=True, now=now)
     _brand(merchant, urljoin(webhook_url, "/"), now)
     for chain, address in RECEIVING_WALLETS.items():
         set_receiving_wallet(merchant, chain=chain, address=address, now=now)

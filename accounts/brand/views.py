@@ -22,9 +22,10 @@ from accounts.brand.preview import (
 )
 from accounts.brand.service import change_branding
 from accounts.merchants.service import (
-    doubt_round_prices,
-    let_buyers_retry,
-    mail_receipts,
+    BUYERS_MAY_RETRY,
+    MAILS_RECEIPTS,
+    ROUND_PRICE_RIVALS,
+    turn,
 )
 from accounts.models import Branding
 from accounts.team.permissions import Act
@@ -67,14 +68,11 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
     form = CheckoutPageForm(request.POST)
     form.is_valid()
     now, address = timezone.now(), address_or_none(request)
-    for switch, name in (
-        (let_buyers_retry, "buyers_may_retry"),
-        (mail_receipts, "mails_receipts"),
-        (doubt_round_prices, "round_price_rivals"),
-    ):
-        switch(
+    for switch in (BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS):
+        turn(
             request.seat.merchant,
-            allowed=form.cleaned_data[name],
+            switch,
+            to=form.cleaned_data[switch.field],
             now=now,
             actor=request.user,
             address=address,

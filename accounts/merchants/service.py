@@ -1,7 +1,7 @@
 """Merchants and what they say about their own business."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import transaction
 
@@ -30,63 +30,36 @@ def create_merchant(
     return merchant
 
 
-def let_buyers_retry(
-    merchant: Merchant,
-    *,
-    allowed: bool,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
-    """Say whether buyers may make an expired checkout afresh, at the price it had. Saying it twice changes nothing."""
-    retry = _Switch("buyers_may_retry", "merchant.retry_switched")
-    _turn(merchant, retry, to=allowed, now=now, actor=actor, address=address)
+class Switch(NamedTuple):
+    """Something that a merchant has on or off: its field of `Merchant`, and what the audit log calls a change."""
 
-
-def mail_receipts(
-    merchant: Merchant,
-    *,
-    allowed: bool,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
-    """Say whether buyers who left an address are mailed a receipt. Saying it twice changes nothing."""
-    receipts = _Switch("mails_receipts", "merchant.receipts_switched")
-    _turn(merchant, receipts, to=allowed, now=now, actor=actor, address=address)
-
-
-def doubt_round_prices(
-    merchant: Merchant,
-    *,
-    allowed: bool,
-    now: datetime,
-    actor: User | None = None,
-    address: str | None = None,
-) -> None:
-    """Say whether a payment of a round price waits for a person while another checkout of that price has just expired.
-
-    Saying it twice changes nothing.
-    """
-    doubt = _Switch("round_price_rivals", "merchant.round_price_rivals_switched")
-    _turn(merchant, doubt, to=allowed, now=now, actor=actor, address=address)
-
-
-class _Switch(NamedTuple):
     field: str
     action: str
 
 
+BUYERS_MAY_RETRY: Final = Switch("buyers_may_retry", "merchant.retry_switched")
+"""Buyers may make an expired checkout afresh, at the price it had."""
+
+MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
+"""Buyers who left an address are mailed a receipt."""
+
+ROUND_PRICE_RIVALS: Final = Switch(
+    "round_price_rivals", "merchant.round_price_rivals_switched"
+)
+"""A payment of a round price waits for a person while another checkout of that price has just expired."""
+
+
 @transaction.atomic
-def _turn(
+def turn(
     merchant: Merchant,
-    switch: _Switch,
+    switch: Switch,
     *,
     to: bool,
     now: datetime,
-    actor: User | None,
-    address: str | None,
+    actor: User | None = None,
+    address: str | None = None,
 ) -> None:
+    """Switch something on or off for a merchant. Doing it twice changes nothing, and is audited once."""
     others = Merchant.objects.filter(pk=merchant.pk, **{switch.field: not to})
     changed = others.update(**{switch.field: to})
     setattr(merchant, switch.field, to)

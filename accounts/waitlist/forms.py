@@ -12,7 +12,7 @@ from accounts.models import (
     COUNTRY_LENGTH,
     EMAIL_LENGTH,
 )
-from accounts.waitlist.inputs import Interest
+from accounts.waitlist.service import Interest
 from gateway.core import json
 from gateway.core.api.fields import (
     missing,

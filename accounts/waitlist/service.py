@@ -1,7 +1,8 @@
 """Keeping the waitlist."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 from django.db.models import Value
@@ -9,7 +10,16 @@ from django.db.models.functions import Lower
 
 from accounts.models import FiatInterest
 from accounts.states import Mode
-from accounts.waitlist.inputs import Interest
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Who is interested. Texts are empty where nothing was said; `monthly_volume` is USD a month."""
+
+    email: str
+    company: str
+    country: str
+    monthly_volume: Decimal | None
 
 
 def keep_interest(

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 
 from gateway.pages.metrics import measure
 from settlements.models import (
@@ -54,14 +53,3 @@ def test_metrics_tell_of_gas_and_books() -> None:
     assert f"florin_gas_number_doubted{labels} 1.0" in told
     assert 'florin_book_differences{chain="base"} 2.0' in told
     assert 'florin_troubled_forwarders{chain="base"} 1.0' in told
-
-
-def test_a_person_who_looked_lets_forwarders_be_tried_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    trouble = make_trouble(3)
-    call_command("retry_forwarders")
-    assert f"{trouble.deposit} USDC: 3 failures" in capsys.readouterr().out
-    assert TroubledForwarder.objects.exists()
-    call_command("retry_forwarders", "--retry")
-    assert not TroubledForwarder.objects.exists()

@@ -1,14 +1,18 @@
 """Fixtures for the tests of wallets."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from demo.localnet.anvil import Anvil
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.books import Books, Open
+from tests.wallets.chain_reports import USDC
+from tests.wallets.factories import make_deposit, make_watcher
 from wallets import selectors
+from wallets.watchers.blocks import Watcher
 
 
 @pytest.fixture(autouse=True)
@@ -35,3 +39,32 @@ def open_books() -> Iterator[Open]:
 def books(base_node: Anvil, open_books: Open) -> Books:
     """The books of Base, behind two proxies."""
     return open_books(base_node)
+
+
+@pytest.fixture
+def watcher(base_node: Anvil) -> Iterator[Watcher]:
+    """A watcher of Base, on which somebody is expected to pay: otherwise it is left alone between passes."""
+    make_deposit()
+    watcher = make_watcher(base_node.url)
+    yield watcher
+    watcher.close()
+
+
+@pytest.fixture
+def configure(settings: Any) -> Callable[..., None]:
+    """Set the chains' settings."""
+
+    def configure(**given: str) -> None:
+        settings.CHAIN_NETWORK = "local"
+        settings.CHAIN_SETTINGS = given
+
+    return configure
+
+
+@pytest.fixture
+def base(base_node: Anvil, configure: Callable[..., None]) -> Iterator[Watcher]:
+    """A watcher of Base as the settings have it; nobody is expected to pay there."""
+    configure(BASE_RPC_URLS=base_node.url, BASE_TOKEN_USDC=USDC, BASE_CONFIRMATIONS="6")
+    watcher = make_watcher(base_node.url)
+    yield watcher
+    watcher.close()

@@ -3,7 +3,7 @@
 Locks are taken in the order every writer keeps: transfers, payments by id, their authorisations, then counters and events.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -16,14 +16,10 @@ from accounts.states import FeeKind, Mode
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 from wallets.transfers.queue import BATCH, process_queue
-from x402.models import X402Payment
+from x402.models import Authorization, X402Payment
 from x402.payments.addresses import settles_directly
 from x402.payments.events import tell
-from x402.payments.reversals import (
-    close,
-    reopen,
-)
-from x402.states import PaymentStatus
+from x402.states import AuthorizationState, PaymentStatus
 
 _WRITTEN: Final = (
     *("transfer", "units", "block_height", "block_time"),
@@ -150,10 +146,35 @@ class _Change:
             ],
             ignore_conflicts=True,
         )
-        reopen(self.reversed)
-        close(self.returned)
+        _reopen(self.reversed)
+        _close(self.returned)
         gone = [one.public_id for one in self.reversed]
         service.void(FeeKind.X402, gone, now=now)
         back = [one.public_id for one in self.returned]
         service.unvoid(FeeKind.X402, back, now=now)
         tell(reversed_=self.reversed, returned=self.returned, now=now)
+
+
+def _reopen(payments: Iterable[X402Payment]) -> None:
+    """Have it found out what became of the authorisations of reversed payments; the caller holds the payments' locks.
+
+    Our own transaction may be in another block, or may have been sent again for more; or somebody else was faster this time.
+    While one is open, no proof by hash can show the same money.
+    """
+    _turn(payments, AuthorizationState.SETTLED, AuthorizationState.SENT)
+
+
+def _close(payments: Iterable[X402Payment]) -> None:
+    """End what `_reopen` opened, of payments that stand again where they were."""
+    _turn(payments, AuthorizationState.SENT, AuthorizationState.SETTLED)
+
+
+def _turn(
+    payments: Iterable[X402Payment],
+    before: AuthorizationState,
+    after: AuthorizationState,
+) -> None:
+    ids = sorted(payment.pk for payment in payments)
+    if ids:
+        rows = Authorization.objects.filter(payment__in=ids, state=before)
+        rows.update(state=after, taken_until=None)

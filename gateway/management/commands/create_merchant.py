@@ -12,7 +12,12 @@ from django.utils import timezone
 
 from accounts.keys.service import create_api_key
 from accounts.login.people import create_person
-from accounts.merchants.service import create_merchant, let_buyers_retry, mail_receipts
+from accounts.merchants.service import (
+    BUYERS_MAY_RETRY,
+    MAILS_RECEIPTS,
+    create_merchant,
+    turn,
+)
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.api.errors import GatewayError
@@ -71,10 +76,11 @@ class Command(BaseCommand):
             )
         owner = create_person(options["owner"], password)
         merchant = create_merchant(name=options["name"], owner=owner, now=now)
-        let_buyers_retry(
-            merchant, allowed=options["buyers_may_retry"], now=now, actor=owner
-        )
-        mail_receipts(merchant, allowed=options["mail_receipts"], now=now, actor=owner)
+        for switch, option in (
+            (BUYERS_MAY_RETRY, "buyers_may_retry"),
+            (MAILS_RECEIPTS, "mail_receipts"),
+        ):
+            turn(merchant, switch, to=options[option], now=now, actor=owner)
         for wallet in options["wallet"]:
             chain, _, address = wallet.partition("=")
             set_receiving_wallet(

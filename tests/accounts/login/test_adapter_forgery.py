@@ -8,7 +8,6 @@ from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
-from accounts.login.people import vouch_for
 from accounts.models import Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail
@@ -19,14 +18,6 @@ from tests.factories import make_merchant, make_user
 pytestmark = pytest.mark.django_db
 
 SIGNUP = "/account/signup/"
-
-
-@pytest.fixture
-def person() -> User:
-    """Somebody with an account and no team."""
-    user = make_user("ada@example.test")
-    vouch_for(user)
-    return user
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 from django.test import Client
 from django.urls import URLPattern, get_resolver
 
@@ -41,11 +40,6 @@ def _paths(resolver: Any) -> list[str]:
 def _filled(pattern: str) -> str:
     plain = re.sub(r"\(\?P<(\w+)>[^)]*\)", r"<\1>", pattern).strip("^$")
     return re.sub(r"<(?:\w+:)?(\w+)>", lambda name: str(ARGUMENTS[name[1]]), plain)
-
-
-@pytest.fixture(autouse=True)
-def _encryption_keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 @pytest.mark.django_db

@@ -8,7 +8,6 @@ from allauth.account.models import EmailAddress
 from django.test import Client
 
 from accounts.audit.service import record
-from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, User
 from mails.models import OutgoingMail
 from tests.accounts.logins import code_in, last_mail, link_in
@@ -20,14 +19,6 @@ pytestmark = pytest.mark.django_db
 GOOD = "a long enough sentence"
 NEXT = "next@example.test"
 Change = Callable[[Client], Any]
-
-
-@pytest.fixture
-def person() -> User:
-    """Somebody with a password and an address that is theirs."""
-    user = make_user("ada@example.test")
-    vouch_for(user)
-    return user
 
 
 def change_password(person: User, client: Client) -> Change:

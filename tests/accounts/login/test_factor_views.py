@@ -8,13 +8,12 @@ from allauth.account.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
-from cryptography.fernet import Fernet
 from django.core.cache import cache
 from django.test import Client
 
-from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, User
 from tests.accounts.logins import (
+    ACTIVATE,
     is_logged_in,
     last_mail,
     link_in,
@@ -22,38 +21,12 @@ from tests.accounts.logins import (
     try_login,
 )
 from tests.dashboard.people import PASSWORD, log_in
-from tests.factories import NOON, make_user
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
-ACTIVATE = "/account/second-factor/totp/activate/"
 GOOD = "a long enough sentence"
 AUTHENTICATE = "/account/second-factor/authenticate/"
-
-
-@pytest.fixture(autouse=True)
-def _encryption_keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
-
-
-@pytest.fixture
-def person() -> User:
-    """Somebody with a password alone."""
-    user = make_user("ada@example.test")
-    vouch_for(user)
-    return user
-
-
-@pytest.fixture
-def key(person: User, django_capture_on_commit_callbacks: Any) -> str:
-    """The key of the person's authenticator app, set up as a browser does it."""
-    client = log_in(person)
-    secret = str(client.get(ACTIVATE).context["form"].secret)
-    with django_capture_on_commit_callbacks(execute=True):
-        client.post(ACTIVATE, {"code": totp_code(secret)})
-    # A code works once.
-    Authenticator.objects.filter(type="totp").update(last_used_at=None)
-    return secret
 
 
 def test_the_key_is_drawn_on_the_page_and_rests_encrypted(

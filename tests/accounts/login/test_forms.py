@@ -10,7 +10,6 @@ from django.conf import settings as configured
 from django.test import Client
 from django.utils import timezone
 
-from accounts.login.people import vouch_for
 from accounts.models import AuditEntry, Guesses, Membership, User
 from accounts.states import Role
 from mails.models import OutgoingMail
@@ -30,14 +29,6 @@ pytestmark = pytest.mark.django_db
 GOOD = "a long enough sentence"
 SIGNUP = "/account/signup/"
 VERIFY = "/account/confirm-email/"
-
-
-@pytest.fixture
-def person() -> User:
-    """Somebody with an account and no team."""
-    user = make_user("ada@example.test")
-    vouch_for(user)
-    return user
 
 
 @pytest.fixture

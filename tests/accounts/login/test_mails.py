@@ -2,11 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import allauth
 import pytest
-from cryptography.fernet import Fernet
 
 from accounts.login.mails import (
     LETTERS,
@@ -19,11 +17,6 @@ LIBRARY = Path(allauth.__file__).parent
 
 # Ways of the library that are switched off.
 OFF = re.compile(r"login_code|reset_code|phone|trust|signup_by|confirm_email$")
-
-
-@pytest.fixture(autouse=True)
-def _encryption_keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
 
 
 def sent(function: str) -> set[str]:

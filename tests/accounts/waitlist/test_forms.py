@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.waitlist.forms import parse_interest
-from accounts.waitlist.inputs import Interest
+from accounts.waitlist.service import Interest
 from gateway.core.api.errors import InvalidRequestError
 
 

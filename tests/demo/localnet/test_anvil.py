@@ -1,6 +1,5 @@
 """The local node does what the other tests rely on."""
 
-import socket
 import time
 from pathlib import Path
 
@@ -11,9 +10,7 @@ from demo.localnet.anvil import (
     anvil_binary,
 )
 from demo.localnet.errors import (
-    NodeError,
     NodeMissingError,
-    NodeStartError,
 )
 from demo.localnet.funding import (
     PAYER_UNITS,
@@ -21,17 +18,11 @@ from demo.localnet.funding import (
     prepare_chain,
 )
 from demo.localnet.tokens import (
-    FAKE,
-    MAX_BATCH,
     balance_of,
-    deploy_token,
-    read,
     token_address,
     transfer,
-    transfer_many,
 )
 from tests.nodes.fixtures import NodePool, StartNode
-from wallets.forwarders.addresses import checksum
 
 USDC = token_address("USDC")
 
@@ -76,24 +67,6 @@ def test_a_half_written_state_file_is_set_aside_for_a_new_chain(tmp_path: Path) 
     with Anvil(8453, state=state) as node:
         assert node.block_number() == 0
     assert (tmp_path / "base.broken").read_text() == '{"block":'
-
-
-def test_stopping_frees_the_port_and_leaves_other_nodes_alone(
-    start_node: StartNode,
-) -> None:
-    other, node = start_node(), start_node()
-    port = node.port
-    node.stop()
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0
-    assert other.block_number() == 0
-    node.stop()
-
-
-def test_a_port_that_is_taken_is_an_error_that_says_so(start_node: StartNode) -> None:
-    taken = start_node().port
-    with pytest.raises(NodeStartError, match="in use"):
-        Anvil(1, port=taken).start()
 
 
 def test_a_platform_without_the_program_is_told_how_to_get_it(
@@ -177,29 +150,6 @@ def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
     with pool.lend(8453) as node:
         assert balance_of(node, USDC, payer(node).address) == PAYER_UNITS
     pool.stop()
-
-
-def test_a_fake_token_has_the_same_symbol_and_another_address(base_node: Anvil) -> None:
-    fake = deploy_token(base_node, "USDC", salt=FAKE)
-    assert fake != USDC
-    assert read(base_node, fake, "symbol()") == read(base_node, USDC, "symbol()")
-    assert int(read(base_node, fake, "decimals()"), 16) == 6
-
-
-def test_one_transaction_makes_hundreds_of_transfers(base_node: Anvil) -> None:
-    wallets = [
-        checksum(number.to_bytes(20, "big")) for number in range(1000, 1000 + MAX_BATCH)
-    ]
-    payments = [(wallet, units) for units, wallet in enumerate(wallets, start=1)]
-    tx_hash = transfer_many(base_node, payer(base_node), USDC, payments)
-    assert len(base_node.receipt(tx_hash)["logs"]) == MAX_BATCH
-    assert balance_of(base_node, USDC, wallets[-1]) == MAX_BATCH
-
-
-def test_a_transfer_that_reverts_is_an_error(base_node: Anvil) -> None:
-    pauper = base_node.accounts[6]
-    with pytest.raises(NodeError, match="reverted"):
-        transfer(base_node, pauper, USDC, payer(base_node).address, 1)
 
 
 def test_a_lent_node_tells_the_time_though_going_back_turned_its_clock_back(

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
@@ -16,10 +15,9 @@ from settlements.gas import nonces
 from settlements.gas.balances import refresh_balances
 from settlements.gas.broadcast import gas_node
 from settlements.gas.node import GasNode
-from settlements.gas.repair import MOST_FILLED
 from settlements.gas.upkeep import tend
-from settlements.models import GasAccount, GasTransaction
-from settlements.states import Purpose, TransactionState
+from settlements.models import GasAccount
+from settlements.states import TransactionState
 from tests.factories import make_user
 from tests.nodes.proxy import Ask, Fault, RpcProxy, one_by_one
 from tests.settlements.calls import ask
@@ -187,73 +185,3 @@ def test_a_number_that_fits_no_column_passes_to_the_next_node(
         assert divided.nonce(address) == int(
             base_node.rpc("eth_getTransactionCount", address, "latest"), 16
         )
-
-
-def raise_by(count: int) -> int:
-    """As an older version did that believed a node; return the number that would have been right."""
-    right = account().next_nonce
-    assert right is not None
-    GasAccount.objects.update(next_nonce=right + count)
-    return right
-
-
-def command(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    call_command("gas_account", "base", account().address, *options)
-    return capsys.readouterr().out
-
-
-def test_a_number_that_was_raised_too_far_is_repaired_by_hand(
-    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask(node, "one")
-    tend("base", node=node, now=timezone.now())
-    right = raise_by(5)
-    assert f"ledger: {right + 5}." in command(capsys)
-    assert f"go on with number {right}. Nothing" in command(capsys, "--resync")
-    assert account().next_nonce == right + 5
-    command(capsys, "--resync", "--yes")
-    assert ask(node, "two").nonce == right
-
-
-def test_holes_below_what_is_on_its_way_are_used_up(
-    node: GasNode, base_node: Anvil, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ask(node, "one")
-    right = raise_by(3)
-    stuck = ask(node, "two")
-    GasTransaction.objects.filter(reference="one").update(
-        state=TransactionState.DROPPED
-    )
-    again = ask(node, "one")
-    said = command(capsys, "--resync", "--yes")
-    assert f"after 4 empty transactions ({right - 1} to {right + 2})" in said
-    tend("base", node=node, now=timezone.now())
-    base_node.mine(CONFIRMATIONS)
-    assert tend("base", node=node, now=timezone.now()) == 0
-    states = GasTransaction.objects.values_list("state", flat=True)
-    assert list(states) == [TransactionState.MINED] * 6
-    empty = GasTransaction.objects.filter(purpose=Purpose.CANCEL)
-    assert empty.count() == 4
-    for one in (stuck, again):
-        one.refresh_from_db()
-        assert one.succeeded
-
-
-def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
-    node: GasNode,
-    base_node: Anvil,
-    liar: RpcProxy,
-    base_settings: Any,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    ask(node, "one")
-    raise_by(MOST_FILLED + 2)
-    ask(node, "two")
-    with pytest.raises(CommandError, match="hole of more"):
-        command(capsys, "--resync", "--yes")
-    with (
-        asking(base_settings, liar.url, base_node.url),
-        pytest.raises(CommandError, match="do not agree"),
-    ):
-        command(capsys, "--resync", "--yes")
-    assert GasTransaction.objects.count() == 2

@@ -9,7 +9,7 @@ from django.utils import timezone
 from demo.localnet.anvil import Anvil
 from demo.localnet.tokens import balance_of
 from settlements.gas.node import GasNode
-from settlements.models import GasTransaction, Hold, Settlement, SettlementItem
+from settlements.models import GasTransaction, Hold, Settlement
 from settlements.states import SettlementStatus
 from settlements.sweeps.service import (
     sweep,
@@ -43,14 +43,6 @@ def test_two_runs_send_one_batch(node: GasNode, base_node: Anvil) -> None:
     assert sweep(WAITING, node=node, now=timezone.now())
     assert sweep(WAITING, node=node, now=timezone.now()) == []
     assert GasTransaction.objects.count() == 1
-
-
-def test_what_costs_more_than_it_is_worth_waits(
-    node: GasNode, base_node: Anvil
-) -> None:
-    paid(base_node, 10_000)
-    assert sweep(WAITING, node=node, now=timezone.now()) == []
-    assert not SettlementItem.objects.exists()
 
 
 def test_nothing_waits_that_is_held_in_escrow(node: GasNode, base_node: Anvil) -> None:

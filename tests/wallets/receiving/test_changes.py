@@ -4,10 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from accounts.merchants.wallet_waits import (
-    apply_wallet_change_hours,
-    set_wallet_change_hours,
-)
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Role
 from gateway.core.api.errors import (
@@ -17,50 +13,29 @@ from gateway.core.api.errors import (
 from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, WALLET, make_merchant, make_wallet
+from tests.wallets.wallet_changes import (
+    DUE,
+    OTHER,
+    ask,
+    ask_for_change,
+    make_owned_merchant,
+)
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.receiving.changes import (
     apply_wallet_changes,
     cancel_change,
-    request_wallet,
 )
 from wallets.receiving.service import set_receiving_wallet
-from wallets.tasks import apply_wallet_changes_task
 
 pytestmark = pytest.mark.django_db
-
-OTHER = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-THIRD = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
-DUE = NOON + timedelta(hours=24)
 
 
 @pytest.fixture
 def merchant() -> Merchant:
-    """A merchant with two owners, one admin, and a wallet on Ethereum."""
-    merchant = make_merchant()
-    for role in (Role.OWNER, Role.OWNER, Role.ADMIN):
-        make_member(merchant, role)
-    make_wallet(merchant, "ethereum")
-    return merchant
+    return make_owned_merchant()
 
 
-def ask(
-    merchant: Merchant, address: str = OTHER, chain: str = "ethereum"
-) -> ReceivingWallet | WalletChange:
-    actor = merchant.memberships.filter(role=Role.OWNER).order_by("pk")[0].user
-    return request_wallet(
-        merchant,
-        chain=chain,
-        address=address,
-        actor=actor,
-        now=NOON,
-        client="203.0.113.9",
-    )
-
-
-def ask_for_change(merchant: Merchant) -> WalletChange:
-    change = ask(merchant)
-    assert isinstance(change, WalletChange)
-    return change
+THIRD = "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
 
 
 def present(merchant: Merchant, chain: str = "ethereum") -> str:
@@ -205,55 +180,3 @@ def test_one_that_breaks_does_not_stop_the_others(merchant: Merchant) -> None:
     ask(other, THIRD, "base")
     assert apply_wallet_changes(now=DUE) == 1
     assert present(other, "base") == THIRD
-
-
-def test_a_longer_wait_holds_at_once(merchant: Merchant) -> None:
-    set_wallet_change_hours(merchant, hours=72, now=NOON)
-    assert ask_for_change(merchant).effective_at == NOON + timedelta(hours=72)
-
-
-def test_a_shorter_wait_holds_once_the_present_one_is_over(merchant: Merchant) -> None:
-    actor = merchant.memberships.filter(role=Role.OWNER)[0].user
-    set_wallet_change_hours(
-        merchant, hours=0, now=NOON, actor=actor, address="203.0.113.9"
-    )
-    assert OutgoingMail.objects.count() == 2
-    assert apply_wallet_change_hours(now=DUE - timedelta(microseconds=1)) == 0
-    assert ask_for_change(merchant).effective_at == DUE
-    assert apply_wallet_change_hours(now=DUE) == 1
-    merchant.refresh_from_db()
-    assert merchant.wallet_change_hours == 0
-    entry = AuditEntry.objects.get(action="merchant.wallet_change_hours_set")
-    assert (entry.before, entry.address) == ({"hours": 24}, "203.0.113.9")
-
-
-def test_asking_for_a_shorter_wait_again_does_not_shorten_it_sooner_or_later(
-    merchant: Merchant,
-) -> None:
-    set_wallet_change_hours(merchant, hours=1, now=NOON)
-    later = NOON + timedelta(hours=5)
-    changed = set_wallet_change_hours(merchant, hours=1, now=later)
-    assert changed.next_wallet_change_hours_at == DUE
-    changed = set_wallet_change_hours(merchant, hours=0, now=later)
-    assert changed.next_wallet_change_hours_at == later + timedelta(hours=24)
-
-
-def test_saying_the_present_wait_takes_a_shorter_one_back(merchant: Merchant) -> None:
-    set_wallet_change_hours(merchant, hours=1, now=NOON)
-    set_wallet_change_hours(merchant, hours=24, now=NOON)
-    assert apply_wallet_change_hours(now=DUE + timedelta(days=30)) == 0
-
-
-@pytest.mark.parametrize("hours", [-1, 169])
-def test_a_wait_is_a_week_at_most(merchant: Merchant, hours: int) -> None:
-    with pytest.raises(InvalidRequestError):
-        set_wallet_change_hours(merchant, hours=hours, now=NOON)
-
-
-def test_the_sweep_carries_out_changes_and_shorter_waits(merchant: Merchant) -> None:
-    ask_for_change(merchant)
-    set_wallet_change_hours(merchant, hours=1, now=NOON)
-    WalletChange.objects.update(effective_at=NOON - timedelta(days=365))
-    Merchant.objects.update(next_wallet_change_hours_at=NOON - timedelta(days=365))
-    assert apply_wallet_changes_task() == 2
-    assert apply_wallet_changes_task() == 0

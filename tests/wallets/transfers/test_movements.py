@@ -36,7 +36,6 @@ from wallets.chains.adapters import open_pool
 from wallets.forwarders.addresses import checksum
 from wallets.models import (
     ChainCursor,
-    DepositOutflow,
     Transfer,
     WatchedMovement,
     WatchedWallet,
@@ -50,15 +49,6 @@ from wallets.watchers.blocks import Watcher
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState
 CHAINS = {1: "ethereum", 8453: "base", 137: "polygon"}
-
-
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    # A chain that nobody is expected to pay on is left alone between passes.
-    make_deposit()
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
 
 
 def payments_of(wallet: WatchedWallet) -> list[bool]:
@@ -192,39 +182,6 @@ def test_a_wallet_is_followed_until_it_is_removed_and_again_once_it_is_back(
     assert moved(wallet) == [("in", 1, first), ("in", 3, third)]
     assert [units for _, units, _ in moved(kept)] == [1, 2, 3]
     assert moved(kept)[1][2] == second
-
-
-def test_a_forwarder_that_a_stranger_flushes_has_an_outflow(
-    base_node: Anvil, watcher: Watcher
-) -> None:
-    deposit = make_deposit()
-    pay(base_node, address_of(deposit))
-    read_all(watcher)
-    assert not DepositOutflow.objects.exists()
-    tx_hash = flushed(base_node, deposit)
-    read_all(watcher)
-    outflow = DepositOutflow.objects.get()
-    assert (outflow.deposit_id, outflow.tx_hash) == (deposit.pk, tx_hash)
-    assert (outflow.chain, outflow.token, outflow.units) == ("base", "USDC", 25)
-    assert outflow.recipient == checksum(bytes(deposit.destination))
-    read_again(watcher)
-    assert DepositOutflow.objects.count() == 1
-    base_node.mine(5)
-    read_all(watcher)
-    assert states(DepositOutflow) == [CONFIRMED]
-
-
-@pytest.mark.parametrize("blocks_since", [0, 100], ids=["near the tip", "far behind"])
-def test_what_is_passed_on_in_the_window_in_which_it_was_paid_is_not_overlooked(
-    base_node: Anvil, watcher: Watcher, blocks_since: int
-) -> None:
-    deposit = make_deposit()
-    pay(base_node, address_of(deposit))
-    tx_hash = flushed(base_node, deposit)
-    base_node.mine(blocks_since)
-    read_all(watcher)
-    assert DepositOutflow.objects.get().tx_hash == tx_hash
-    assert Transfer.objects.get().units == 25
 
 
 def test_a_payment_to_a_receiving_wallet_that_is_watched_is_marked_as_one(

@@ -1,7 +1,5 @@
 """Movements and outflows become final, are taken back by forks, and come back, as transfers do."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -23,15 +21,6 @@ from wallets.watchers.passes import Outcome
 
 pytestmark = pytest.mark.django_db
 DETECTED, CONFIRMED, ORPHANED = TransferState
-
-
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    # A chain that nobody is expected to pay on is left alone between passes.
-    make_deposit()
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
 
 
 def test_a_fork_takes_movements_and_outflows_and_gives_them_back_in_their_new_block(

@@ -14,19 +14,15 @@ from tests.wallets.accountchains import (
 )
 from tests.wallets.accountchains import read_all as read_accounts
 from tests.wallets.chains.rpc.test_pool import Clock
-from tests.wallets.contract.hostile import HttpProxy
-from tests.wallets.tonlab import changing_rows
 from tests.wallets.watching import Beside, moved, watch
 from wallets.chains.adapters import open_pool
-from wallets.chains.base import AccountAdapter, MalformedAnswerError
-from wallets.chains.ton.family import TON_FAMILY
+from wallets.chains.base import AccountAdapter
 from wallets.models import AccountCursor, WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 from wallets.watchers.accounts import AccountWatcher
 
 if TYPE_CHECKING:
     from demo.localnet.solana.node import SolanaNode
-    from demo.localnet.ton.node import TonNode
 
 pytestmark = pytest.mark.django_db
 
@@ -67,12 +63,6 @@ class Bench:
         """As a new process would begin."""
         self.beside.close()
         self.beside = Beside(spec_of(self.chain))
-
-
-@pytest.fixture(autouse=True)
-def never_rests(settings: Any) -> None:
-    """The watcher reads when it is told to, although nobody is expected to pay."""
-    settings.CHAIN_POLL_SECONDS = settings.CHAIN_IDLE_SECONDS = 0.0
 
 
 @pytest.fixture(params=["solana", "ton"])
@@ -160,31 +150,3 @@ def test_a_local_chain_that_begins_anew_has_its_history_read_again(
     assert (wallet.history_until or 0) <= solana_node.slot() < before
     bench.beside.close()
     bench.watcher.close()
-
-
-STRANGERS: list[Any] = [
-    pytest.param({"balance": "-1"}, id="negative"),
-    pytest.param({"balance": "1e3"}, id="no number"),
-    pytest.param({"balance": None}, id="nothing"),
-    pytest.param({"owner": f"0:{'ab' * 32}"}, id="a stranger's"),
-    pytest.param({"jetton": f"0:{'ab' * 32}"}, id="another jetton's"),
-]
-
-
-@pytest.mark.parametrize("lie", STRANGERS)
-def test_a_hostile_index_of_ton_tells_no_balance(
-    ton_node: "TonNode", lie: dict[str, Any]
-) -> None:
-    chain = OnTon(ton_node)
-    till = chain.new_address()
-    chain.pay(till, 5)
-    key = TON_FAMILY.address_key(till)
-    with HttpProxy(chain.url) as proxy:
-        spec = spec_of(chain, proxy.url)
-        proxy.fault = changing_rows(
-            "jetton/wallets", "jetton_wallets", lambda row: row | lie
-        )
-        pool = open_pool(spec)
-        with pytest.raises(MalformedAnswerError):
-            spec.family.open_holdings(spec, pool).read({key: till})
-        pool.close()

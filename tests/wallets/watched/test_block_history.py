@@ -1,92 +1,18 @@
 """What a watched wallet did before it was watched is read beside the watcher, once, and never in its way."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from typing import Any
-
 import pytest
 from django.utils import timezone
 
-from demo.localnet.anvil import Anvil
 from demo.localnet.funding import payer
-from tests.nodes.proxy import garbage, honest, one_by_one, refuses
-from tests.wallets.books import USDC, Books, Open
-from tests.wallets.factories import local_spec, read_all
-from tests.wallets.paying import transfer
-from tests.wallets.watching import Beside, moved, watch
-from wallets.chains.base import ChainError
-from wallets.models import EPOCH, ChainCursor, WatchedMovement, WatchedWallet
-from wallets.states import TransferState, WatchStatus
-from wallets.watched.openings import Openings
+from tests.wallets.factories import read_all
+from tests.wallets.watched.bench import SHOP, Bench, gives_at_most
+from tests.wallets.watching import moved, watch
+from wallets.models import WatchedMovement
+from wallets.states import TransferState
 from wallets.watched.selectors import history_progress
 from wallets.watched.service import remove_watched_wallet
-from wallets.watched.turns import UNAVAILABLE, UNSOUND
 
 pytestmark = pytest.mark.django_db
-
-SHOP = "0x000000000000000000000000000000000f5bafe1"
-TILL = "0x000000000000000000000000000000000f71bafe"
-
-
-class Bench:
-    """A chain, its watcher, and the pass beside it; both proxies can be made to lie."""
-
-    def __init__(self, books: Books, **settings: str) -> None:
-        self.books, self.node = books, books.node
-        urls = [books.first.url, books.second.url]
-        self.spec = local_spec(*urls, **settings)
-        self.beside = Beside(self.spec)
-
-    def pay(self, to: str, units: int) -> str:
-        return transfer(self.node, payer(self.node), USDC, to, units)
-
-    def open(self) -> None:
-        """Let the pass see new wallets and the watcher read a block after that, and open their histories."""
-        self.beside.tick(2)
-        self.node.mine()
-        read_all(self.books.watcher)
-
-    def import_all(self, wallet: WatchedWallet) -> None:
-        """Do steps until the wallet's history is whole."""
-        for _ in range(60):
-            wallet.refresh_from_db()
-            if wallet.status == WatchStatus.ACTIVE:
-                return
-            self.beside.tick(after=60.0)
-        raise AssertionError("the import does not come to an end")
-
-    def fault(self, fault: Any) -> None:
-        self.books.first.fault = self.books.second.fault = fault
-
-
-@pytest.fixture(autouse=True)
-def never_rests(settings: Any) -> None:
-    """The watcher reads when it is told to, although nobody is expected to pay."""
-    settings.CHAIN_POLL_SECONDS = settings.CHAIN_IDLE_SECONDS = 0.0
-
-
-@pytest.fixture
-def bench(books: Books) -> Iterator[Bench]:
-    made = Bench(books)
-    yield made
-    made.beside.close()
-
-
-def gives_at_most(blocks: int, asked: list[str] | None = None) -> Any:
-    """A provider that gives the logs of so many blocks at once; what it is asked is added to `asked`."""
-
-    def answer(request: Any, ask: Any) -> Any:
-        if asked is not None:
-            asked.append(request["method"])
-        chosen = request["params"][0] if request["method"] == "eth_getLogs" else {}
-        if "fromBlock" in chosen:
-            span = int(chosen["toBlock"], 16) - int(chosen["fromBlock"], 16) + 1
-            if span > blocks:
-                error = {"code": -32000, "message": "block range is too large"}
-                return {"jsonrpc": "2.0", "id": request["id"], "error": error}
-        return ask(request)
-
-    return one_by_one(answer)
 
 
 def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(
@@ -120,41 +46,6 @@ def test_history_is_read_in_both_directions_with_progress_and_comes_to_an_end(
     assert shop.history_error == ""
 
 
-def test_a_movement_at_the_seam_is_recorded_once(bench: Bench) -> None:
-    bench.node.mine(10)
-    read_all(bench.books.watcher)
-    shop = watch(SHOP)
-    bench.beside.tick(2)
-    seam = bench.pay(SHOP, 5)
-    read_all(bench.books.watcher)
-    assert moved(shop) == [("in", 5, seam)]
-    bench.import_all(shop)
-    assert shop.history_until == ChainCursor.objects.get().height
-    assert moved(shop) == [("in", 5, seam)]
-
-
-@pytest.mark.parametrize("waits", [True, False], ids=["", "control"])
-def test_what_a_pass_missed_that_was_under_way_when_the_wallet_was_added_is_in_its_history(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, waits: bool
-) -> None:
-    read_all(bench.books.watcher)
-    began = timezone.now()
-    missed = bench.pay(SHOP, 7)
-    shop = watch(SHOP)
-    if not waits:
-        monkeypatch.setattr(Openings, "_since", lambda *_: EPOCH)
-    bench.beside.tick(3)
-    # The pass that began before is written now: it did not ask for the wallet.
-    WatchedWallet.objects.update(removed_at=began)
-    read_all(bench.books.watcher, now=began)
-    WatchedWallet.objects.update(removed_at=None)
-    bench.beside.tick(3)
-    bench.node.mine()
-    read_all(bench.books.watcher)
-    bench.import_all(shop)
-    assert moved(shop) == ([("in", 7, missed)] if waits else [])
-
-
 def test_a_wallet_that_is_watched_again_has_all_that_moved_once(bench: Bench) -> None:
     first = bench.pay(SHOP, 5)
     read_all(bench.books.watcher)
@@ -172,126 +63,3 @@ def test_a_wallet_that_is_watched_again_has_all_that_moved_once(bench: Bench) ->
     told = found.values_list("units", "tx_hash")
     # Reports have those of wallets that were given up as well.
     assert list(told) == [(5, first), (7, unseen)]
-
-
-def test_a_restart_goes_on_where_the_last_process_was(bench: Bench) -> None:
-    paid = bench.pay(SHOP, 11)
-    bench.node.mine(300)
-    read_all(bench.books.watcher)
-    shop = watch(SHOP)
-    bench.fault(gives_at_most(100))
-    bench.open()
-    bench.beside.tick(3, after=60.0)
-    shop.refresh_from_db()
-    before = shop.history_height
-    assert before is not None
-    assert (history_progress(shop) or 0) > 0
-    bench.beside.close()
-
-    asked: list[int] = []
-
-    def note(request: Any, ask: Any) -> Any:
-        if request["method"] == "eth_getLogs":
-            asked.append(int(request["params"][0].get("fromBlock", "0xffffff"), 16))
-        return ask(request)
-
-    bench.fault(one_by_one(note))
-    bench.beside = Beside(bench.spec)
-    bench.import_all(shop)
-    assert min(asked) == before + 1
-    assert moved(shop) == [("in", 11, paid)]
-
-
-def test_wallets_that_are_added_together_are_asked_for_together(bench: Bench) -> None:
-    bench.pay(SHOP, 1)
-    bench.pay(TILL, 2)
-    bench.node.mine(100)
-    read_all(bench.books.watcher)
-    wallets = [watch(SHOP), watch(TILL), watch(SHOP)]
-    questions: list[int] = []
-
-    def note(request: Any, ask: Any) -> Any:
-        if request["method"] == "eth_getLogs":
-            questions.append(len(request["params"][0]["topics"][-1]))
-        return ask(request)
-
-    bench.open()
-    bench.fault(one_by_one(note))
-    for wallet in wallets:
-        bench.import_all(wallet)
-    assert {*questions} == {2}
-    assert [len(moved(wallet)) for wallet in wallets] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        pytest.param(
-            refuses(-32000, "no state", method="eth_getLogs"), UNAVAILABLE, id="refuses"
-        ),
-        pytest.param(garbage(b"{}"), UNSOUND, id="garbage"),
-        pytest.param(gives_at_most(0), UNAVAILABLE, id="gives nothing"),
-    ],
-)
-def test_a_failure_is_told_and_tried_again(
-    bench: Bench, fault: Any, words: str
-) -> None:
-    paid = bench.pay(SHOP, 3)
-    bench.node.mine(100)
-    read_all(bench.books.watcher)
-    shop = watch(SHOP)
-    bench.open()
-    bench.fault(fault)
-    for _ in range(4):
-        with suppress(ChainError):
-            bench.beside.tick(after=120.0)
-    shop.refresh_from_db()
-    assert (shop.history_error, moved(shop)) == (words, [])
-    bench.fault(honest)
-    bench.import_all(shop)
-    assert (shop.history_error, moved(shop)) == ("", [("in", 3, paid)])
-
-
-def test_no_more_is_asked_than_a_share_of_the_budget(
-    base_node: Anvil, open_books: Open
-) -> None:
-    books = open_books(base_node)
-    bench = Bench(books, REQUESTS_PER_MINUTE="300")
-    base_node.mine(400)
-    read_all(books.watcher)
-    shop = watch(SHOP)
-    bench.open()
-    asked: list[str] = []
-    bench.fault(gives_at_most(2, asked))
-    for _ in range(120):
-        bench.beside.tick(after=1.0)
-    bench.beside.close()
-    shop.refresh_from_db()
-    assert 0 < (history_progress(shop) or 0) < 100
-    # Two minutes of sixty, and a step that may overdraw what there is.
-    assert len(asked) <= 2 * 60 + 10 + 10
-
-
-def test_a_process_that_does_not_read_the_chain_reads_no_history(bench: Bench) -> None:
-    bench.pay(SHOP, 3)
-    bench.node.mine(10)
-    read_all(bench.books.watcher)
-    shop = watch(SHOP)
-    bench.open()
-    with ExitStack() as stack:
-        stranger = Beside(bench.spec, owner="two")
-        stack.callback(stranger.close)
-        stranger.tick(10, after=60.0)
-    shop.refresh_from_db()
-    assert (shop.status, moved(shop)) == (WatchStatus.IMPORTING, [])
-
-
-def test_a_wallet_that_was_given_up_is_not_read_any_more(bench: Bench) -> None:
-    bench.pay(SHOP, 3)
-    bench.node.mine(10)
-    read_all(bench.books.watcher)
-    shop = watch(SHOP)
-    bench.open()
-    remove_watched_wallet(shop, now=timezone.now())
-    bench.beside.tick(10, after=60.0)
-    assert moved(shop) == []

@@ -14,7 +14,7 @@ from tests.wallets.accounts import (
 )
 from tests.wallets.ledger import Ledger
 from wallets.chains.base import Account
-from wallets.models import AccountCursor, ChainCursor, Transfer
+from wallets.models import ChainCursor, Transfer
 from wallets.watchers.leases import LONGEST_LEASE_SECONDS
 from wallets.watchers.passes import Outcome
 
@@ -59,20 +59,6 @@ def test_without_the_budget_two_hundred_accounts_would_already_be_too_many() -> 
     assert busiest_minute(requests_by_second(watched, 62)) > 10_000
 
 
-def test_who_is_expected_comes_first_and_the_others_have_their_turn() -> None:
-    watched = limited(600)
-    idle = make_accounts(1_000)
-    expected = make_account(expected_until=LATER)
-    watched.run(60)
-    asked = watched.asked(expected)
-    watched.run(180)
-    assert watched.asked(expected) - asked > 180 / 5
-    reads = [watched.asked(one) for one in idle]
-    # The budget of four minutes suffices for each of them once, and for hardly any twice.
-    assert min(reads) >= 1
-    assert max(reads) - min(reads) <= 1
-
-
 def test_what_is_paid_to_the_expected_among_a_thousand_is_seen_within_seconds() -> None:
     watched = limited(600)
     make_accounts(1_000)
@@ -112,24 +98,6 @@ def test_who_is_expected_all_of_a_sudden_is_read_in_the_next_pass() -> None:
     assert cursor_of(wallet).read_at == watched.now
 
 
-def test_a_new_wallet_is_read_from_the_next_pass_on() -> None:
-    watched = limited(200)
-    watched.run(30)
-    wallet = make_account()
-    watched.tick(after=1)
-    assert cursor_of(wallet).height == watched.ledger.height
-
-
-def test_an_account_that_was_read_by_a_clock_far_ahead_is_read_all_the_same() -> None:
-    watched, wallet = limited(200), make_account()
-    watched.run(61)
-    ahead = watched.now + timedelta(days=400)
-    AccountCursor.objects.update(read_at=ahead)
-    watched.pay(wallet)
-    watched.run(121)
-    assert Transfer.objects.get().wallet_id == wallet.pk
-
-
 def test_with_the_smallest_budget_every_account_is_read_all_the_same() -> None:
     watched = limited(6, at_once=2)
     wallets = [make_account(expected_until=LATER) for _ in range(6)]
@@ -146,16 +114,6 @@ def test_how_much_is_asked_is_written_down() -> None:
     assert cursor.reads == len(watched.ledger.asked)
     # Head, reading and one account each second, and a first block every five.
     assert 180 <= cursor.requests_minute <= 200
-
-
-def test_a_chain_whose_budget_does_not_suffice_says_how_old_its_knowledge_is() -> None:
-    watched = limited(60)
-    make_accounts(100, expected_until=LATER)
-    watched.run(300)
-    read_at = ChainCursor.objects.get().accounts_read_at
-    assert read_at is not None
-    age = watched.now - read_at
-    assert timedelta(seconds=60) < age < timedelta(seconds=240)
 
 
 def test_who_comes_while_the_others_are_saved_for_is_read_at_once() -> None:

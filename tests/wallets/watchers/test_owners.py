@@ -1,27 +1,16 @@
 """Whose a movement is."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from demo.localnet.anvil import Anvil
 from tests.wallets.directions import flushed, pay
-from tests.wallets.factories import address_of, make_deposit, make_watcher
+from tests.wallets.factories import address_of, make_deposit
 from wallets.selectors import watched_keys
 from wallets.watchers.blocks import Watcher
 from wallets.watchers.owners import Owners
 from wallets.watchers.readings import read_window
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def watcher(base_node: Anvil) -> Iterator[Watcher]:
-    # A chain that nobody is expected to pay on is left alone between passes.
-    make_deposit()
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
 
 
 def test_one_reading_alone_would_overlook_it(

@@ -1,10 +1,8 @@
 """Reorganisations: what they remove is orphaned, what they move is followed, and a too deep one stops the chain."""
 
 from collections.abc import Iterator, Sequence
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from demo.localnet.abi import encode_call
@@ -230,32 +228,6 @@ def test_a_fork_deeper_than_final_stops_the_chain_and_takes_nothing_back(
     cursor = ChainCursor.objects.get()
     assert "depth 7" in cursor.halted_reason
     assert Transfer.objects.get().state == CONFIRMED
-
-
-def test_a_person_can_let_a_stopped_chain_go_on_from_where_it_forked(
-    base_node: Anvil, watcher: Watcher
-) -> None:
-    forked_at = base_node.block_number()
-    transfer(base_node, payer(base_node), USDC, address_of(make_deposit()), 25)
-    base_node.mine(6)
-    read_all(watcher)
-    fork(base_node, 7)
-    base_node.mine()
-    read_all(watcher)
-    told = StringIO()
-    call_command("resume_chain", "base", str(forked_at), stdout=told)
-    assert "1 transfers wait" in told.getvalue()
-    assert Transfer.objects.get().state == ORPHANED
-    read_all(watcher)
-    assert_follows_the_node(base_node)
-
-
-@pytest.mark.parametrize(
-    "arguments", [("base", "5"), ("base", "-1")], ids=["unread", "negative"]
-)
-def test_only_a_chain_that_was_read_can_go_on(arguments: tuple[str, str]) -> None:
-    with pytest.raises(CommandError):
-        call_command("resume_chain", "--", *arguments)
 
 
 def test_reading_begins_at_the_head_with_room_to_follow_a_fork(

@@ -89,21 +89,6 @@ def test_what_was_settled_and_answered_to_nobody_verifies_and_is_served_once(
 
 
 @pytest.mark.django_db
-def test_a_repetition_in_version_1_is_answered_in_version_1(
-    base_node: Anvil, seller: ApiClient, usdc: str
-) -> None:
-    told = authorize(base_node, pay_to_of(seller), UNITS)
-    second = settle(seller, body_of(told, usdc), key="one")
-    assert (second["network"], second["amount"]) == ("eip155:8453", str(UNITS))
-    first = settle(seller, body_of(told, usdc, version=1), key="one")
-    assert first["success"], first
-    assert first["network"] == "base"
-    assert "amount" not in first
-    failed = settle(seller, body_of(told, usdc, version=1), key="other")
-    assert (failed["errorReason"], failed["network"]) == (USED, "base")
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "one"])
 def test_a_test_key_is_answered_as_a_live_one(
     base_node: Anvil, usdc: str, key: str

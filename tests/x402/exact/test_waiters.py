@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from accounts.states import Mode
 from demo.localnet.anvil import Anvil
@@ -17,7 +16,6 @@ from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers
-from tests.nodes.proxy import RpcProxy, hangs, honest
 from tests.waiting import wait_until
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import (
@@ -29,7 +27,6 @@ from tests.x402.payers import pay_to_of
 from x402.exact import waiters as waiting
 from x402.exact.waiters import (
     Waiting,
-    asking,
     has_place,
 )
 from x402.models import X402Payment
@@ -149,45 +146,6 @@ def test_places_are_given_back(
         body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
         assert settle(seller, body)["success"]
         assert has_place("base")
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("_no_bells")
-def test_nodes_that_answer_nothing_are_not_asked_by_everybody(
-    base_node: Anvil,
-    seller: ApiClient,
-    usdc: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(waiting, "_SLOW_SECONDS", 0.05)
-    settings.WEB_THREADS = 6
-    body = body_of(authorize(base_node, pay_to_of(seller), UNITS), usdc)
-    with RpcProxy(base_node.url) as proxy, ThreadPoolExecutor(1) as threads:
-        proxy.fault = hangs
-        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": proxy.url}
-        first = threads.submit(in_a_thread, verify, seller, body)
-        wait_until(lambda: not may_ask("base"))
-        assert may_ask("polygon")
-        assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
-        assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
-        assert not first.done()
-        proxy.fault = honest
-        proxy.released.set()
-        first.result()
-        assert settle(seller, body)["success"]
-
-
-def in_a_thread(ask: Any, *asked: Any) -> Any:
-    try:
-        return ask(*asked)
-    finally:
-        connection.close()
-
-
-def may_ask(chain: str) -> bool:
-    with asking(chain) as is_asked:
-        return is_asked
 
 
 def test_one_chain_leaves_places_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,25 +1,21 @@
 """Payments after they were verified: final, reversed, and back."""
 
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import orjson
 import pytest
 from django.utils import timezone
 
-from accounts.models import FeeEntry, Membership, Merchant
-from accounts.states import Role
+from accounts.models import FeeEntry, Merchant
 from demo.localnet.anvil import Anvil
-from mails.models import OutgoingMail as Mail
 from tests.contract.client import ApiClient
-from tests.factories import make_merchant, make_user
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import (
     ask,
     verdict,
 )
 from tests.x402.payers import paid
+from tests.x402.payments.following import becomes, follow
 from tests.x402.recorded import (
     UNITS,
     make_machine_transfer,
@@ -27,55 +23,12 @@ from tests.x402.recorded import (
     verify_it,
 )
 from wallets.models import ChainCursor, Transfer, TransferClaim
-from wallets.states import ClaimKind
 from webhooks.models import Event
 from x402.models import X402Payment
 from x402.payments import transfers
-from x402.payments.rechecks import (
-    PATIENCE,
-    recheck_payments,
-)
 from x402.payments.transfers import follow_transfers
 
 pytestmark = pytest.mark.django_db
-
-SOON = timedelta(seconds=30)
-
-
-@pytest.fixture
-def merchant(settings: Any) -> Merchant:
-    """A merchant with an owner."""
-    settings.TRANSFER_CONSUMERS = []
-    made = make_merchant()
-    Membership.objects.create(merchant=made, user=make_user(), role=Role.OWNER)
-    return made
-
-
-@pytest.fixture
-def transfer(merchant: Merchant, settings: Any) -> Transfer:
-    """Recorded twelve blocks deep, and verified."""
-    found = make_machine_transfer(merchant, make_seller(merchant, settings))
-    assert verify_it(found)["valid"] is True
-    follow()
-    return found
-
-
-def follow() -> X402Payment | None:
-    follow_transfers(now=timezone.now())
-    assert not Transfer.objects.queued(ClaimKind.X402).exists()
-    return X402Payment.objects.first()
-
-
-def becomes(transfer: Transfer, state: str, **values: Any) -> X402Payment:
-    """Let the watcher move a transfer, and follow it."""
-    now = timezone.now()
-    times = {"confirmed": "confirmed_at", "orphaned": "orphaned_at"}
-    if state in times:
-        values[times[state]] = now
-    Transfer.objects.filter(pk=transfer.pk).update(state=state, queued_at=now, **values)
-    payment = follow()
-    assert payment is not None
-    return payment
 
 
 def _fees(payment: X402Payment) -> Decimal:
@@ -88,20 +41,6 @@ def test_a_payment_becomes_final_with_its_transfer(transfer: Transfer) -> None:
     payment = becomes(transfer, "confirmed")
     assert payment.final_at is not None
     assert (payment.status, payment.settled_at) == ("verified", None)
-
-
-def test_what_a_reorganisation_takes_is_reversed_told_and_not_charged(
-    transfer: Transfer,
-) -> None:
-    payment = becomes(transfer, "orphaned")
-    assert (payment.status, payment.final_at) == ("reversed", None)
-    assert _fees(payment) == 0 < FeeEntry.objects.count()
-    event = Event.objects.get()
-    assert event.type == "x402.payment.reversed"
-    body = orjson.loads(bytes(event.body))
-    assert body["data"]["id"] == payment.public_id
-    assert body["data"]["status"] == "reversed"
-    assert payment.public_id in Mail.objects.get().subject
 
 
 def test_what_comes_back_stands_again(transfer: Transfer) -> None:
@@ -187,59 +126,3 @@ def test_a_real_reorganisation_reverses_a_verified_payment(
     line = seller.get("/x402/payments", {"status": "reversed"}).body["data"][0]
     assert line["reversed_at"] is not None
     assert ask(seller, claim).body["valid"] is False
-
-
-@pytest.fixture
-def unrecorded(merchant: Merchant, settings: Any) -> X402Payment:
-    """Verified by what a node told, and never recorded by the watcher that read past it."""
-    to = make_seller(merchant, settings)
-    now = timezone.now()
-    return X402Payment.objects.create(
-        merchant=merchant,
-        mode="live",
-        protocol="hash",
-        chain="base",
-        tx_hash="0x" + "5a" * 32,
-        position=0,
-        token="USDC",
-        units=UNITS,
-        required_units=UNITS,
-        payer=to,
-        pay_to=to,
-        block_height=900,
-        block_time=now,
-        verified_at=now,
-    )
-
-
-def recheck(payment: X402Payment, after: timedelta) -> str:
-    recheck_payments(now=payment.verified_at + after)
-    payment.refresh_from_db()
-    return payment.status
-
-
-def test_what_no_watcher_ever_records_is_reversed(unrecorded: X402Payment) -> None:
-    """A node that lies must not give resources away for ever. Where none answers, the watcher is waited for."""
-    assert recheck(unrecorded, SOON) == "verified"
-    assert recheck(unrecorded, PATIENCE) == "verified"
-    assert recheck(unrecorded, PATIENCE + SOON) == "reversed"
-    assert Event.objects.get().type == "x402.payment.reversed"
-
-
-def test_what_no_node_knows_any_more_is_reversed_at_once(
-    unrecorded: X402Payment, base_node: Anvil, settings: Any
-) -> None:
-    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
-    assert recheck(unrecorded, timedelta(minutes=2)) == "reversed"
-
-
-@pytest.mark.parametrize(
-    "cursor",
-    [{"height": 905}, {"first_height": 950}, {"halted_reason": "somebody looks"}],
-    ids=["not far enough", "begun later", "halted"],
-)
-def test_a_watcher_that_could_not_have_read_it_says_nothing(
-    unrecorded: X402Payment, cursor: dict[str, Any]
-) -> None:
-    ChainCursor.objects.update(**cursor)
-    assert recheck(unrecorded, 4 * PATIENCE) == "verified"

@@ -22,7 +22,7 @@ from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily
 from wallets.chains.solana.family import SOLANA_FAMILY
 from x402.exact import answers
-from x402.exact.authorizations import release
+from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import (
     BalanceUnknownError,
     OverdrawnError,
@@ -42,10 +42,6 @@ from x402.exact.records import fail_row
 from x402.exact.solana import (
     payloads,
     reasons,
-)
-from x402.exact.solana.cosignature import (
-    sign,
-    was_signed,
 )
 from x402.exact.solana.gas_limits import refuse_spending
 from x402.exact.solana.nodes import (
@@ -148,14 +144,14 @@ class SolanaRail:
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
         """Send again what was signed, and wait; sign it where nobody did."""
-        if was_signed(row):
+        if _was_signed(row):
             return self._pursue(row, request, clock)
         refusal = _refusal(request)
         if refusal is None:
             return self._carry_out(row, request, clock)
         row.refresh_from_db()
         # Whoever had it before us was only slow, and what it sent is why nothing is left to send.
-        return self._pursue(row, request, clock) if was_signed(row) else refusal
+        return self._pursue(row, request, clock) if _was_signed(row) else refusal
 
     def finish(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
@@ -226,7 +222,7 @@ def _sign_within(
 ) -> None:
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
-        sign(row, transfer, now=now)
+        _cosign(row, transfer, now=now)
 
 
 def _refusal(request: StandardRequest) -> Answer | None:
@@ -253,3 +249,21 @@ def _is_in_block(found: FoundTransaction | None) -> bool:
 def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:
     blockhash = read_transfer(bytes(row.signed or b"")).blockhash
     return nodes.is_lost(row.tx_hash, blockhash, since=row.created_at + _EXPIRES)
+
+
+def _cosign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
+    """Sign a transfer that was read and tried, and keep it. Its network fee is ours from now on."""
+    from solders.signature import Signature
+    from solders.transaction import VersionedTransaction
+
+    ours = Signature(solana_gas_keys()[transfer.fee_payer].sign(transfer.message))
+    signed = VersionedTransaction.from_bytes(transfer.transaction)
+    signed.signatures = [ours, signed.signatures[1]]
+    row.signed, row.tx_hash = bytes(signed), str(ours)
+    row.network_fee = transfer.network_fee
+    keep_signed(row, now=now)
+
+
+def _was_signed(row: Authorization) -> bool:
+    """Whether a transaction may be on its way for an authorisation."""
+    return row.signed is not None

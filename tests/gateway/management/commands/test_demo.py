@@ -15,7 +15,7 @@ import pytest
 from gateway.processes.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
-from tests.demo.shop.test_server import Client
+from tests.demo.shop.client import Client
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
 from tests.x402.exact.published import bought_by_npm

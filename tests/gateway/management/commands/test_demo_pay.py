@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from demo.settings_file import DemoSettings
-from tests.demo.shop.test_server import CREDENTIALS
+from tests.demo.shop.client import CREDENTIALS
 from tests.factories import WALLET
 
 NODE = {

@@ -1,16 +1,10 @@
 """One node: whatever it answers, we get the truth or an error of a known kind, soon, and no key of ours leaks."""
 
 import json
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import pytest
 
-from demo.localnet.anvil import Anvil
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import Answer, RpcProxy
 from wallets.chains.base import (
@@ -19,10 +13,7 @@ from wallets.chains.base import (
     MalformedAnswerError,
     RangeTooLargeError,
 )
-from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import (
-    MOST_IN_BATCH,
-    BatchRefusedError,
     Node,
     RefusedError,
 )
@@ -60,60 +51,6 @@ WRONG_ANSWERS: dict[str, tuple[faults.Fault, type[ChainError]]] = {
         ChainUnavailableError,
     ),
 }
-
-
-@pytest.fixture
-def proxy(base_node: Anvil) -> Iterator[RpcProxy]:
-    with RpcProxy(base_node.url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def node(proxy: RpcProxy) -> Iterator[Node]:
-    node = Node(proxy.url)
-    yield node
-    node.close()
-
-
-@contextmanager
-def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server that lets `answer` have its first connection, once a request has come."""
-
-    def serve() -> None:
-        connection, _ = server.accept()
-        with connection:
-            request = b""
-            # Head and body may come apart; hanging up on what was not read would reset the connection.
-            while not request.endswith(b"}") and (piece := connection.recv(65_536)):
-                request += piece
-            answer(connection)
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
-
-
-@contextmanager
-def dripping(beginning: bytes) -> Iterator[str]:
-    """A server whose answer begins so and goes on byte by byte until the test is over."""
-    over = threading.Event()
-
-    def drip(connection: socket.socket) -> None:
-        with suppress(OSError):
-            connection.sendall(beginning)
-            while not over.wait(0.02):
-                connection.sendall(b"a")
-
-    with serving(drip) as url:
-        yield url
-        over.set()
-
-
-def answering(answer: bytes) -> AbstractContextManager[str]:
-    """A server that sends these bytes and hangs up."""
-    return serving(lambda connection: connection.sendall(answer))
 
 
 def test_an_honest_node_is_understood(node: Node) -> None:
@@ -208,46 +145,6 @@ def test_a_rate_limit_says_how_long_to_wait(proxy: RpcProxy, node: Node) -> None
     assert caught.value.retry_after == 7
 
 
-def test_a_node_that_hangs_costs_its_time_and_no_more(
-    proxy: RpcProxy, node: Node
-) -> None:
-    proxy.fault = faults.hangs
-    started = time.monotonic()
-    with pytest.raises(ChainUnavailableError):
-        node.call("eth_chainId", [], seconds=0.2)
-    assert time.monotonic() - started < 2
-
-
-@pytest.mark.parametrize(
-    "beginning",
-    [
-        b"HTTP/1.1 200 OK\r\nX-Slow: ",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n",
-    ],
-    ids=["headers", "chunk size", "body"],
-)
-def test_a_node_that_answers_byte_by_byte_costs_its_time_and_no_more(
-    beginning: bytes,
-) -> None:
-    with dripping(beginning) as url:
-        node = Node(url)
-        started = time.monotonic()
-        with pytest.raises(ChainUnavailableError, match="ReadTimeoutError"):
-            node.call("eth_chainId", [], seconds=0.3)
-        assert time.monotonic() - started < 2
-        node.close()
-
-
-def test_an_answer_that_ends_its_connection_is_read_whole() -> None:
-    body = b'{"id":1,"result":"0x1"}'
-    head = b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\n"
-    with answering(head + body) as url:
-        node = Node(url)
-        assert node.call("eth_chainId", []) == "0x1"
-        node.close()
-
-
 def test_a_redirect_is_not_followed(proxy: RpcProxy, node: Node) -> None:
     proxy.fault = lambda proxy, request, ask: Answer(
         b"", status=307, headers={"Location": proxy.url}
@@ -274,70 +171,6 @@ def test_keys_in_an_address_are_in_no_error(proxy: RpcProxy) -> None:
     told = f"{refused.value!r} {dropped.value!r} {node.label}"
     assert "project" in told
     assert not [secret for secret in secrets if secret in told]
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}', 200),
-        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}', 400),
-        (b'{"id":1,"result":"0x1"}', 200),
-        (b'"invalid request"', 200),
-        (b"Bad Request", 400),
-        (b"Request Entity Too Large", 413),
-        (b"", 500),
-    ],
-    ids=["error", "400 error", "one answer", "text", "400", "413", "500"],
-)
-def test_a_batch_is_asked_in_smaller_ones_whatever_way_it_is_refused(
-    proxy: RpcProxy, node: Node, body: bytes, status: int
-) -> None:
-    def alone(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
-        if isinstance(request, list):
-            return Answer(body, status=status)
-        return faults.honest(proxy, request, ask)
-
-    proxy.fault = alone
-    with pytest.raises(BatchRefusedError):
-        node.batch(BATCH)
-    chain_id, *_ = ask_all(node, BATCH)
-    assert chain_id == hex(8453)
-    assert node.most_in_batch == 1
-
-
-def test_the_size_of_batch_that_a_node_takes_is_remembered(
-    proxy: RpcProxy, node: Node
-) -> None:
-    def few(proxy: RpcProxy, request: Any, ask: faults.Ask) -> Answer:
-        if isinstance(request, list) and len(request) > 10:
-            return Answer(b"too many", status=413)
-        return faults.honest(proxy, request, ask)
-
-    proxy.fault = few
-    calls: list[tuple[str, list[Any]]] = [("eth_chainId", [])] * 50
-    assert len(ask_all(node, calls)) == 50
-    before = proxy.requests
-    assert ask_all(node, calls) == [hex(8453)] * 50
-    assert node.most_in_batch == 7
-    assert proxy.requests - before == 8
-
-
-def test_a_node_that_fails_altogether_is_not_remembered_as_one_without_batches(
-    proxy: RpcProxy, node: Node
-) -> None:
-    proxy.fault = faults.garbage(b"", status=500)
-    with pytest.raises(ChainUnavailableError):
-        ask_all(node, BATCH)
-    assert node.most_in_batch == MOST_IN_BATCH
-
-
-def test_a_batch_is_not_smaller_for_a_range_that_was_too_large(
-    proxy: RpcProxy, node: Node
-) -> None:
-    proxy.fault = faults.refuses(-32005, "block range too large", method="eth_getLogs")
-    with pytest.raises(RangeTooLargeError):
-        ask_all(node, [("eth_chainId", []), ("eth_getLogs", [{}])])
-    assert node.most_in_batch == MOST_IN_BATCH
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from tests.wallets.tonlab import (
-    account_at,
     broken,
     changing,
     changing_rows,
@@ -20,15 +19,8 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.base import Account, ChainMismatchError, ChainUnavailableError
 from wallets.chains.specs import Network
 from wallets.chains.ton.adapter import TonAdapter, has_network
-from wallets.chains.ton.pace import PAUSE_SECONDS, PacedNode, open_node
 
 RECEIPTS = ("transactions", "transactions")
-
-
-@pytest.fixture
-def proxy(ton_node: TonNode) -> Iterator[HttpProxy]:
-    with HttpProxy(ton_node.url) as proxy:
-        yield proxy
 
 
 @pytest.fixture
@@ -36,14 +28,6 @@ def adapter(ton_node: TonNode) -> Iterator[TonAdapter]:
     adapter = open_ton(ton_node)
     yield adapter
     adapter.close()
-
-
-@pytest.fixture
-def account(ton_node: TonNode, adapter: TonAdapter) -> Account:
-    """A merchant's wallet that was paid 7 units since it was read."""
-    account = account_at(ton_node.create_wallet().address, adapter.head())
-    ton_node.pay(account.address, 7, "memo")
-    return account
 
 
 def test_a_second_node_takes_over_and_is_not_bound_by_what_the_first_said(
@@ -156,41 +140,3 @@ def test_the_key_is_sent_as_toncenter_reads_it_to_the_node_it_is_for(
     first, second = open_pool(spec)._members
     assert "X-API-Key" not in first.node._http.headers
     assert second.node._http.headers["X-API-Key"] == "k-two"
-
-
-def test_without_a_key_the_public_node_is_asked_once_a_second(
-    ton_node: TonNode,
-) -> None:
-    now, slept = [100.0], []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
-
-    node = PacedNode(ton_node.url, clock=lambda: now[0], sleep=sleep)
-    for _ in range(3):
-        node.get("masterchainInfo")
-    now[0] += 10
-    ton_node.limit_rate(1)
-    with pytest.raises(ChainUnavailableError):
-        node.get("masterchainInfo")
-    node.get("masterchainInfo")
-    assert slept == pytest.approx([PAUSE_SECONDS] * 3)
-    node.close()
-
-
-@pytest.mark.parametrize(
-    ("url", "key", "is_paced"),
-    [
-        ("https://toncenter.com/api/v3", "", True),
-        ("https://testnet.toncenter.com/api/v3", "", True),
-        ("https://toncenter.com/api/v3", "key", False),
-        ("https://ton.example.com/api/v3", "", False),
-        ("https://nottoncenter.com/api/v3", "", False),
-    ],
-)
-def test_only_the_public_node_without_a_key_is_paced(
-    url: str, key: str, is_paced: bool
-) -> None:
-    node = open_node(url, headers={"X-API-Key": key} if key else {})
-    assert isinstance(node, PacedNode) == is_paced

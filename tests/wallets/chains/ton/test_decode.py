@@ -1,12 +1,11 @@
 """Reading TON through nodes that fail, lie, lag or limit: an error, or the truth."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from demo.localnet.ton.messages import Payment
 from demo.localnet.ton.node import TonNode
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.tonlab import (
@@ -15,7 +14,6 @@ from tests.wallets.tonlab import (
     changing,
     changing_rows,
     in_message,
-    open_ton,
     read_on,
 )
 from wallets.chains.adapters import open_pool
@@ -27,32 +25,10 @@ from wallets.chains.base import (
 )
 from wallets.chains.registry import load_chains
 from wallets.chains.ton.adapter import TonAdapter
-from wallets.chains.ton.questions import AT_ONCE
 
 TRANSFERS = ("jetton/transfers", "jetton_transfers")
 RECEIPTS = ("transactions", "transactions")
 WALLETS = ("jetton/wallets", "jetton_wallets")
-
-
-@pytest.fixture
-def proxy(ton_node: TonNode) -> Iterator[HttpProxy]:
-    with HttpProxy(ton_node.url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def adapter(ton_node: TonNode, proxy: HttpProxy) -> Iterator[TonAdapter]:
-    adapter = open_ton(ton_node, proxy.url)
-    yield adapter
-    adapter.close()
-
-
-@pytest.fixture
-def account(ton_node: TonNode, adapter: TonAdapter) -> Account:
-    """A merchant's wallet that was paid 7 units since it was read."""
-    account = account_at(ton_node.create_wallet().address, adapter.head())
-    ton_node.pay(account.address, 7, "memo")
-    return account
 
 
 @pytest.mark.parametrize(
@@ -243,38 +219,6 @@ def test_rows_out_of_order_are_an_error(
             read_on(adapter, account, head=head)
 
 
-def test_more_rows_than_asked_for_are_an_error(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
-) -> None:
-    adapter = open_ton(ton_node, proxy.url, page=2)
-    proxy.fault = changing(
-        TRANSFERS[0], lambda answer: {TRANSFERS[1]: answer[TRANSFERS[1]] * 3}
-    )
-    with pytest.raises(MalformedAnswerError, match="too much"):
-        read_on(adapter, account)
-    adapter.close()
-
-
-def too_long_unless_one_by_one(target: str, answer: Answer) -> Answer:
-    """Answer with 17 MB unless one row was asked for."""
-    if "transfers" not in target or target.endswith("limit=1") or "limit=1&" in target:
-        return answer
-    return replace(answer, body=b" " * (17 << 20))
-
-
-def test_rows_too_long_for_one_answer_are_asked_for_in_smaller_pages(
-    ton_node: TonNode, proxy: HttpProxy, account: Account
-) -> None:
-    adapter = open_ton(ton_node, proxy.url, page=8)
-    ton_node.send([Payment(account.address, 8), Payment(account.address, 9)])
-    head = adapter.head()
-    proxy.fault = too_long_unless_one_by_one
-    reading = read_on(adapter, account, head=head)
-    assert [paid.units for paid in reading.transfers] == [7, 8, 9]
-    assert reading.through == head.block
-    adapter.close()
-
-
 def endless(target: str, answer: Answer) -> Answer:
     """Answer with more than anybody can hold."""
     return replace(answer, body=b" " * (17 << 20))
@@ -295,25 +239,6 @@ def test_answers_of_impossible_length_are_errors(
         read_on(adapter, account, head=head)
 
 
-def test_requests_stay_within_the_lines_that_proxies_take(
-    ton_node: TonNode, proxy: HttpProxy, adapter: TonAdapter
-) -> None:
-    targets: list[str] = []
-
-    def note(target: str, answer: Answer) -> Answer:
-        targets.append(target)
-        return answer
-
-    proxy.fault = note
-    head = adapter.head()
-    accounts = [
-        Account(bytes(1) + number.to_bytes(32, "big"), "", 0, head.block.time)
-        for number in range(AT_ONCE)
-    ]
-    adapter.read_accounts(accounts, head=head)
-    assert 5_000 < max(len(target) for target in targets) < 8_000
-
-
 def test_what_a_chain_with_no_token_configured_is_asked_is_nothing(
     ton_node: TonNode,
 ) -> None:
@@ -327,14 +252,3 @@ def test_what_a_chain_with_no_token_configured_is_asked_is_nothing(
     assert read_on(adapter, account, head=head).transfers == []
     assert adapter.requests == before
     adapter.close()
-
-
-def test_a_reading_of_many_takes_few_requests(
-    ton_node: TonNode, adapter: TonAdapter
-) -> None:
-    account = account_at(ton_node.create_wallet().address, adapter.head())
-    for _ in range(3):
-        ton_node.send([Payment(account.address, units) for units in (1, 2, 3, 4)])
-    head, before = adapter.head(), adapter.requests
-    assert len(read_on(adapter, account, head=head).transfers) == 12
-    assert adapter.requests - before == 3

@@ -127,12 +127,6 @@ def test_more_than_can_be_looked_up_at_once_is_read_piece_by_piece(
     assert (found, readings) == ({1, 2, 3, 4, 5}, 3)
 
 
-@pytest.fixture
-def proxy(ton_node: TonNode) -> Iterator[HttpProxy]:
-    with HttpProxy(ton_node.url) as proxy:
-        yield proxy
-
-
 def refused(trace: Any) -> Any:
     """The trace as it were if the recipient's jetton wallet had thrown, and sent it back."""
     failed = {

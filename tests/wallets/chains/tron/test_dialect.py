@@ -1,7 +1,6 @@
 """Reading Tron through java-tron's JSON-RPC: Tron's spelling, Tron's limits, Tron's finality."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,19 +15,11 @@ from demo.localnet.tron.rules import RateLimit
 from tests.wallets.evmkin import opened, read_whole, spec_of
 from wallets.chains.base import ChainUnavailableError, Hint, RangeTooLargeError
 from wallets.chains.evm.adapter import EvmAdapter
-from wallets.chains.evm.decode import PADDING, sided_logs, transfer_logs
-from wallets.chains.evm.questions import LogsQuestion
-from wallets.chains.tron.dialect import TRON, contract, write_address
+from wallets.chains.tron.dialect import contract, write_address
 from wallets.chains.tron.family import TRON_FAMILY
 
 WALLET = "TPecqY13cLPBbG855V9q7tbMgQhRkwLDVr"
 KEY = TRON_FAMILY.address_key(WALLET)
-
-
-@pytest.fixture
-def adapter(tron_node: TronNode) -> Iterator[EvmAdapter]:
-    with opened(spec_of("tron", tron_node.url)) as adapter:
-        yield adapter
 
 
 def test_a_person_sees_base58_and_ids_without_0x(
@@ -153,38 +144,6 @@ def test_no_more_recipients_are_named_than_java_tron_takes(
     tron_node.mine(70)
     keys = {number.to_bytes(20, "big") for number in range(1, wallets)} | {KEY}
     assert [one.units for one in read_whole(adapter, keys)] == [25]
-
-
-def test_a_recipient_is_named_with_and_without_trons_prefix_byte() -> None:
-    question = LogsQuestion(["0xa6"], Hint(frozenset({KEY})), dialect=TRON)
-    [(_, [asked])] = question.by_range(0, 1)
-    assert asked["topics"][2] == [
-        f"{PADDING}{KEY.hex()}",
-        f"{PADDING[:-2]}41{KEY.hex()}",
-    ]
-
-
-def test_a_topic_with_trons_prefix_byte_names_the_same_recipient() -> None:
-    usdt = contract(USDT)
-    word = "0x" + "ab" * 32
-    log = {
-        "address": usdt,
-        "topics": [
-            "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
-            f"0x{'0' * 22}41{'11' * 20}",
-            f"0x{'0' * 22}41{KEY.hex()}",
-        ],
-        "data": f"0x{25:064x}",
-        "transactionHash": word,
-        "blockHash": word,
-        "blockNumber": "0x1",
-        "logIndex": "0x0",
-        "removed": False,
-    }
-    [sided] = sided_logs([log])
-    [read] = transfer_logs([sided.told], tokens={usdt: None}, paddings=TRON.paddings)
-    sides = b"\x11" * 20, KEY
-    assert (read.sender, read.recipient) == (sided.sender, sided.recipient) == sides
 
 
 def test_the_key_goes_to_the_provider_and_into_no_error(tron_node: TronNode) -> None:

@@ -1,9 +1,6 @@
 """TronGrid as a second source: it tells what the JSON-RPC tells, or it raises."""
 
-import json
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -18,14 +15,11 @@ from demo.localnet.tron.addresses import (
     to_hex,
 )
 from demo.localnet.tron.rules import RateLimit
-from tests.wallets.contract.hostile import Answer, HttpProxy
-from tests.wallets.evmkin import opened, read_whole, spec_of
+from tests.wallets.evmkin import read_whole, spec_of
 from wallets.chains.base import (
     BlockRef,
-    ChainError,
     ChainMismatchError,
     ChainUnavailableError,
-    MalformedAnswerError,
     RangeTooLargeError,
     TokenTransfer,
 )
@@ -39,25 +33,6 @@ KEYS = [TRON_FAMILY.address_key(wallet) for wallet in WALLETS]
 USDT_HEX = to_hex(USDT)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Span = tuple[BlockRef, BlockRef]
-
-
-@pytest.fixture
-def adapter(tron_node: TronNode) -> Iterator[EvmAdapter]:
-    with opened(spec_of("tron", tron_node.url)) as adapter:
-        yield adapter
-
-
-@pytest.fixture
-def hostile(tron_node: TronNode) -> Iterator[HttpProxy]:
-    with HttpProxy(tron_node.grid_url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def source(tron_node: TronNode, hostile: HttpProxy) -> Iterator[TronGridSource]:
-    source = TronGridSource(spec_of("tron", tron_node.url), hostile.url)
-    yield source
-    source.close()
 
 
 def solidified(adapter: EvmAdapter, first: int = 0) -> Span:
@@ -161,119 +136,6 @@ def test_what_is_no_payment_is_no_payment_here_either(
     assert source.transfers([*KEYS, own], *span) == []
 
 
-def test_a_transaction_without_a_good_end_paid_nothing(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
-) -> None:
-    tron_node.pay(WALLETS[0], 25)
-    tron_node.mine(25)
-    hostile.fault = answers(
-        "gettransactioninfobyid", lambda told: told | {"receipt": {"result": "REVERT"}}
-    )
-    assert source.transfers(KEYS, *solidified(adapter)) == []
-
-
-def answers(path: str, change: Callable[[Any], Any]) -> Callable[..., Answer]:
-    """Change what is answered at one path."""
-
-    def fault(target: str, answer: Answer) -> Answer:
-        if path not in target:
-            return answer
-        return Answer(json.dumps(change(json.loads(answer.body))).encode())
-
-    return fault
-
-
-def with_log(**fields: Any) -> Callable[..., Answer]:
-    return answers(
-        "gettransactioninfobyid",
-        lambda told: told | {"log": [log | fields for log in told["log"]]},
-    )
-
-
-TRANSFER = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-LIES: dict[str, Callable[..., Answer]] = {
-    "listing is a list": answers("trc20", lambda _: []),
-    "listing failed": answers("trc20", lambda told: told | {"success": False}),
-    "no rows": answers("trc20", lambda told: told | {"data": None}),
-    "a row is a text": answers("trc20", lambda told: told | {"data": ["row"]}),
-    "id is no hash": answers(
-        "trc20", lambda told: told | {"data": [{"transaction_id": "../../x"}]}
-    ),
-    "no meta": answers("trc20", lambda told: told | {"meta": None}),
-    "pages go round": answers(
-        "trc20", lambda told: told | {"meta": {"fingerprint": "again"}}
-    ),
-    "fingerprint is a number": answers(
-        "trc20", lambda told: told | {"meta": {"fingerprint": 7}}
-    ),
-    "unknown transaction": answers("gettransactioninfobyid", lambda _: {}),
-    "another transaction": answers(
-        "gettransactioninfobyid", lambda told: told | {"id": "ab" * 32}
-    ),
-    "height is a text": answers(
-        "gettransactioninfobyid", lambda told: told | {"blockNumber": "1"}
-    ),
-    "logs are an object": answers(
-        "gettransactioninfobyid", lambda told: told | {"log": {}}
-    ),
-    "no data": with_log(data=""),
-    "data is no hex": with_log(data="z" * 64),
-    "no emitter": with_log(address=None),
-    "sender is too long": with_log(topics=[TRANSFER, "ff" * 32, "00" * 32]),
-    "a topic is a number": with_log(topics=[TRANSFER, 1, 2]),
-    "no such block": answers("getblock", lambda _: {}),
-    "block without header": answers(
-        "getblock", lambda told: {"blockID": told["blockID"]}
-    ),
-    "block id is short": answers("getblock", lambda told: told | {"blockID": "12"}),
-    "another height": answers(
-        "getblock", lambda told: {**told, "block_header": {"raw_data": {"number": 7}}}
-    ),
-    "html": lambda target, answer: Answer(b"<html>"),
-    "null": lambda target, answer: Answer(b"null"),
-    "500": lambda target, answer: Answer(b"", status=500),
-    "half": lambda target, answer: Answer(answer.body, cut=len(answer.body) // 2),
-    "17 MB": lambda target, answer: Answer(answer.body + b" " * 17 * 2**20),
-}
-
-
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_an_answer_that_fails_a_check_is_never_half_used(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
-    lie: Callable[..., Answer],
-) -> None:
-    tron_node.pay(WALLETS[0], 25)
-    tron_node.mine(25)
-    span = solidified(adapter)
-    hostile.fault = lie
-    with pytest.raises(ChainError):
-        source.transfers(KEYS, *span)
-    hostile.fault = lambda target, answer: answer
-    assert [one.units for one in source.transfers(KEYS, *span)] == [25]
-
-
-def test_odd_logs_of_other_contracts_hide_nothing(
-    tron_node: TronNode,
-    adapter: EvmAdapter,
-    source: TronGridSource,
-    hostile: HttpProxy,
-) -> None:
-    tron_node.pay(WALLETS[0], 25)
-    tron_node.mine(25)
-    odd = {"address": "66" * 20, "topics": [TRANSFER, "ff" * 32, "zz"], "data": ""}
-    hostile.fault = answers(
-        "gettransactioninfobyid", lambda told: told | {"log": [odd, *told["log"]]}
-    )
-    [told] = source.transfers(KEYS, *solidified(adapter))
-    assert (told.units, told.position) == (25, 1)
-
-
 @pytest.mark.parametrize(
     ("limit", "seconds"), [(RateLimit.SERVLET, 2), (RateLimit.BAN, 30)]
 )
@@ -303,16 +165,6 @@ def test_its_label_tells_no_secret(tron_node: TronNode) -> None:
     spec = spec_of("tron", tron_node.url, API_KEYS="grid-key")
     source = TronGridSource(spec, f"{tron_node.grid_url}/path-key?token=query-key")
     assert source.label == tron_node.grid_url
-
-
-def test_a_malformed_answer_is_told_as_one(
-    source: TronGridSource, hostile: HttpProxy
-) -> None:
-    hostile.fault = lambda target, answer: Answer(b'{"blockID": 7}')
-    block = BlockRef(0, "", "", NOON)
-    with pytest.raises(MalformedAnswerError):
-        source.transfers(KEYS, block, block)
-    assert source.requests == 1
 
 
 def test_senders_are_told_in_base58(

@@ -1,67 +1,21 @@
 """`manage.py chains`: what an operator sees of the chains, and how he has them read again."""
 
-import json
-from collections.abc import Callable, Iterator
-from io import StringIO
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
-from demo.localnet.funding import payer
-from demo.localnet.tokens import token_address
-from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher
-from tests.wallets.accountchains import read_all as read_accounts
-from tests.wallets.directions import pay, shop, spend
-from tests.wallets.factories import address_of, make_deposit, make_watcher, read_all
-from tests.wallets.paying import transfer
-from tests.wallets.watching import moved, watch
+from tests.wallets.chain_reports import as_json, run
+from tests.wallets.factories import make_deposit, read_all
 from wallets.models import (
-    AccountCursor,
-    Block,
     ChainCursor,
-    ReceivingWallet,
     SourceDifference,
-    Transfer,
-    WatchedMovement,
 )
-from wallets.states import TransferState
 from wallets.watchers.blocks import Watcher
 
 pytestmark = pytest.mark.django_db
-USDC = token_address("USDC")
-
-
-@pytest.fixture
-def configure(settings: Any) -> Callable[..., None]:
-    """Set the chains' settings."""
-
-    def configure(**given: str) -> None:
-        settings.CHAIN_NETWORK = "local"
-        settings.CHAIN_SETTINGS = given
-
-    return configure
-
-
-@pytest.fixture
-def base(base_node: Anvil, configure: Callable[..., None]) -> Iterator[Watcher]:
-    """A watched chain."""
-    configure(BASE_RPC_URLS=base_node.url, BASE_TOKEN_USDC=USDC, BASE_CONFIRMATIONS="6")
-    watcher = make_watcher(base_node.url)
-    yield watcher
-    watcher.close()
-
-
-def run(*arguments: str) -> str:
-    output = StringIO()
-    call_command("chains", *arguments, stdout=output, stderr=StringIO())
-    return output.getvalue()
-
-
-def as_json() -> dict[str, Any]:
-    return {one["chain"]: one for one in json.loads(run("--json"))}
 
 
 def test_it_tells_how_far_a_chain_is_read_and_how_its_node_answers(
@@ -136,61 +90,6 @@ def test_trouble_and_open_differences_are_told(base: Watcher) -> None:
     assert "trouble: a deep fork" in run()
 
 
-def test_a_range_read_again_brings_what_was_missed_and_moves_nothing(
-    base_node: Anvil, base: Watcher
-) -> None:
-    to = address_of(make_deposit())
-    hashes = [
-        transfer(base_node, payer(base_node), USDC, to, units) for units in (1, 2)
-    ]
-    base_node.mine(80)
-    read_all(base)
-    first = Transfer.objects.get(units=1).block_height
-    Transfer.objects.get(units=2).delete()
-    before = ChainCursor.objects.values().get()
-    blocks = Block.objects.count()
-    told = run("--rescan", "base", "--from", str(first))
-    assert f"new: 2 units of USDC to {to} in {hashes[1]}" in told
-    assert "2 transfers in blocks" in told
-    assert "1 of them new" in told
-    assert ChainCursor.objects.values().get() == before
-    assert Block.objects.count() == blocks
-    assert "0 of them new" in run("--rescan", "base", "--from", "0")
-    read_all(base)
-    assert Transfer.objects.get(units=2).state == TransferState.CONFIRMED
-
-
-def test_only_the_range_is_read_again(base_node: Anvil, base: Watcher) -> None:
-    to = address_of(make_deposit())
-    for units in (1, 2, 3):
-        transfer(base_node, payer(base_node), USDC, to, units)
-    base_node.mine(10)
-    read_all(base)
-    height = Transfer.objects.get(units=2).block_height
-    Transfer.objects.all().delete()
-    run("--rescan", "base", "--from", str(height), "--to", str(height))
-    assert [int(one.units) for one in Transfer.objects.all()] == [2]
-
-
-def test_what_a_fork_may_still_replace_is_left_to_the_watcher(
-    base_node: Anvil, base: Watcher
-) -> None:
-    to = address_of(make_deposit())
-    transfer(base_node, payer(base_node), USDC, to, 1)
-    read_all(base)
-    Transfer.objects.all().delete()
-    with pytest.raises(CommandError, match="read and final"):
-        run("--rescan", "base", "--from", str(base_node.block_number()))
-    assert not Transfer.objects.exists()
-
-
-def test_another_chain_than_the_one_read_is_not_read_again(base: Watcher) -> None:
-    read_all(base)
-    ChainCursor.objects.update(genesis_hash="0x" + "00" * 32)
-    with pytest.raises(CommandError, match="another chain"):
-        run("--rescan", "base", "--from", "0")
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -209,47 +108,3 @@ def test_a_range_that_cannot_be_read_is_refused(
     assert base is not None
     with pytest.raises(CommandError):
         run(*arguments)
-
-
-def test_accounts_are_read_again_from_a_height_on(
-    solana_node: Any, configure: Callable[..., None]
-) -> None:
-    chain = OnSolana(solana_node)
-    configure(SOLANA_RPC_URLS=chain.url)
-    watcher, to = open_account_watcher(chain), chain.new_address()
-    make_expected(chain, to)
-    # A chain's clock need not be ours.
-    ReceivingWallet.objects.update(created_at=timezone.now().replace(year=2001))
-    read_accounts(watcher)
-    first = solana_node.slot()
-    for units in (1, 2):
-        chain.pay(to, units)
-    chain.pass_time()
-    read_accounts(watcher)
-    Transfer.objects.get(units=2).delete()
-    before = AccountCursor.objects.values().get(), ChainCursor.objects.values().get()
-    told = run("--rescan", "solana", "--from", str(first))
-    assert "1 of them new" in told
-    assert (
-        AccountCursor.objects.values().get(),
-        ChainCursor.objects.values().get(),
-    ) == before
-    told = as_json()["solana"]
-    assert (told["accounts"], told["broken_accounts"]) == (1, 0)
-    assert told["oldest_account_seconds"] <= 5
-    assert told["requests_allowed"] == 200
-    [node] = told["nodes"]
-    assert (node["is_ours"], node["error"]) == (True, "")
-    watcher.close()
-
-
-def test_a_range_is_read_again_in_both_directions(
-    base_node: Anvil, base: Watcher
-) -> None:
-    buyer = watch(shop(base_node).address)
-    received, sent = pay(base_node, buyer.address), spend(base_node, 5)
-    base_node.mine(10)
-    read_all(base)
-    WatchedMovement.objects.all().delete()
-    assert "0 transfers in blocks" in run("--rescan", "base", "--from", "0")
-    assert moved(buyer) == [("in", 25, received), ("out", 5, sent)]

@@ -1,7 +1,6 @@
 """What is not carried out on Solana: nothing is signed for it, and it costs nothing."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from wallets.receiving.machine_wallets import set_machine_wallet
 from wallets.selectors import forget
 from x402.exact.solana import reasons
 from x402.models import Authorization, X402Payment
-from x402.states import AuthorizationState
 
 pytestmark = pytest.mark.django_db
 
@@ -155,43 +153,6 @@ def test_a_node_s_trouble_says_nothing_about_the_payment(
     assert codes(seller, body) == TROUBLE
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"GAS_DAILY_COINS": {"solana": "0.00001"}},
-        {"GAS_DAILY_COINS": {"solana": "0.0001"}, "GAS_MERCHANT_SHARE": "0.1"},
-    ],
-)
-def test_what_a_day_may_cost_is_not_exceeded(
-    shop: Shop, seller: ApiClient, settings: Any, changes: dict[str, Any]
-) -> None:
-    body = shop.body(shop.draft().signed())
-    before = {name: getattr(settings, name) for name in changes}
-    for name, value in changes.items():
-        setattr(settings, name, value)
-    assert settle(seller, body)["errorReason"] == TROUBLE[1]
-    row = Authorization.objects.get()
-    assert (row.state, row.signed) == (AuthorizationState.TAKEN, None)
-    for name, value in before.items():
-        setattr(settings, name, value)
-    with ticking(shop.node):
-        assert settle(seller, body)["success"]
-
-
-def test_each_payment_is_counted_against_the_day(
-    shop: Shop, seller: ApiClient, settings: Any
-) -> None:
-    # Twice two signatures and a lamport of haste each, and not three times.
-    settings.GAS_DAILY_COINS = {"solana": "0.000021"}
-    settings.GAS_MERCHANT_SHARE = "1"
-    with ticking(shop.node):
-        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
-    assert [answer["success"] for answer in answers] == [True, True, False]
-    assert answers[2]["errorReason"] == TROUBLE[1]
-    fees = Authorization.objects.values_list("network_fee", flat=True)
-    assert sorted(fee for fee in fees if fee) == [10_001, 10_001]
-
-
 def test_asking_whether_it_would_settle_changes_nothing(
     shop: Shop, seller: ApiClient
 ) -> None:
@@ -201,20 +162,3 @@ def test_asking_whether_it_would_settle_changes_nothing(
     assert answers[0]["isValid"]
     assert not Authorization.objects.exists()
     assert shop.node.balance(shop.wallet) == 1
-
-
-def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
-    shop: Shop, seller: ApiClient, settings: Any
-) -> None:
-    # A share for two payments.
-    settings.GAS_DAILY_COINS = {"solana": "0.0001"}
-    settings.GAS_MERCHANT_SHARE = "0.25"
-    with ticking(shop.node):
-        answers = [settle(seller, shop.body(shop.draft().signed())) for _ in range(3)]
-        assert [answer["success"] for answer in answers] == [True, True, False]
-        paid = Authorization.objects.filter(network_fee__isnull=False)
-        paid.update(state=AuthorizationState.FAILED)
-        assert not settle(seller, shop.body(shop.draft().signed()))["success"]
-        # Further away than a payer's own wait as well.
-        paid.update(created_at=timezone.now() - timedelta(minutes=61))
-        assert settle(seller, shop.body(shop.draft().signed()))["success"]

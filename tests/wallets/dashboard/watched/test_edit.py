@@ -1,0 +1,69 @@
+"""Watching a wallet, changing its label and tags, giving it up."""
+
+import pytest
+
+from accounts.models import AuditEntry
+from accounts.states import Mode
+from tests.dashboard.people import Desk
+from tests.factories import WALLET
+from tests.wallets.dashboard.watched.test_wallet_list import NEW, opened, shown
+from tests.wallets.days import make_movement
+from tests.wallets.watched_wallets import watch
+from wallets.models import WatchedMovement, WatchedWallet
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_admin_has_a_wallet_watched(admin: Desk) -> None:
+    answer = admin.post("dashboard_watch_wallet", NEW | {"tags": "eu, payroll\nEU"})
+    wallet = WatchedWallet.objects.get()
+    page = admin.client.get(answer["Location"])
+    assert page.context["row"].id == wallet.public_id
+    assert (wallet.address, wallet.label) == (WALLET, "Payroll")
+    assert (wallet.tags, wallet.mode) == (["eu", "payroll"], Mode.LIVE)
+    again = admin.post("dashboard_watch_wallet", NEW | {"label": "Other"})
+    assert again["Location"] == answer["Location"]
+    assert "watched already" in admin.client.get(again["Location"]).text
+    entry = AuditEntry.objects.get(action="watched_wallet.added")
+    assert (entry.actor, entry.address) == (admin.user, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"address": WALLET[:-1]}, "The address must be 0x and 40"),
+        ({"address": ""}, "This field is required"),
+        ({"chain": "bitcoin"}, "Select a valid choice"),
+        ({"label": "x" * 81}, "at most 80"),
+        ({"tags": "x" * 41}, "40 characters at most"),
+        ({"tags": ",".join(f"t{n}" for n in range(21))}, "20 tags at most"),
+    ],
+)
+def test_what_cannot_be_watched_is_said_beside_the_field(
+    owner: Desk, fields: dict[str, str], words: str
+) -> None:
+    answer = owner.post("dashboard_watch_wallet", NEW | fields)
+    assert answer.status_code == 422
+    assert words in answer.text
+    assert not WatchedWallet.objects.exists()
+
+
+def test_a_label_and_tags_are_changed(owner: Desk) -> None:
+    wallet = watch(owner.merchant, label="Payroll", tags=["eu", "us"])
+    form = owner.get("dashboard_edit_watched_wallet", wallet_id=wallet.public_id)
+    assert "eu\nus" in form.text
+    changed = {"label": " Wages ", "tags": "us"}
+    owner.post("dashboard_edit_watched_wallet", changed, wallet_id=wallet.public_id)
+    wallet.refresh_from_db()
+    assert (wallet.label, wallet.tags) == ("Wages", ["us"])
+    assert AuditEntry.objects.get(action="watched_wallet.changed").actor == owner.user
+
+
+def test_a_wallet_is_given_up_and_its_movements_stay(owner: Desk) -> None:
+    wallet = watch(owner.merchant)
+    make_movement(wallet)
+    owner.post("dashboard_unwatch_wallet", wallet_id=wallet.public_id)
+    assert shown(owner) == []
+    assert opened(owner, wallet).status_code == 404
+    assert WatchedMovement.objects.count() == 1
+    assert AuditEntry.objects.get(action="watched_wallet.removed").actor == owner.user

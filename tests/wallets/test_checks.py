@@ -1,0 +1,85 @@
+"""The system checks tell every wrong chain setting, each by its own id."""
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+from demo.localnet.anvil import Anvil
+from tests.nodes import proxy as faults
+from tests.nodes.proxy import RpcProxy
+from tests.wallets.chains.test_registry import ADDRESS
+from wallets.chains.registry import ChainConfigError, load_chains
+
+MISTAKES = {
+    "network": ({"BASE_NETWORK": "main"}, "wallets.E001"),
+    "no scheme": ({"BASE_RPC_URLS": "node.example:8545"}, "wallets.E002"),
+    "another scheme": ({"BASE_RPC_URLS": "ftp://node.example"}, "wallets.E002"),
+    "bad port": ({"BASE_RPC_URLS": "http://node.example:99999"}, "wallets.E002"),
+    "twice": ({"BASE_RPC_URLS": "http://a.example,http://a.example"}, "wallets.E002"),
+    "chain id": ({"BASE_CHAIN_ID": "0x1"}, "wallets.E003"),
+    "zero chain id": ({"BASE_CHAIN_ID": "0"}, "wallets.E003"),
+    "confirmations": ({"BASE_CONFIRMATIONS": "0"}, "wallets.E004"),
+    "other digits": ({"BASE_CONFIRMATIONS": "١٢"}, "wallets.E004"),
+    "start block": ({"BASE_START_BLOCK": "-1"}, "wallets.E004"),
+    "poll": ({"BASE_POLL_SECONDS": "0"}, "wallets.E004"),
+    "token": ({"BASE_TOKEN_USDC": "0x12"}, "wallets.E005"),
+    "token checksum": (
+        {"BASE_TOKEN_USDC": ADDRESS.replace("C", "c", 1)},
+        "wallets.E005",
+    ),
+    "tron token": ({"TRON_TOKEN_USDT": "T" + "1" * 33}, "wallets.E005"),
+    "unknown": ({"BASE_RPC_URL": "http://node.example"}, "wallets.W001"),
+    "unknown chain": ({"BSC_RPC_URLS": "http://node.example"}, "wallets.W001"),
+}
+
+
+@pytest.mark.parametrize(("given", "check_id"), MISTAKES.values(), ids=MISTAKES)
+def test_each_mistake_is_told_by_a_check_with_its_own_id(
+    settings: Any, given: dict[str, str], check_id: str
+) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS = given
+    [message] = run_checks(tags=["chains"])
+    assert message.id == check_id
+    assert message.hint
+    [key] = given
+    assert f"CHAIN_{key}" in message.msg
+
+
+def test_a_bad_node_address_is_not_repeated_because_it_may_hold_a_key() -> None:
+    with pytest.raises(ChainConfigError) as caught:
+        load_chains("mainnet", {"BASE_RPC_URLS": "htps://node.example/secret-key"})
+    assert "secret-key" not in str(caught.value)
+
+
+def test_a_wrong_network_of_the_installation_is_told_once(settings: Any) -> None:
+    settings.CHAIN_NETWORK = "production"
+    settings.CHAIN_SETTINGS = {}
+    [message] = run_checks(tags=["chains"])
+    assert message.id == "wallets.E001"
+    assert message.msg.startswith("CHAIN_NETWORK: ")
+
+
+def test_the_deploy_check_asks_nodes_for_their_chain(
+    settings: Any, base_node: Anvil
+) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    with RpcProxy(base_node.url) as wrong:
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": f"{base_node.url},{wrong.url}"}
+        assert run_checks(tags=["chains"], include_deployment_checks=True) == []
+        wrong.fault = faults.claims_chain(1)
+        [error] = run_checks(tags=["chains"], include_deployment_checks=True)
+    assert error.id == "wallets.E006"
+    assert "chain id 1, not 8453" in error.msg
+
+
+def test_the_deploy_check_wants_a_second_node_on_public_networks(
+    settings: Any, base_node: Anvil
+) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    [warning] = run_checks(tags=["chains"], include_deployment_checks=True)
+    assert warning.id == "wallets.W002"
+    settings.CHAIN_NETWORK = "local"
+    assert run_checks(tags=["chains"], include_deployment_checks=True) == []

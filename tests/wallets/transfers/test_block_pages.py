@@ -1,0 +1,70 @@
+"""Pages in the order of blocks: nothing is shown twice or left out, in either direction."""
+
+from datetime import timedelta
+from urllib.parse import parse_qsl
+
+import pytest
+
+from tests.factories import NOON
+from tests.wallets.days import make_movement, make_watched
+from wallets.models import WatchedMovement
+from wallets.transfers.block_pages import newest_page
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def newest_first() -> list[int]:
+    """Five movements in three blocks, recorded in another order than that of their blocks."""
+    wallet = make_watched()
+    made = [
+        make_movement(
+            wallet, block_time=NOON + timedelta(seconds=seconds, microseconds=7)
+        )
+        for seconds in (2, 1, 2, 3, 2)
+    ]
+    ordered = sorted(made, key=lambda one: (one.block_time, one.pk), reverse=True)
+    return [one.pk for one in ordered]
+
+
+def walk(query: str, step: str) -> list[list[int]]:
+    """The keys of each page, from one to the next in a direction."""
+    pages = []
+    while True:
+        page = newest_page(
+            WatchedMovement.objects.all(), dict(parse_qsl(query)), rows=2
+        )
+        pages.append([row.pk for row in page.rows])
+        if not (query := getattr(page, step)):
+            return pages
+
+
+def test_older_pages_follow_each_other_to_the_end(newest_first: list[int]) -> None:
+    pages = walk("", "older")
+    assert pages == [newest_first[:2], newest_first[2:4], newest_first[4:]]
+
+
+def test_newer_pages_lead_back_to_the_beginning(newest_first: list[int]) -> None:
+    second = newest_page(WatchedMovement.objects.all(), {}, rows=2).older
+    third = newest_page(
+        WatchedMovement.objects.all(), dict(parse_qsl(second)), rows=2
+    ).older
+    assert walk(third, "newer") == [
+        newest_first[4:],
+        newest_first[2:4],
+        newest_first[:2],
+    ]
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "7", "7-", "-7-7", "1e3-7", "7-7\n", "9" * 18 + "-1"]
+)
+def test_what_is_no_place_is_the_first_page(newest_first: list[int], mark: str) -> None:
+    page = newest_page(WatchedMovement.objects.all(), {"before": mark}, rows=2)
+    assert [row.pk for row in page.rows] == newest_first[:2]
+
+
+def test_what_else_was_asked_for_stays_in_the_links(newest_first: list[int]) -> None:
+    page = newest_page(WatchedMovement.objects.all(), {"token": "USDC"}, rows=2)
+    assert dict(parse_qsl(page.older))["token"] == "USDC"
+    assert page.newer == ""

@@ -1,0 +1,35 @@
+"""Which payments are offered: kinds of both versions, and the accounts that carry them out."""
+
+import pytest
+
+from accounts.states import Mode
+from tests.contract.client import ApiClient, client_of
+from wallets.models import ChainCursor
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_supported_is_told_in_both_versions(tester: ApiClient) -> None:
+    kinds = tester.get("/x402/supported").body["kinds"]
+    assert {"x402Version": 1, "scheme": "exact", "network": "base"} in kinds
+    assert {"x402Version": 2, "scheme": "exact", "network": "eip155:8453"} in kinds
+    assert ApiClient().get("/x402/supported").status == 401
+
+
+def test_without_a_gas_key_nothing_is_supported() -> None:
+    assert client_of(mode=Mode.LIVE).get("/x402/supported").body["kinds"] == []
+
+
+def test_a_chain_whose_forwarders_could_not_be_flushed_is_not_offered(
+    usdc: str, seller: ApiClient
+) -> None:
+    """`/config` has no address there either."""
+    ChainCursor.objects.update(factory_ok=False)
+    assert seller.get("/x402/supported").body["kinds"] == []
+    assert seller.get("/x402/config").body["networks"] == []
+
+
+def test_a_gas_account_is_told_as_the_signer(usdc: str, seller: ApiClient) -> None:
+    body = seller.get("/x402/supported").body
+    assert [kind["network"] for kind in body["kinds"]] == ["eip155:8453", "base"]
+    assert len(body["signers"]["eip155:*"]) == 1
