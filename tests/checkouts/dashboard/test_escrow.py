@@ -16,7 +16,7 @@ from tests.checkouts.factories import (
 )
 from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
-from tests.links.dashboard.test_link_list import (
+from tests.links.dashboard.filled import (
     edited,
     make,
 )
