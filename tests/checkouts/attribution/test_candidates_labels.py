@@ -3,7 +3,7 @@
 import base58
 import pytest
 
-from checkouts.attribution.labels import memos_in, references_in
+from checkouts.attribution.candidates import memos_in, references_in
 
 REFERENCE = bytes(range(32))
 

@@ -6,6 +6,9 @@ import pytest
 
 from checkouts.models import Checkout
 from tests.contract.client import ApiClient
+from tests.contract.conftest import fresh_counters, tester
+
+__all__ = ["fresh_counters", "tester"]
 
 pytestmark = pytest.mark.django_db
 
