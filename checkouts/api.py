@@ -17,7 +17,7 @@ from checkouts.creation.forms import (
 from checkouts.creation.service import create_checkout
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.cancellation import cancel_checkout
-from checkouts.lifecycle.escrow_release import release_escrow
+from checkouts.lifecycle.escrow import release_escrow
 from checkouts.options import available_chains, check_choice, chosen_option
 from checkouts.selectors import (
     checkout_object,

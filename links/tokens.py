@@ -7,12 +7,15 @@ from django.conf import settings
 from django.core.signing import BadSignature, Signer, TimestampSigner
 
 from gateway.core.ids import new_code
-from links.errors import StaleFormError
 from links.models import Subscription
 
 FORM_LASTS: Final = timedelta(hours=24)
 _FORM_SALT: Final = "links.form"
 _PERSONAL_SALT: Final = "links.personal"
+
+
+class StaleFormError(Exception):
+    """The form was not made by us for this link, or too long ago."""
 
 
 def new_form(code: str) -> str:

@@ -38,7 +38,7 @@ NAMED = {
     "ruff": ("script/test", "ruff"),
     "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
-    "watchfiles": ("gateway/management/dev_stack.py", '"watchfiles"'),
+    "watchfiles": ("gateway/management/commands/dev.py", '"watchfiles"'),
     "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),
 }
 """What nobody imports: where it is used, and the words there."""

@@ -19,7 +19,7 @@ APPS: Final = (
     "reports",
     "demo",
 )
-LEAST_SHARE: Final = 0.57
+LEAST_SHARE: Final = 0.67
 """How many modules have a test of their name. It may rise, and does not fall; the aim is 0.8."""
 
 ABROAD: Final = (

@@ -1,21 +1,23 @@
 """The team's note on the page of a checkout."""
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 
+from accounts.audit.service import record
+from accounts.models import User
 from accounts.team.permissions import Act
 from accounts.team.seats import (
     SeatedRequest,
     seated,
 )
 from checkouts.dashboard.details import find_checkout
-from checkouts.lifecycle.notes import write_note
-from checkouts.models import Checkout, TeamNote
-from checkouts.models.notes import MOST_LETTERS
+from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from gateway.core.web.client_address import address_or_none
 
 
@@ -63,3 +65,35 @@ def write(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
         messages.error(request, f"Note: {form.errors['text'][0]}")
     url = request.seat.url("dashboard_checkout", checkout_id=checkout_id)
     return HttpResponseRedirect(url)
+
+
+@transaction.atomic
+def write_note(
+    checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime
+) -> bool:
+    """Keep a note in place of the one before, or remove it where `text` is empty; return whether anything changed.
+
+    The audit log has who wrote it, and both texts. `text` has at most `MOST_LETTERS` characters.
+    """
+    # The checkout's lock: of two who write at once, the second one's entry says what the first one wrote.
+    Checkout.objects.locked().get(pk=checkout.pk)
+    known = TeamNote.objects.filter(checkout=checkout).first()
+    before = known.text if known else ""
+    if text == before:
+        return False
+    if text:
+        values = {"text": text, "author": actor, "written_at": now}
+        TeamNote.objects.update_or_create(checkout=checkout, defaults=values)
+    else:
+        TeamNote.objects.filter(checkout=checkout).delete()
+    record(
+        checkout.merchant,
+        action="checkout.note_written",
+        actor=actor,
+        object_id=checkout.public_id,
+        before={"note": before},
+        after={"note": text},
+        address=address,
+        now=now,
+    )
+    return True

@@ -35,7 +35,7 @@ from checkouts.dashboard.new_checkout import (
 from checkouts.dashboard.notes import note_context
 from checkouts.dashboard.words import TABS
 from checkouts.lifecycle.cancellation import cancel_checkout
-from checkouts.lifecycle.escrow_release import release_escrow
+from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND

@@ -1,9 +1,12 @@
-"""Which money of checkouts stays in its forwarder until it is released, and whether it was."""
+"""Which money of checkouts stays in its forwarder until it is released, whether it was, and releasing it."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from checkouts.rows import CheckoutFacts
-from settlements.sweeps.escrow import holds_of
+from checkouts.states import FINAL, CheckoutStatus
+from gateway.core.api.errors import ConflictError
+from settlements.sweeps.escrow import Releaser, holds_of, release
 from wallets.selectors import Offerable
 
 
@@ -22,3 +25,18 @@ def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
         return {}
     holds = holds_of(set(subjects.values()))
     return {key: holds[subject].released_by for key, subject in subjects.items()}
+
+
+def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> bool:
+    """Let the next sweep take a checkout's money to its merchant; return whether it was this call that released it.
+
+    A checkout and the successor that took its money are released together: their money is in one forwarder. Raises
+    ConflictError (state_conflict) where the checkout has no escrow, or has not ended.
+    """
+    if not checkout.escrow:
+        raise ConflictError("The checkout was created without escrow.")
+    if CheckoutStatus(checkout.status) not in FINAL:
+        raise ConflictError(
+            f"The checkout is {checkout.status}; its money is released once it is completed or expired."
+        )
+    return release(checkout.hold_subject, by=by, object_id=checkout.public_id, now=now)

@@ -1,6 +1,7 @@
 """Checkouts, the payments credited to them, and the inbox for money that no rule could credit."""
 
 from checkouts.models.checkouts import (
+    MOST_LETTERS,
     REFERENCE_LENGTH,
     SUM_DIGITS,
     UNKEYED_REFERENCE,
@@ -9,14 +10,14 @@ from checkouts.models.checkouts import (
     CheckoutCount,
     CheckoutQuerySet,
     DailyTotal,
+    TeamNote,
     TestStep,
 )
 from checkouts.models.inbox import BuyerReport, InboxDecision, InboxItem
-from checkouts.models.notes import TeamNote
-from checkouts.models.payments import Payment
-from checkouts.models.refunds import RefundNote
+from checkouts.models.payments import Payment, RefundNote
 
 __all__ = [
+    "MOST_LETTERS",
     "REFERENCE_LENGTH",
     "SUM_DIGITS",
     "UNKEYED_REFERENCE",

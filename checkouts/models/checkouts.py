@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from accounts.models import Merchant
+from accounts.models import Merchant, User
 from accounts.states import Mode
 from checkouts.states import (
     FINAL,
@@ -17,6 +17,8 @@ from checkouts.states import (
 from gateway.core.ids import new_code
 from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 
+# Of the team's note about a checkout.
+MOST_LETTERS = 1_000
 REFERENCE_LENGTH = 128
 # Wider than one uint256: any number of the largest transfers fits, so that no sum can hold up the queue.
 SUM_DIGITS = 96
@@ -346,3 +348,18 @@ class TestStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.checkout_id}: {self.kind} at {self.due_at}"
+
+
+class TeamNote(models.Model):
+    """The team's note about a checkout. No buyer, webhook or API answer has it. A row of its own: few checkouts have one."""
+
+    checkout = models.OneToOneField(
+        Checkout, models.CASCADE, related_name="team_note", primary_key=True
+    )
+    text = models.CharField(max_length=MOST_LETTERS)
+    # Who wrote it last.
+    author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    written_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"note of {self.checkout_id}"

@@ -7,13 +7,17 @@ from typing import Final
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
 
-from accounts.team.seats import Seat
+from accounts.team.permissions import Act
+from accounts.team.seats import Seat, SeatedRequest, seated
 from gateway.core.api.keyset import keyset_page
 from gateway.core.money import readable
 from links.dashboard.words import (
     ALL,
     KINDS,
+    TABS,
     interval_of,
     link_badge,
     price_of,
@@ -25,6 +29,7 @@ from links.selectors import LinkFilter, links_of, takings_of
 from links.states import LinkStatus, LinkType
 from webhooks.dashboard.words import Badge
 
+Tab = tuple[str, str, bool, int | None]
 _OF_TAB: Final = {"": LinkStatus.ACTIVE, ALL: None}
 
 
@@ -141,3 +146,34 @@ def status_counts(seat: Seat) -> dict[str, int]:
         LinkStatus.ARCHIVED: counts.get(LinkStatus.ARCHIVED, 0),
         ALL: sum(counts.values()),
     }
+
+
+@seated(get=Act.SEE)
+def links(request: SeatedRequest) -> HttpResponse:
+    """List payment links, newest first."""
+    seat = request.seat
+    wanted = parse_wanted(request.GET)
+    counts = status_counts(seat)
+    page = list_page(seat, wanted, request.GET.dict())
+    context = {
+        "wanted": wanted,
+        "rows": page.rows,
+        "pager": page,
+        "tabs": _tabs(seat, wanted, counts),
+        "kinds": [(kind.type, kind.label) for kind in KINDS.values()],
+        "is_new_here": not counts[ALL],
+    }
+    return render(request, "dashboard/links/list.html", context)
+
+
+def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
+    address = seat.url("dashboard_links")
+    return [
+        (
+            label,
+            f"{address}?{wanted.query(tab)}",
+            tab == wanted.tab,
+            None if wanted.is_narrowed else counts[tab],
+        )
+        for tab, label in TABS
+    ]

@@ -4,12 +4,12 @@ from django.urls import path
 
 from links.dashboard import (
     edit,
+    link_list,
     link_page,
-    pages,
 )
 
 urlpatterns = [
-    path("links/", pages.links, name="dashboard_links"),
+    path("links/", link_list.links, name="dashboard_links"),
     path("links/new/", edit.choose, name="dashboard_new_link"),
     path("links/new/<str:kind>/", edit.new_link, name="dashboard_new_link_of"),
     path(

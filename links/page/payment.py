@@ -16,7 +16,6 @@ from gateway.core import json
 from gateway.core.api.errors import ConflictError
 from gateway.core.money import format_usd
 from links.editing.inputs import PayIntent
-from links.errors import NotPayableError
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.payloads import link_url
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments
@@ -28,6 +27,10 @@ from links.tokens import personal_url
 _LOOKS = 5
 # Against whoever changes the link: an edit waits for the payments being begun, and they see what it left.
 _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
+
+
+class NotPayableError(Exception):
+    """The link takes no payment now: it is paused, archived, or an invoice that was paid."""
 
 
 class _RivalError(Exception):

@@ -27,7 +27,6 @@ from gateway.core.web.pages import (
 )
 from links.editing.forms import parse_donation
 from links.editing.inputs import PayIntent
-from links.errors import NotPayableError, StaleFormError
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
 from links.page.build import (
     LinkPage,
@@ -35,11 +34,11 @@ from links.page.build import (
     Problem,
     build_link_page,
 )
-from links.page.payment import pay
+from links.page.payment import NotPayableError, pay
 from links.payloads import link_url
 from links.states import LinkType
 from links.subscriptions.service import stop_reminders
-from links.tokens import form_name, new_form, subscription_id_of
+from links.tokens import StaleFormError, form_name, new_form, subscription_id_of
 
 # By one client on one link, and by one client on all of them.
 PAGE = Limit("link.page", 60)

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextChoices
 from django.http import HttpResponse
 from django.shortcuts import render
 
@@ -29,7 +29,6 @@ from reports.dashboard.mixed import Source, mixed_page
 from reports.forms import known_tokens
 from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
-from reports.states import PaymentState
 from wallets.addresses import shown_address
 from wallets.models import Transfer
 from wallets.networks import chain_spec, chains
@@ -40,6 +39,16 @@ from x402.dashboard.words import STATUSES
 from x402.models import X402Payment
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus
+
+
+class PaymentState(TextChoices):
+    """How the page of payments narrows them."""
+
+    CREDITED = "credited"
+    UNCREDITED = "uncredited"
+    CONFIRMING = "confirming"
+    ORPHANED = "orphaned"
+
 
 STATES: Final = (
     (PaymentState.CREDITED, "Credited"),

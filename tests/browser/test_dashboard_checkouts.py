@@ -14,7 +14,7 @@ from checkouts.testmode.service import play_due_steps
 from mails.models import OutgoingMail
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
-from tests.checkouts.dashboard.test_checkout_list import tell
+from tests.checkouts.dashboard.opened import tell
 from tests.checkouts.factories import (
     make_completed,
     make_expired,

@@ -33,7 +33,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from tests.browser.hands import log_in_hand
 from tests.browser.test_screenshots import scanned
-from tests.checkouts.dashboard.test_checkout_list import tell
+from tests.checkouts.dashboard.opened import tell
 from tests.checkouts.factories import make_completed, make_seen
 from tests.checkouts.inboxes import late_item
 from tests.dashboard.people import Desk, make_desk

@@ -23,7 +23,7 @@ from tests.browser.test_inbox import ambiguous_item
 from tests.browser.test_settings import OTHER
 from tests.browser.test_watched_wallets import busy_wallet
 from tests.browser.test_x402_pages import settle_much
-from tests.checkouts.dashboard.test_checkout_list import tell
+from tests.checkouts.dashboard.opened import tell
 from tests.checkouts.factories import (
     make_completed,
     make_overpaid,

@@ -204,3 +204,11 @@ def in_status(status: CheckoutStatus) -> tuple[Checkout, Watcher]:
     attribute()
     assert status_of(checkout) == status
     return checkout, watcher
+
+
+def assert_set_aside(transfer: Transfer) -> None:
+    """The row waits behind the others, undecided; nothing of it was written."""
+    transfer.refresh_from_db()
+    assert transfer.decided_at is None
+    assert transfer.queued_at is not None
+    assert transfer.queued_at > SOON

@@ -29,7 +29,6 @@ from links.editing.service import (
     create_link,
     delete_template,
 )
-from links.errors import NotPayableError
 from links.models import (
     LinkCheckout,
     LinkTemplate,
@@ -37,7 +36,7 @@ from links.models import (
     SubscriberMail,
     Subscription,
 )
-from links.page.payment import pay
+from links.page.payment import NotPayableError, pay
 from links.selectors import payment_link
 from links.subscriptions.service import (
     plan_reminders,

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from django.core.checks import run_checks
 
+from gateway.checks import late_money_meets_no_stranger, revocation_is_prompt
+
 GOOD_KEY = "".join(f"{number:x}k-" for number in range(60))
 
 
@@ -48,3 +50,30 @@ def test_what_must_not_go_live_is_an_error(
     setattr(settings, name, value)
     assert errors() == {error}
     assert errors(deploy=False) == set()
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_key_may_not_be_remembered_longer_than_promised(settings):
+    settings.API_KEY_CACHE_SECONDS = 6.0
+    assert [problem.id for problem in revocation_is_prompt()] == ["gateway.E001"]
+    settings.API_KEY_CACHE_SECONDS = 5.0
+    assert revocation_is_prompt() == []
+
+
+@pytest.mark.parametrize(
+    ("short", "usual", "problems"),
+    [
+        (24, 72, []),
+        (24, 24, []),
+        (23, 72, ["gateway.E002"]),
+        (48, 47, ["gateway.E002"]),
+    ],
+)
+def test_an_exact_amount_is_held_for_a_day_at_least(
+    settings: Any, short: int, usual: int, problems: list[str]
+) -> None:
+    settings.EXACT_AMOUNT_SHORT_HOLD_HOURS = short
+    settings.EXACT_AMOUNT_HOLD_HOURS = usual
+    assert [problem.id for problem in late_money_meets_no_stranger()] == problems

@@ -5,8 +5,13 @@ from datetime import timedelta
 import pytest
 import time_machine
 
-from links.errors import StaleFormError
-from links.tokens import FORM_LASTS, form_name, new_form, subscription_id_of
+from links.tokens import (
+    FORM_LASTS,
+    StaleFormError,
+    form_name,
+    new_form,
+    subscription_id_of,
+)
 from tests.factories import NOON
 
 

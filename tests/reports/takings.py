@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import connection
+from django.utils import timezone
 
 from accounts.models import Merchant
 from checkouts.models import Payment
@@ -77,3 +78,8 @@ def copy(transfer: Transfer, times: int) -> None:
     """Receive a transfer so many times more, a second apart."""
     with connection.cursor() as cursor:
         cursor.execute(_COPIES, [times, transfer.pk])
+
+
+def now_and(days: int = 0) -> dict[str, Any]:
+    """The block time of so many days from now."""
+    return {"block_time": timezone.now() + timedelta(days=days)}

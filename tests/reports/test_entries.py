@@ -14,9 +14,9 @@ from accounts.states import Mode
 from reports import (
     entries,
 )
-from tests.accounts.fee_entries import charged
-from tests.contract.client import ApiClient, client_of
-from tests.factories import NOON, make_checkout, make_merchant, make_transfer
+from tests.contract.client import ApiClient
+from tests.factories import NOON, make_checkout, make_transfer
+from tests.reports.answers import listed, named, summary
 from tests.reports.takings import days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import Transfer, WatchedBalance, WatchedMovement, WatchedWallet
@@ -26,6 +26,7 @@ from wallets.transfers.totals import fold_days
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
 OUT: dict[str, Any] = {"direction": Direction.OUT}
+
 PAYMENT: dict[str, Any] = {"is_payment": True}
 
 
@@ -33,27 +34,6 @@ def watch(shop: ApiClient, *tags: str, **facts: Any) -> WatchedWallet:
     """A watched wallet of the shop."""
     assert shop.merchant is not None
     return make_watched(shop.merchant, tags=list(tags), **facts)
-
-
-def summary(shop: ApiClient, **query: Any) -> Any:
-    """The body of a summary."""
-    if "since" in query:
-        query["from"] = query.pop("since")
-    answer = shop.get("/reports/summary", query)
-    assert answer.status == 200, answer.body
-    return answer.body
-
-
-def listed(shop: ApiClient, **query: Any) -> Any:
-    """The ids of a list."""
-    answer = shop.get("/reports/transactions", query)
-    assert answer.status == 200, answer.body
-    return [row["id"] for row in answer.body["data"]]
-
-
-def ids(*rows: Transfer | WatchedMovement) -> list[str]:
-    """The ids that reports have for rows."""
-    return [row.public_id for row in rows]
 
 
 def hold(wallet: WatchedWallet, token: str, units: int) -> None:
@@ -126,28 +106,6 @@ def test_balances_are_those_of_wallets_that_are_still_watched(shop: ApiClient) -
     assert len(summary(shop, chain="polygon")["balances"]) == 1
 
 
-def test_fees_are_those_charged_in_the_time_less_those_taken_back_in_it(
-    shop: ApiClient,
-) -> None:
-    assert shop.merchant is not None
-    charged(shop.merchant, "100.000000", at=NOON)
-    charged(shop.merchant, "200.000000", at=NOON - timedelta(days=3))
-    charged(
-        shop.merchant,
-        "400.000000",
-        at=NOON - timedelta(days=40),
-        voided_at=NOON - timedelta(days=2),
-    )
-    charged(make_merchant(), "800.000000", at=NOON)
-    fold_days()
-    assert summary(shop)["fees"] == "-1.50"
-    assert summary(shop, since="2026-11-19")["fees"] == "1.50"
-    assert summary(shop, since="2026-11-20T12:00:01")["fees"] == "0.00"
-    assert summary(shop, chain="polygon")["fees"] == "0.00"
-    assert summary(shop, tag="till")["fees"] == "0.00"
-    assert summary(client_of(shop.merchant, Mode.TEST))["fees"] == "0.00"
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_kept_days_and_what_is_left_at_the_ends_are_the_raw_sums_at_any_moment(
     shop: ApiClient, seed: int
@@ -190,12 +148,12 @@ def test_the_list_has_both_newest_first_and_each_filter_leaves_what_it_names(
     came = make_movement(other, **days_later(-1))
     paid_there = make_movement(till, **days_later(2), **PAYMENT)
     make_movement(make_watched(), **days_later(3))
-    assert listed(shop) == ids(left, paid, came)
-    assert listed(shop, direction="out") == ids(left)
-    assert listed(shop, direction="in") == ids(paid, came)
-    assert listed(shop, tag="till") == ids(paid_there, left)
-    assert listed(shop, tag="till", direction="in") == ids(paid_there)
-    assert listed(shop, wallet=other.address) == ids(came)
+    assert listed(shop) == named(left, paid, came)
+    assert listed(shop, direction="out") == named(left)
+    assert listed(shop, direction="in") == named(paid, came)
+    assert listed(shop, tag="till") == named(paid_there, left)
+    assert listed(shop, tag="till", direction="in") == named(paid_there)
+    assert listed(shop, wallet=other.address) == named(came)
     assert listed(shop, token="USDT") == []
     for query in ({}, {"tag": "till"}, {"direction": "out"}, {"wallet": till.address}):
         body = shop.get("/reports/transactions", query).body
@@ -225,18 +183,18 @@ def test_a_movement_has_one_id_that_nobody_can_guess_wherever_it_is_listed(
     of_wallet = f"/wallets/{wallet.public_id}/transactions"
     for path in (of_wallet, "/reports/transactions"):
         rows = shop.get(path).body["data"]
-        assert [row["id"] for row in rows] == ids(left, came)
+        assert [row["id"] for row in rows] == named(left, came)
         rest = shop.get(path, {"starting_after": left.public_id}).body["data"]
-        assert [row["id"] for row in rest] == ids(came)
-    for row_id in ids(left, came):
+        assert [row["id"] for row in rest] == named(came)
+    for row_id in named(left, came):
         assert re.fullmatch(r"mov_[0-9a-f]{32}", row_id)
 
 
 def test_a_report_is_narrowed_to_a_watched_wallet_by_its_id(shop: ApiClient) -> None:
     here, there = watch(shop), watch(shop)
     left, elsewhere = make_movement(here, **OUT), make_movement(there, **OUT)
-    assert listed(shop, wallet=here.public_id) == ids(left)
-    assert listed(shop, wallet=there.public_id, chain=there.chain) == ids(elsewhere)
+    assert listed(shop, wallet=here.public_id) == named(left)
+    assert listed(shop, wallet=there.public_id, chain=there.chain) == named(elsewhere)
     for query in (
         {"wallet": here.public_id, "chain": "ton"},
         {"wallet": make_watched().public_id},
@@ -259,7 +217,7 @@ def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_sam
         for key in reversed(keys)
         for kind in (WatchedMovement, Transfer)
     ]
-    everything = ids(*tied, *Transfer.objects.exclude(pk__in=keys))
+    everything = named(*tied, *Transfer.objects.exclude(pk__in=keys))
     for size in (1, 2, 3, 5):
         found: list[str] = []
         query: dict[str, Any] = {"limit": size}
@@ -277,6 +235,6 @@ def test_pages_and_the_file_pass_over_nothing_where_moments_and_keys_are_the_sam
 
 
 def test_another_merchants_movement_is_no_place_to_start(shop: ApiClient) -> None:
-    [theirs] = ids(make_movement(make_watched()))
+    [theirs] = named(make_movement(make_watched()))
     answer = shop.get("/reports/transactions", {"starting_after": theirs})
     assert answer.refusal == (400, "parameter_invalid", "starting_after")

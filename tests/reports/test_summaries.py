@@ -3,7 +3,6 @@
 import random
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +13,7 @@ from reports.inputs import ReportFilter
 from reports.selectors import transfers_wanted
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, make_merchant
+from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -24,22 +24,12 @@ from wallets.transfers.block_pages import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
 
-PATH = "/reports/summary"
 NOTHING = {
     "inflow": "0.000000",
     "outflow": "0.000000",
     "net": "0.000000",
     "unconfirmed": "0.000000",
 }
-
-
-def summary(shop: ApiClient, **query: Any) -> Any:
-    """The body of an answer."""
-    if "since" in query:
-        query["from"] = query.pop("since")
-    answer = shop.get(PATH, query)
-    assert answer.status == 200, answer.body
-    return answer.body
 
 
 def test_nothing_adds_up_to_nothing(shop: ApiClient) -> None:
@@ -112,27 +102,6 @@ def test_chain_and_tag_narrow_it(shop: ApiClient) -> None:
     assert summary(shop, chain="base")["inflow"] == "25.000000"
     assert summary(shop, chain="polygon")["inflow"] == "0.000000"
     assert summary(shop, tag="shop-1")["inflow"] == "0.000000"
-
-
-@pytest.mark.parametrize(
-    ("query", "param", "code"),
-    [
-        ({"from": "x"}, "from", "parameter_invalid"),
-        ({"from": "2026-11-21", "to": "2026-11-20"}, "to", "parameter_invalid"),
-        ({"from": "2027-01-01"}, "from", "parameter_invalid"),
-        ({"from": "2020-01-01"}, "from", "parameter_invalid"),
-        ({"chain": "bitcoin"}, "chain", "chain_unsupported"),
-    ],
-)
-def test_what_cannot_be_added_up_is_named(
-    shop: ApiClient, query: dict[str, str], param: str, code: str
-) -> None:
-    assert shop.get(PATH, query).refusal == (400, code, param)
-
-
-@pytest.mark.parametrize("to", ["0001-01-01", "0001-01-05", "9999-12-31T23:59:59Z"])
-def test_the_ends_of_time_are_times(shop: ApiClient, to: str) -> None:
-    assert summary(shop, to=to)["inflow"] == "0.000000"
 
 
 def test_sums_are_those_of_the_transfers_to_the_last_unit(shop: ApiClient) -> None:

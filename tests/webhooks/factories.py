@@ -16,12 +16,15 @@ from webhooks.states import DeliveryStatus
 
 __all__ = [
     "BELL",
+    "HOOK",
     "make_attempt",
     "make_deliveries",
     "make_endpoint",
     "make_failed",
     "new_event",
 ]
+
+HOOK = "https://shop.example/hook"
 
 _occurrence = itertools.count(1)
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from checkouts.page.limits import STATUS
 from checkouts.page.streaming.admission import Admission
@@ -30,7 +32,6 @@ from checkouts.page.streaming.requests import (
     refuse,
     start_message,
 )
-from checkouts.page.streaming.threads import Desk
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.web.pages import count_client
@@ -48,6 +49,31 @@ _STREAM_HEADERS = {
     # Proxies that buffer answers would keep everything to themselves.
     "X-Accel-Buffering": "no",
 }
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Desk:
+    """A thread with a database connection of its own, which takes questions one after the other; the event loop never waits."""
+
+    def __init__(self, name: str) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def ask(
+        self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return the question's answer. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        call = partial(question, *args, **kwargs)
+        return await loop.run_in_executor(self._thread, _with_connection, call)
+
+
+def _with_connection(call: Callable[[], T]) -> T:
+    # No request begins or ends here, which is when Django lets go of connections that broke.
+    close_old_connections()
+    return call()
 
 
 class StreamApplication:

@@ -1,7 +1,68 @@
-"""`manage.py dev`: the demo for somebody who changes its code."""
+"""`manage.py dev`: the demo for somebody who changes its code.
 
+Each process begins anew when its code changes, and pages are served with DEBUG.
+"""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gateway.core.embedded.processes import Command as Program
 from gateway.management.commands.demo import Command as DemoCommand
-from gateway.management.dev_stack import DevStack
+from gateway.processes.stack import (
+    ROOT,
+    Stack,
+    web_arguments,
+)
+
+DEBUG_SETTINGS: Final = "demo.debug.settings"
+# What is edited. Not the whole tree: PostgreSQL's files under var/ change all the time.
+NOT_WATCHED: Final = {"node_modules", "tests", "benchmarks", "docs", "static", "var"}
+# Longer than a worker needs to end what it carries.
+END_SECONDS: Final = "20"
+
+
+class DevStack(Stack):
+    """Everything on this machine's loopback, reloaded on change."""
+
+    def start_services(self, *more: Program) -> None:
+        """Start the services as `Stack` does, and what else the demo needs, all of them watched."""
+        super().start_services(*map(restarted, more))
+
+    def _celery(self) -> list[Program]:
+        return [restarted(command) for command in super()._celery()]
+
+    def _web(self) -> Program:
+        # The toolbar keeps what it measured in the memory of one process.
+        arguments = web_arguments(self.port, workers=1)
+        command = restarted(self.command("web", sys.executable, *arguments))
+        # Only pages get DEBUG: a worker that remembers each query would grow without end.
+        environment = self.environment | {"DJANGO_SETTINGS_MODULE": DEBUG_SETTINGS}
+        return replace(command, env=environment)
+
+    def _streams(self) -> Program:
+        return restarted(super()._streams())
+
+
+def watched_folders(root: Path = ROOT) -> list[Path]:
+    """Return the folders whose files make the processes begin anew."""
+    return sorted(
+        path
+        for path in root.iterdir()
+        if path.is_dir()
+        and not path.name.startswith(".")
+        and path.name not in NOT_WATCHED
+    )
+
+
+def restarted(command: Program) -> Program:
+    """Return a command that runs `command`, and again whenever a file changes, even where it ended by itself meanwhile."""
+    line = shlex.join(str(part) for part in command.argv)
+    watch = (sys.executable, "-m", "watchfiles", "--filter", "default")
+    how = ("--target-type", "command", "--sigint-timeout", END_SECONDS)
+    return replace(command, argv=(*watch, *how, line, *watched_folders()))
 
 
 class Command(DemoCommand):

@@ -1,3 +1,5 @@
+"""The queue of transfers: each is credited or in the inbox, in order, and none holds up the others."""
+
 from datetime import timedelta
 
 import pytest
@@ -9,7 +11,6 @@ from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import (
     DOLLAR,
-    SOON,
     Watcher,
     attribute,
     credited,
@@ -21,29 +22,8 @@ from tests.checkouts.watcher import (
 )
 from tests.factories import make_checkout, make_merchant, make_transfer
 from wallets.models import Transfer, TransferClaim
-from wallets.states import ClaimKind, TransferState
 
 pytestmark = pytest.mark.django_db
-
-
-def test_a_transfer_is_credited_to_the_checkout_whose_address_it_went_to():
-    wanted, other = make_checkout(), make_checkout()
-    transfer = pay(wanted)
-    payment = Payment.objects.get()
-    assert (payment.checkout, payment.transfer) == (wanted, transfer)
-    assert payment.reason == "sent to this checkout's own address"
-    assert payment.credited_at == SOON
-    assert fresh(wanted).status == CheckoutStatus.COMPLETED
-    assert fresh(other).status == CheckoutStatus.PENDING
-    assert not InboxItem.objects.exists()
-
-
-def test_a_credited_transfer_is_claimed_decided_and_off_the_queue():
-    transfer = pay(make_checkout())
-    transfer.refresh_from_db()
-    assert transfer.claim.kind == ClaimKind.CHECKOUT
-    assert transfer.decided_at == SOON
-    assert transfer.queued_at is None
 
 
 def test_the_whole_queue_is_dealt_with_whatever_the_size_of_a_batch():
@@ -88,20 +68,6 @@ def test_the_number_of_statements_does_not_grow_with_the_batch():
         return len(queries)
 
     assert statements(2) == statements(20)
-
-
-def test_several_transfers_add_up_across_chains_and_tokens():
-    checkout = make_checkout()
-    base, polygon = Watcher("base"), Watcher("polygon")
-    base.sees(checkout, 10 * DOLLAR)
-    polygon.sees(checkout, 8 * DOLLAR)
-    polygon.sees(checkout, 7 * DOLLAR, token="USDT")
-    base.confirms()
-    polygon.confirms()
-    attribute()
-    assert fresh(checkout).status == CheckoutStatus.COMPLETED
-    assert received(checkout) == 25 * DOLLAR
-    assert credited(checkout) == 3
 
 
 @pytest.mark.parametrize(
@@ -248,17 +214,6 @@ def test_a_transfer_that_vanished_before_it_was_decided_is_decided_when_it_retur
     assert fresh(checkout).status == CheckoutStatus.COMPLETED
 
 
-def test_a_transfer_mined_again_in_another_block_stays_credited_once():
-    checkout = make_checkout()
-    watcher = Watcher()
-    transfer = watcher.sees(checkout)
-    attribute()
-    watcher.finds_again(transfer)
-    attribute()
-    assert credited(checkout) == 1
-    assert received(checkout) == 25 * DOLLAR
-
-
 def test_what_is_in_the_inbox_is_never_matched_again_by_itself():
     checkout = make_checkout()
     watcher = Watcher("ethereum")
@@ -300,20 +255,6 @@ def test_each_merchants_money_stays_in_its_own_inbox():
     attribute()
     found = InboxItem.objects.values_list("merchant", "checkout").order_by("pk")
     assert list(found) == [(ours.pk, mine.pk), (theirs.pk, yours.pk)]
-
-
-def test_confirming_a_credited_transfer_brings_its_checkout_along():
-    checkout = make_checkout()
-    watcher = Watcher()
-    transfer = watcher.sees(checkout)
-    attribute()
-    assert fresh(checkout).status == CheckoutStatus.PROCESSING
-    watcher.confirms()
-    assert Transfer.objects.get().queued_at is not None
-    assert attribute() == 1
-    transfer.refresh_from_db()
-    assert transfer.state == TransferState.CONFIRMED
-    assert fresh(checkout).status == CheckoutStatus.COMPLETED
 
 
 def test_deposits_alone_ask_nothing_of_exact_amounts():

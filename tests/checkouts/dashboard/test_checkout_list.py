@@ -1,4 +1,4 @@
-"""The merchant's pages of checkouts: who sees what, what is found, what is written."""
+"""The list of checkouts and the page of one: who sees what, and what is written."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,31 +11,18 @@ from accounts.states import Mode, Role
 from checkouts.lifecycle.totals import rebuild
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutStatus
+from tests.checkouts.dashboard.opened import listed
 from tests.checkouts.factories import (
     make_completed,
     make_page_checkout,
     make_seen,
-    pay,
 )
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
-from webhooks.models import Delivery
-from webhooks.outbox.events import (
-    NewEvent,
-    publish,
-)
-from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
-
-
-def listed(desk: Desk, query: str = "") -> list[str]:
-    """The ids of the checkouts on a page of the list, in its order."""
-    page = desk.get("dashboard_checkouts", query)
-    assert page.status_code == 200
-    return [row.public_id for row in page.context["page"].rows]
 
 
 def test_the_list_shows_the_merchants_own_of_the_mode_newest_first(
@@ -72,67 +59,6 @@ def test_a_day_counts_whole(owner: Desk) -> None:
     day = NOON.date().isoformat()
     assert listed(owner, f"?from={day}&to={day}") == [wanted.public_id]
     assert len(listed(owner, "?from=nonsense&to=9999-12-31")) == 3
-
-
-def test_each_key_finds_its_checkout(owner: Desk) -> None:
-    wanted = make_page_checkout(owner.merchant, order_ref="A-1", creation_ref="A-1")
-    transfer = _paid(wanted)
-    make_page_checkout(owner.merchant, order_ref="A-10")
-    keys = [
-        wanted.public_id,
-        wanted.code,
-        f"http://shop.example/c/{wanted.code}?lang=de",
-        "A-1",
-        f"  {transfer.tx_hash} ",
-        transfer.tx_hash.upper().replace("0X", "0x"),
-        f"https://basescan.org/tx/{transfer.tx_hash}",
-        transfer.recipient,
-        transfer.recipient.lower(),
-    ]
-    for key in keys:
-        page = owner.client.get(owner.url("dashboard_checkouts"), {"q": key})
-        found = [row.public_id for row in page.context["page"].rows]
-        assert found == [wanted.public_id], key
-
-
-def _paid(checkout: Checkout) -> Any:
-    return pay(checkout, confirmations=12)
-
-
-def test_a_reference_is_found_that_did_not_make_its_checkout(owner: Desk) -> None:
-    of_link = make_page_checkout(owner.merchant, order_ref="L-1", creation_ref=None)
-    again = make_page_checkout(
-        owner.merchant, order_ref="L-1", creation_ref="again:chk_live_x"
-    )
-    assert listed(owner, "?q=L-1") == [again.public_id, of_link.public_id]
-
-
-def test_a_receiving_address_finds_what_was_paid_to_it(owner: Desk) -> None:
-    wallet = make_wallet(owner.merchant)
-    wanted = make_page_checkout(owner.merchant)
-    transfer = _paid(wanted)
-    make_page_checkout(owner.merchant)
-    transfer.deposit, transfer.wallet = None, wallet
-    transfer.save()
-    assert listed(owner, f"?q={wallet.address.lower()}") == [wanted.public_id]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["secret@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"],
-)
-def test_what_names_no_checkout_finds_none(text: str, owner: Desk) -> None:
-    make_page_checkout(owner.merchant)
-    assert listed(owner, f"?q={text}") == []
-    assert "No checkouts match" in owner.get("dashboard_checkouts", f"?q={text}").text
-
-
-def test_another_merchants_keys_find_nothing(owner: Desk) -> None:
-    foreign = make_page_checkout(order_ref="A-1", creation_ref="A-1")
-    transfer = _paid(foreign)
-    for key in (foreign.public_id, foreign.code, "A-1", transfer.tx_hash):
-        assert listed(owner, f"?q={key}") == []
-    assert listed(owner, f"?q={transfer.recipient}") == []
 
 
 def test_pages_stay_where_they_are_while_checkouts_are_made(owner: Desk) -> None:
@@ -338,53 +264,3 @@ def test_a_test_checkout_plays_what_was_chosen(owner: Desk) -> None:
     form = {"amount": "5", "expires_in": "900", "test_scenario": "underpaid"}
     assert desk.post("dashboard_new_checkout", form).status_code == 302
     assert Checkout.objects.get().test_scenario == "underpaid"
-
-
-def tell(checkout: Checkout, url: str = "https://shop.example/hook") -> Delivery:
-    """The checkout's completion, told to an endpoint of its own."""
-    event = NewEvent(
-        merchant_id=checkout.merchant_id,
-        mode=Mode(checkout.mode),
-        type="checkout.completed",
-        subject_id=checkout.public_id,
-        occurrence=f"{checkout.public_id}:1",
-        data=b"{}",
-        url=url,
-    )
-    publish([event], now=timezone.now())
-    return Delivery.objects.get(event__subject_id=checkout.public_id)
-
-
-def test_a_webhook_is_sent_again(admin: Desk) -> None:
-    done = make_completed(merchant=admin.merchant)
-    delivery = tell(done)
-    Delivery.objects.update(status=DeliveryStatus.FAILED, finished_at=NOON, tries=9)
-    page = admin.get("dashboard_checkout", checkout_id=done.public_id).text
-    assert "Webhook checkout.completed failed" in page
-    answer = admin.post(
-        "dashboard_resend", checkout_id=done.public_id, delivery_id=delivery.public_id
-    )
-    assert answer.status_code == 302
-    delivery.refresh_from_db()
-    assert (delivery.status, delivery.tries) == (DeliveryStatus.PENDING, 0)
-
-
-def test_a_viewer_sends_no_webhook_again(viewer: Desk) -> None:
-    done = make_completed(merchant=viewer.merchant)
-    delivery = tell(done)
-    page = viewer.get("dashboard_checkout", checkout_id=done.public_id).text
-    assert "https://shop.example/hook" in page
-    assert "Send again" not in page
-    arguments = {"checkout_id": done.public_id, "delivery_id": delivery.public_id}
-    assert viewer.post("dashboard_resend", **arguments).status_code == 403
-
-
-def test_only_a_checkouts_own_webhooks_are_sent_again_from_its_page(
-    owner: Desk,
-) -> None:
-    mine = make_completed(merchant=owner.merchant)
-    foreign = tell(make_completed())
-    answer = owner.post(
-        "dashboard_resend", checkout_id=mine.public_id, delivery_id=foreign.public_id
-    )
-    assert answer.status_code == 404

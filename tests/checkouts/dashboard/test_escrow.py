@@ -9,6 +9,7 @@ from checkouts.models import Checkout
 from links.models import PaymentLink
 from links.states import LinkType
 from settlements.models import Hold
+from tests.checkouts.dashboard.opened import page_of
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
@@ -16,17 +17,12 @@ from tests.checkouts.factories import (
 )
 from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
-from tests.links.dashboard.test_link_list import (
+from tests.links.dashboard.filled import (
     edited,
     make,
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def page_of(desk: Desk, checkout: Checkout) -> str:
-    text: str = desk.get("dashboard_checkout", checkout_id=checkout.public_id).text
-    return " ".join(text.split())
 
 
 def release(desk: Desk, checkout: Checkout) -> Any:

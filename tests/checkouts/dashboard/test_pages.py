@@ -7,6 +7,7 @@ import pytest
 from accounts.models import AuditEntry
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
+from tests.checkouts.dashboard.opened import page_of
 from tests.checkouts.watcher import fresh, pay
 from tests.dashboard.people import Desk
 from tests.factories import make_checkout
@@ -14,11 +15,6 @@ from tests.factories import make_checkout
 pytestmark = pytest.mark.django_db
 
 QUESTION = "Cancel this checkout?"
-
-
-def page_of(desk: Desk, checkout: Checkout) -> str:
-    text: str = desk.get("dashboard_checkout", checkout_id=checkout.public_id).text
-    return " ".join(text.split())
 
 
 def cancel(desk: Desk, checkout: Checkout) -> Any:

@@ -19,6 +19,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.api.rate_limits import Limit
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
+from tests.checkouts.dashboard.opened import page_of
 from tests.checkouts.factories import make_completed, make_page_checkout
 from tests.checkouts.watcher import Watcher, attribute, fresh, pay
 from tests.dashboard.people import Desk, make_desk
@@ -28,11 +29,6 @@ pytestmark = pytest.mark.django_db
 
 KNOWN = "ada@example.test"
 TYPED = "ines.moreau@counter.example"
-
-
-def page_of(desk: Desk, checkout: Checkout) -> str:
-    text: str = desk.get("dashboard_checkout", checkout_id=checkout.public_id).text
-    return " ".join(text.split())
 
 
 def form_of(desk: Desk, checkout: Checkout) -> Any:

@@ -7,16 +7,14 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import AuditEntry
-from checkouts.inbox import successors
-from checkouts.inbox.service import apply_decisions
-from checkouts.inbox.successors import late_units
 from checkouts.lifecycle.refunds import (
     note_refund,
     refundable,
 )
 from checkouts.models import Checkout, RefundNote
-from checkouts.states import CheckoutStatus, InboxAct
+from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
+from tests.checkouts.dashboard.opened import SENT_BACK, page_of
 from tests.checkouts.factories import (
     make_completed,
     make_expired,
@@ -24,18 +22,11 @@ from tests.checkouts.factories import (
     make_underpaid,
     move,
 )
-from tests.checkouts.inboxes import DONE, decide, late_item
-from tests.checkouts.watcher import DOLLAR, fresh, received, shown_bytes
-from tests.dashboard.people import Desk, make_member
+from tests.checkouts.inboxes import late_item
+from tests.checkouts.watcher import DOLLAR, fresh, shown_bytes
+from tests.dashboard.people import Desk
 
 pytestmark = pytest.mark.django_db
-
-SENT_BACK = "0x" + "ab" * 32
-
-
-def page_of(desk: Desk, checkout: Checkout) -> str:
-    text: str = desk.get("dashboard_checkout", checkout_id=checkout.public_id).text
-    return " ".join(text.split())
 
 
 def note(desk: Desk, checkout: Checkout, text: str = SENT_BACK) -> Any:
@@ -116,50 +107,3 @@ def test_a_viewer_notes_nothing(viewer: Desk) -> None:
 
 def test_another_merchants_checkout_does_not_exist(owner: Desk) -> None:
     assert note(owner, make_overpaid()).status_code == 404
-
-
-def test_what_was_sent_back_pays_no_successor() -> None:
-    item = late_item(before=10 * DOLLAR, late=25 * DOLLAR)
-    expired = item.checkout
-    assert expired is not None
-    noted(expired)
-    assert late_units(item) == 25 * DOLLAR
-    decide(item, InboxAct.ACCEPT_LATE)
-    assert apply_decisions(now=DONE) == 1
-    assert received(Checkout.objects.get(replaces=expired)) == 25 * DOLLAR
-
-
-def test_what_a_successor_took_is_not_sent_back() -> None:
-    item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
-    decide(item, InboxAct.ACCEPT_LATE)
-    assert apply_decisions(now=DONE) == 1
-    assert item.checkout is not None
-    with pytest.raises(ConflictError, match="no money"):
-        noted(item.checkout)
-
-
-def test_a_refund_noted_while_late_money_is_accepted_stops_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    item = late_item(before=10 * DOLLAR, late=15 * DOLLAR)
-    expired, lock = item.checkout, successors._lock_expired
-    assert expired is not None
-
-    def lock_late(of: Any) -> Checkout:
-        noted(expired)
-        return lock(of)
-
-    monkeypatch.setattr(successors, "_lock_expired", lock_late)
-    decide(item, InboxAct.ACCEPT_LATE)
-    assert apply_decisions(now=DONE) == 0
-    assert "refunded meanwhile" in item.decisions.get().failure
-
-
-def noted(checkout: Checkout) -> RefundNote:
-    return note_refund(
-        checkout,
-        SENT_BACK,
-        actor=make_member(checkout.merchant),
-        address=None,
-        now=timezone.now(),
-    )

@@ -17,7 +17,7 @@ from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from tests.checkouts.crowds import PRICE, make_exact_checkout, make_holders
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -25,11 +25,6 @@ SOON = NOON + timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 KEPT = set(KEPT_FROM_LINKS)
 FOR_LINKS = sorted(set(range(1, CAPACITY + 1)) - KEPT)
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
 
 
 def choose(checkout: Checkout) -> AmountReservation:

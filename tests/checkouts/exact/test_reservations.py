@@ -44,11 +44,6 @@ ENDED = {
 }
 
 
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
-
-
 def choose(checkout: Checkout, now: datetime = SOON) -> AmountReservation:
     return choose_exact_amount(checkout.pk, now=now)
 

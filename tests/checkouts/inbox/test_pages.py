@@ -1,31 +1,23 @@
 """The inbox's pages: who sees what, who may decide, and what hostile senders and hasty colleagues can do to them."""
 
-import csv
-import io
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
-from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.queries import (
     alarm_count,
     doing_count,
-    near_checkouts,
     open_count,
 )
-from checkouts.lifecycle.moves import expire
-from checkouts.models import Checkout, InboxItem
+from checkouts.models import InboxItem
 from checkouts.states import (
-    CheckoutStatus,
     InboxAct,
     InboxReason,
 )
 from gateway.core.api.keyset import PAGE_ROWS
-from tests.checkouts.inboxes import LATER, REFUND, extra_item, late_item
-from tests.checkouts.watcher import DOLLAR, Watcher, attribute
+from tests.checkouts.inboxes import extra_item, late_item
 from tests.dashboard.inboxes import (
     DECIDE,
     ITEM,
@@ -44,22 +36,6 @@ from wallets.models import Transfer
 pytestmark = pytest.mark.django_db
 
 SCRIPT = "<script>alert(1)</script>"
-
-
-@pytest.fixture
-def item(owner: Desk) -> InboxItem:
-    """An open item of the owner's merchant: 25 USDC for a checkout that was paid already."""
-    return extra_item(merchant=owner.merchant)
-
-
-def test_the_list_says_what_came_and_why_in_words(owner: Desk, item: InboxItem) -> None:
-    page = owner.get("dashboard_inbox")
-    assert page.status_code == 200
-    assert "25.00 USDC" in page.text
-    assert "Its checkout was paid already" in page.text
-    assert item.checkout is not None
-    assert item.checkout.public_id in page.text
-    assert owner.url(ITEM, item_id=item.pk) in page.text
 
 
 def test_an_empty_inbox_explains_itself(owner: Desk) -> None:
@@ -108,25 +84,6 @@ def test_reversed_payments_are_alarms_above_everything(
     assert link in owner.get("dashboard_inbox", "?reason=reversed").text
 
 
-def test_late_money_says_how_late_and_returned_money_that_it_returned(
-    owner: Desk,
-) -> None:
-    late = late_item(merchant=owner.merchant)
-    assert "31 min after it expired." in owner.get(ITEM, item_id=late.pk).text
-    checkout, watcher = make_checkout(owner.merchant), Watcher(height=900)
-    transfer = watcher.sees(checkout)
-    attribute()
-    watcher.loses(transfer)
-    attribute()
-    with transaction.atomic():
-        expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=LATER)
-    watcher.finds_again(transfer)
-    attribute()
-    page = owner.get("dashboard_inbox").text
-    assert "A reorganisation took this transfer, and it returned after" in page
-    assert "31 min after it expired." in page
-
-
 def test_a_reason_narrows_the_list_and_nonsense_does_not(
     owner: Desk, item: InboxItem
 ) -> None:
@@ -159,55 +116,6 @@ def test_pages_follow_each_other_without_a_gap(owner: Desk) -> None:
     back = owner.get("dashboard_inbox", f"?{oldest.context['pager'].newer}")
     assert back.context["rows"] == newest.context["rows"]
     assert back.context["pager"].newer == ""
-
-
-def test_an_item_shows_evidence_and_checkouts_of_a_near_price(
-    owner: Desk, item: InboxItem
-) -> None:
-    near = make_checkout(owner.merchant, amount=24, order_ref="o-24", customer_ref="c1")
-    make_checkout(owner.merchant, amount=90, order_ref="o-90")
-    InboxItem.objects.filter(pk=item.pk).update(
-        candidates=[{"checkout": near.public_id, "why_not": "not the only one"}]
-    )
-    page = owner.get(ITEM, item_id=item.pk).text
-    assert item.transfer.tx_hash in page
-    assert item.transfer.sender in page
-    assert f"https://basescan.org/tx/{item.transfer.tx_hash}" in page
-    assert "Not the only one." in page
-    assert "1.00 more than it needs" in page
-    assert "Customer c1" in page
-    assert "o-90" not in page
-
-
-def test_near_checkouts_are_live_ones_of_this_merchant_nearest_first(
-    owner: Desk,
-) -> None:
-    seat = owner.get("dashboard_inbox").wsgi_request.seat
-    prices = (30, 26, 25, 22, 60)
-    made = {price: make_checkout(owner.merchant, amount=price) for price in prices}
-    make_checkout(owner.merchant, amount=25, status=CheckoutStatus.EXPIRED)
-    make_checkout(owner.merchant, amount=25, mode=Mode.TEST)
-    make_checkout(amount=25)
-    partly = make_checkout(
-        owner.merchant,
-        amount=100,
-        amount_received=75,
-        status=CheckoutStatus.UNDERPAID,
-    )
-    found = near_checkouts(seat, 25 * DOLLAR)
-    assert {c.pk for c in found[:2]} == {made[25].pk, partly.pk}
-    assert [c.pk for c in found[2:]] == [made[26].pk, made[22].pk, made[30].pk]
-    assert made[25].pk not in {
-        c.pk for c in near_checkouts(seat, 25 * DOLLAR, but=[made[25].pk])
-    }
-
-
-def test_an_amount_that_no_column_holds_is_near_nothing(
-    owner: Desk, item: InboxItem
-) -> None:
-    Transfer.objects.filter(pk=item.transfer_id).update(units=2**255)
-    assert owner.get(ITEM, item_id=item.pk).status_code == 200
-    assert owner.get("dashboard_inbox").status_code == 200
 
 
 @pytest.mark.parametrize("name", ["public_id", "order_ref"])
@@ -287,39 +195,6 @@ def test_what_strangers_write_is_text(owner: Desk) -> None:
         assert page.status_code == 200
         assert "<script>alert" not in page.text
         assert "&lt;script&gt;alert" in page.text
-
-
-def test_the_csv_holds_a_tab_and_no_formulas(owner: Desk) -> None:
-    item = extra_item(merchant=owner.merchant, order_ref="=1+1")
-    Transfer.objects.filter(pk=item.transfer_id).update(sender="@SUM(A1)")
-    [row] = csv.DictReader(io.StringIO(export(owner)))
-    assert row["order_ref"] == "'=1+1"
-    assert row["from"] == "'@SUM(A1)"
-    assert (row["amount"], row["status"]) == ("25.00", "open")
-    decide(owner, item, InboxAct.REFUNDED, refund_tx=REFUND)
-    carry_out()
-    assert list(csv.DictReader(io.StringIO(export(owner)))) == []
-    [resolved] = csv.DictReader(io.StringIO(export(owner, "?tab=resolved")))
-    assert resolved["decided_by"] == owner.user.email
-    assert resolved["refund_transaction"] == REFUND
-
-
-def test_buyers_reports_lead_to_the_item_and_can_be_closed(
-    owner: Desk, viewer: Desk, item: InboxItem
-) -> None:
-    assert item.checkout is not None
-    report = make_report(item.checkout, item.transfer.tx_hash)
-    page = owner.get("dashboard_buyer_reports").text
-    assert item.checkout.public_id in page
-    assert "paid already" in page
-    assert owner.url(ITEM, item_id=item.pk) in page
-    assert viewer.post("dashboard_close_report", report_id=report.pk).status_code == 403
-    for said in ("The report is closed", "Somebody closed it before you"):
-        owner.post("dashboard_close_report", report_id=report.pk)
-        assert said in owner.get("dashboard_buyer_reports").text
-    report.refresh_from_db()
-    assert report.closed_at is not None
-    assert AuditEntry.objects.filter(action="report.closed").count() == 1
 
 
 def test_a_list_asks_the_database_a_fixed_number_of_times(

@@ -1,4 +1,4 @@
-"""What a move leaves behind it: the event that tells of it, and the counts behind `total`."""
+"""The event that tells of a move."""
 
 from datetime import timedelta
 
@@ -6,13 +6,11 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accounts.states import Mode
 from checkouts.lifecycle.moves import (
     EVENT_OF,
     expire,
 )
-from checkouts.lifecycle.totals import fold_totals
-from checkouts.models import Checkout, CheckoutCount
+from checkouts.models import Checkout
 from checkouts.states import (
     CheckoutStatus,
 )
@@ -29,16 +27,20 @@ from tests.checkouts.watcher import (
     shown,
     shown_bytes,
 )
-from tests.factories import checkout_counts, make_checkout, make_merchant
+from tests.factories import make_checkout, make_merchant
 from webhooks.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db
 
-PENDING = CheckoutStatus.PENDING
-PROCESSING = CheckoutStatus.PROCESSING
-UNDERPAID = CheckoutStatus.UNDERPAID
-COMPLETED = CheckoutStatus.COMPLETED
 EXPIRED = CheckoutStatus.EXPIRED
+
+PENDING = CheckoutStatus.PENDING
+
+PROCESSING = CheckoutStatus.PROCESSING
+
+UNDERPAID = CheckoutStatus.UNDERPAID
+
+COMPLETED = CheckoutStatus.COMPLETED
 
 
 def _into(status: CheckoutStatus) -> Checkout:
@@ -151,61 +153,6 @@ def test_without_the_occurrence_constraint_an_event_could_be_told_twice():
     alter("ALTER TABLE webhooks_event DROP CONSTRAINT event_once_per_occurrence")
     Event.objects.create(sequence=2, **again)
     assert events_of(checkout) == ["completed", "completed"]
-
-
-def test_the_counts_follow_every_move():
-    merchant = make_merchant()
-    paid, short, idle, seen = (make_checkout(merchant) for _ in range(4))
-    assert checkout_counts(merchant) == {"pending": 4}
-    watcher = Watcher()
-    watcher.sees(paid)
-    watcher.sees(short, 3 * DOLLAR)
-    watcher.confirms()
-    watcher.sees(seen)
-    attribute()
-    with transaction.atomic():
-        expire(list(Checkout.objects.locked().filter(pk=idle.pk)), now=SOON)
-    assert checkout_counts(merchant) == {
-        "completed": 1,
-        "underpaid": 1,
-        "expired": 1,
-        "processing": 1,
-    }
-    watcher.loses(seen.payments.get().transfer)
-    attribute()
-    assert checkout_counts(merchant)["pending"] == 1
-    assert "processing" not in checkout_counts(merchant)
-
-
-def test_counts_are_kept_apart_by_merchant_and_mode():
-    ours, theirs = make_merchant(), make_merchant()
-    mine, yours = make_checkout(ours), make_checkout(theirs)
-    trial = make_checkout(ours, mode=Mode.TEST)
-    watcher = Watcher()
-    watcher.sees(mine)
-    watcher.sees(yours, 3 * DOLLAR)
-    watcher.confirms()
-    attribute()
-    with transaction.atomic():
-        expire(list(Checkout.objects.locked().filter(pk=trial.pk)), now=SOON)
-    assert checkout_counts(ours) == {"completed": 1}
-    assert checkout_counts(ours, Mode.TEST) == {"expired": 1}
-    assert checkout_counts(theirs) == {"underpaid": 1}
-
-
-def test_counts_are_folded_without_being_changed():
-    merchant = make_merchant()
-    checkouts = [make_checkout(merchant) for _ in range(3)]
-    for checkout in checkouts:
-        with transaction.atomic():
-            expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=SOON)
-    rows = CheckoutCount.objects.filter(merchant=merchant, status=EXPIRED)
-    assert list(rows.values_list("value", "is_sum")) == [(1, False)] * 3
-    assert checkout_counts(merchant) == {"expired": 3}
-    fold_totals()
-    assert list(rows.values_list("value", "is_sum")) == [(3, True)]
-    assert checkout_counts(merchant) == {"expired": 3}
-    assert fold_totals() == 0
 
 
 def test_nothing_is_written_for_a_checkout_whose_facts_did_not_move_it():

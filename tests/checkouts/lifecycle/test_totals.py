@@ -4,39 +4,23 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import Max, Min
 
 from accounts.models import Merchant
-from accounts.states import Mode
-from checkouts.creation.forms import parse_create
-from checkouts.creation.service import create_checkout
-from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.lifecycle.totals import (
     check_yesterday,
     differences,
     fold_totals,
     rebuild,
 )
-from checkouts.models import Checkout, DailyTotal
-from checkouts.testmode.service import play_due_steps
-from gateway.core.web_urls import url_policy
+from checkouts.models import DailyTotal
+from tests.checkouts.counted import play
 from tests.factories import NOON, make_merchant
 
 pytestmark = pytest.mark.django_db
 
 TODAY, TOMORROW = NOON.date(), NOON.date() + timedelta(days=1)
-
-
-def play(scenario: str, merchant: Merchant, amount: str = "10.01") -> Checkout:
-    """A test checkout of noon, played to its end."""
-    body = {"amount": amount, "currency": "USD", "test_scenario": scenario}
-    wanted = parse_create(body, url_policy())
-    made = create_checkout(merchant.pk, Mode.TEST, wanted, now=NOON)
-    play_due_steps(now=NOON + timedelta(minutes=1))
-    expire_due_checkouts(now=NOON + timedelta(minutes=10))
-    return Checkout.objects.get(pk=made.row.id)
 
 
 def kept(merchant: Merchant) -> dict[str, tuple[int, int, int, Decimal]]:
@@ -106,19 +90,3 @@ def test_a_day_knows_the_keys_of_what_it_made() -> None:
     row.update(last_id=max(made) - 1)
     [found] = differences(since=TODAY, until=TOMORROW)
     assert (found.off["created"], found.off["volume"]) == (0, 0)
-
-
-def test_the_command_tells_and_repairs(capsys: pytest.CaptureFixture[str]) -> None:
-    play("completed", make_merchant())
-    days = {"since": TODAY, "until": TODAY}
-    call_command("check_totals", **days)
-    DailyTotal.objects.filter(chain="base").update(completed=3)
-    with pytest.raises(CommandError, match="1 sums"):
-        call_command("check_totals", **days)
-    assert (
-        "chain=base token=USDC: kept less raw created +0 completed +2"
-        in capsys.readouterr().out
-    )
-    call_command("check_totals", **days, repair=True)
-    call_command("check_totals", **days)
-    assert "All sums agree." in capsys.readouterr().out

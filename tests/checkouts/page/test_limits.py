@@ -9,16 +9,15 @@ from django.utils import timezone
 from accounts.models import Merchant
 from checkouts.models import AmountReservation, Checkout
 from checkouts.page.limits import count_exact_choice
-from tests.checkouts.factories import make_chains_well, make_exact_checkout
+from tests.checkouts.factories import make_exact_checkout
 from tests.checkouts.shop import count_anew
 from tests.factories import make_merchant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 @pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
+def _counted_anew(settings: Any) -> None:
     count_anew(settings)
 
 

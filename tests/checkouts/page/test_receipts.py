@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,7 +10,6 @@ from accounts.states import Mode
 from checkouts.models import Checkout, Payment
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
-    make_chains_well,
     make_closed,
     make_completed,
     make_expired,
@@ -24,12 +22,7 @@ from tests.checkouts.factories import (
 )
 from tests.checkouts.page.test_views import page_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 def receipt_of(client: Client, checkout: Checkout) -> str:

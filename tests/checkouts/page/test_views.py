@@ -17,7 +17,6 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     ADDRESS,
-    make_chains_well,
     make_closed,
     make_completed,
     make_expired,
@@ -37,12 +36,7 @@ from tests.weight import (
     weights,
 )
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 
 STATES: dict[str, tuple[Callable[[], Checkout], list[str]]] = {
@@ -283,12 +277,6 @@ def hit(client: Client, path: str, *, address: str, times: int = 1) -> Any:
     """Ask as often from one address and return the last answer."""
     responses = [client.get(path, REMOTE_ADDR=address) for _ in range(times)]
     return responses[-1]
-
-
-@pytest.fixture
-def still_window(time_machine: Any) -> None:
-    """Hold the clock, so that no test straddles two windows of a minute."""
-    time_machine.move_to(timezone.now().replace(second=30), tick=False)
 
 
 @pytest.mark.usefixtures("still_window")

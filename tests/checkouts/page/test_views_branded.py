@@ -15,7 +15,6 @@ from checkouts.models import Checkout
 from demo.shop.logo import shop_logo
 from gateway.core.ids import new_id
 from tests.checkouts.factories import (
-    make_chains_well,
     make_closed,
     make_completed,
     make_exact_checkout,
@@ -29,7 +28,7 @@ from tests.checkouts.page.test_views import page_of
 from tests.factories import NOON, make_merchant
 from tests.weight import MOST_BYTES, static_files_of, weights
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 LEGAL = "Halden Coffee Trading GmbH"
 STATES: list[Callable[..., Checkout]] = [
@@ -42,11 +41,6 @@ STATES: list[Callable[..., Checkout]] = [
     make_expired,
 ]
 BUDGET_LANGUAGES = ["en", "ru", "hi"]
-
-
-@pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
 
 
 def make_branded(**overrides: Any) -> Merchant:

@@ -17,7 +17,6 @@ from tests.checkouts.factories import (
     ADDRESS,
     EXACT_OFFERS,
     OFFERS,
-    make_chains_well,
     make_closed,
     make_completed,
     make_exact_checkout,
@@ -32,14 +31,9 @@ from tests.checkouts.page.test_views import (
 from tests.factories import make_live_chain
 from tests.weight import MOST_BYTES, weights
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
 WALLET = EXACT_OFFERS["tron"]["wallet"]
-
-
-@pytest.fixture(autouse=True)
-def _the_chains_are_well(settings: Any) -> None:
-    make_chains_well(settings)
 
 
 def choose(

@@ -40,7 +40,6 @@ from tests.checkouts.questions import (
     any_hash,
     ask,
     in_wallet,
-    prepare,
     to_inbox,
 )
 from tests.factories import make_checkout, make_merchant
@@ -53,15 +52,10 @@ if TYPE_CHECKING:
     from demo.localnet.solana.node import SolanaNode
     from demo.localnet.ton.node import TonNode
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
 
 UNITS = 25_000_000
 WALLET = "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"
-
-
-@pytest.fixture(autouse=True)
-def _own_counters(settings: Any) -> None:
-    prepare(settings)
 
 
 def connect(settings: Any, **urls: str) -> None:

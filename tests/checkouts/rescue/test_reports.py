@@ -21,16 +21,10 @@ from tests.checkouts.questions import (
     UNKNOWN,
     any_hash,
     ask,
-    prepare,
 )
 from wallets.models import Transfer
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _own_counters_and_dead_nodes(settings: Any) -> None:
-    prepare(settings)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
 
 
 @pytest.fixture

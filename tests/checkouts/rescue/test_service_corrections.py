@@ -1,7 +1,5 @@
 """A text that is no transaction's hash: it stays in its field, with what is wrong beside it, and everything else on the page."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
@@ -11,16 +9,10 @@ from tests.checkouts.page.test_views import words_in
 from tests.checkouts.questions import (
     UNKNOWN,
     ask,
-    prepare,
 )
 from tests.checkouts.rescue.test_service import STAGES
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _own_counters_and_dead_nodes(settings: Any) -> None:
-    prepare(settings)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
 
 
 @pytest.mark.parametrize(

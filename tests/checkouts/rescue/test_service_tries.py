@@ -15,20 +15,14 @@ from tests.checkouts.questions import (
     UNKNOWN,
     answer,
     ask,
-    prepare,
     send,
     to_inbox,
 )
 from tests.factories import make_merchant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("dead_nodes")]
 
 OTHER_ADDRESS = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"
-
-
-@pytest.fixture(autouse=True)
-def _own_counters_and_dead_nodes(settings: Any) -> None:
-    prepare(settings)
 
 
 def made_afresh(checkout: Checkout, **values: Any) -> Checkout:

@@ -7,7 +7,8 @@ import pytest
 from cryptography.fernet import Fernet
 from django.test import Client
 
-from accounts.models import User
+from accounts.models import Merchant, User
+from tests.factories import make_merchant
 from tests.gateway.operator.people import (
     log_in_by_factor,
     make_operator,
@@ -30,3 +31,8 @@ def operator(db: None) -> User:
 def client(operator: User) -> Client:
     """The operator's browser, a moment after logging in by password and code."""
     return log_in_by_factor(operator)
+
+
+@pytest.fixture
+def merchant() -> Merchant:
+    return make_merchant("Halden Roasters")

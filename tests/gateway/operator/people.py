@@ -33,3 +33,11 @@ def log_in_by_factor(user: User, *, seconds_ago: float = 0, **options: Any) -> C
         proof["at"] = time.time() - seconds_ago
     session.save()
     return client
+
+
+PEOPLE = "/operator/accounts/user/"
+
+
+def act(client: Client, address: str, action: str, *rows: Any) -> Any:
+    form = {"action": action, "_selected_action": [row.pk for row in rows]}
+    return client.post(address, form, follow=True)

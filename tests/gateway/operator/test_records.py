@@ -1,135 +1,18 @@
 """What the operator may change, each audited: a merchant's plan, who may log in, and alarms that somebody looked into."""
 
-from decimal import Decimal
-from typing import Any
-
 import pytest
 from django.test import Client
-from django.utils import timezone
 
-from accounts.merchants.closure import (
-    REOPEN_WITHIN,
-    close_account,
-)
 from accounts.models import AuditEntry, FiatInterest, Merchant, User
-from accounts.states import FeeTier, Mode
-from tests.accounts.logins import is_logged_in
-from tests.dashboard.people import log_in, make_member
-from tests.factories import NOON, make_merchant
+from accounts.states import Mode
+from tests.factories import NOON
+from tests.gateway.operator.people import act
 from wallets.models import SourceDifference
 from wallets.states import DifferenceKind
 
 pytestmark = pytest.mark.django_db
-MERCHANTS = "/operator/accounts/merchant/"
-PEOPLE = "/operator/accounts/user/"
+
 DIFFERENCES = "/operator/wallets/sourcedifference/"
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant("Halden Roasters")
-
-
-def set_plan(client: Client, merchant: Merchant, **fields: str) -> Any:
-    return client.post(f"{MERCHANTS}{merchant.pk}/change/", fields)
-
-
-def act(client: Client, address: str, action: str, *rows: Any) -> Any:
-    form = {"action": action, "_selected_action": [row.pk for row in rows]}
-    return client.post(address, form, follow=True)
-
-
-def test_a_custom_plan_has_the_rate_that_was_typed(
-    client: Client, operator: User, merchant: Merchant
-) -> None:
-    set_plan(client, merchant, fee_tier="custom", fee_rate="0.00450")
-    merchant.refresh_from_db()
-    assert (merchant.fee_tier, merchant.fee_rate) == ("custom", Decimal("0.0045"))
-    entry = AuditEntry.objects.get(action="merchant.plan_set")
-    assert (entry.merchant, entry.actor) == (merchant, operator)
-    assert entry.before == {"plan": "starter", "rate": "0.01500"}
-    assert entry.after == {"plan": "custom", "rate": "0.00450"}
-
-
-@pytest.mark.parametrize("typed", ["0.5", "", "x"])
-def test_another_plan_has_its_own_rate_whatever_was_typed(
-    client: Client, merchant: Merchant, typed: str
-) -> None:
-    set_plan(client, merchant, fee_tier="growth", fee_rate=typed)
-    merchant.refresh_from_db()
-    assert (merchant.fee_tier, merchant.fee_rate) == ("growth", Decimal("0.01"))
-
-
-@pytest.mark.parametrize("rate", ["1", "-0.1", "", "0.000001", "NaN"])
-def test_a_custom_rate_is_a_fraction(
-    client: Client, merchant: Merchant, rate: str
-) -> None:
-    answer = set_plan(client, merchant, fee_tier="custom", fee_rate=rate)
-    assert answer.status_code == 200
-    merchant.refresh_from_db()
-    assert merchant.fee_tier == FeeTier.STARTER
-
-
-def test_saving_the_same_plan_is_no_act(client: Client, merchant: Merchant) -> None:
-    assert (
-        set_plan(client, merchant, fee_tier="starter", fee_rate="0.015").status_code
-        == 302
-    )
-    assert not AuditEntry.objects.exists()
-
-
-def test_nothing_else_of_a_merchant_can_be_changed(
-    client: Client, merchant: Merchant
-) -> None:
-    set_plan(
-        client,
-        merchant,
-        fee_tier="scale",
-        fee_rate="",
-        name="Mine",
-        public_id="mer_mine",
-        wallet_change_hours="0",
-    )
-    merchant.refresh_from_db()
-    assert (merchant.name, merchant.fee_tier) == ("Halden Roasters", "scale")
-    assert (merchant.wallet_change_hours, merchant.public_id[:8]) != (0, "mer_mine")
-
-
-def test_whoever_is_deactivated_is_logged_out_and_stays_out(
-    client: Client, operator: User, merchant: Merchant
-) -> None:
-    member = make_member(merchant)
-    browser = log_in(member)
-    assert is_logged_in(browser)
-    act(client, PEOPLE, "deactivate", member)
-    assert not is_logged_in(browser)
-    entry = AuditEntry.objects.get(action="person.deactivated")
-    assert (entry.actor, entry.object_id) == (operator, member.public_id)
-    act(client, PEOPLE, "reactivate", member)
-    member.refresh_from_db()
-    assert member.is_active
-    assert not is_logged_in(browser)
-
-
-def test_nobody_deactivates_themselves(client: Client, operator: User) -> None:
-    act(client, PEOPLE, "deactivate", operator)
-    operator.refresh_from_db()
-    assert operator.is_active
-
-
-def test_a_person_is_shown_without_the_password(client: Client, operator: User) -> None:
-    address = f"{PEOPLE}{operator.pk}/change/"
-    page = client.get(address).content.decode()
-    assert operator.email in page
-    assert operator.password not in page
-    client.post(address, {"email": "mine@halden.example", "is_staff": ""})
-    operator.refresh_from_db()
-    assert operator.is_staff
-
-
-@pytest.mark.parametrize("column", ["password", "password__startswith"])
-def test_no_address_asks_for_a_hash(client: Client, column: str) -> None:
-    assert client.get(PEOPLE, {column: "argon2"}).status_code in {302, 400}
 
 
 def test_a_difference_is_closed_once_somebody_looked(
@@ -170,28 +53,3 @@ def test_what_strangers_wrote_is_shown_as_text(
     page = client.get("/operator/accounts/fiatinterest/").content.decode()
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert(1)" not in page
-
-
-def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
-    client: Client, operator: User, merchant: Merchant
-) -> None:
-    owner, now = make_member(merchant), timezone.now()
-    other = make_merchant("Long gone")
-    close_account(merchant, by=owner, now=now)
-    close_account(other, by=make_member(other), now=now - REOPEN_WITHIN)
-    page = act(client, MERCHANTS, "reopen", merchant, other)
-    assert "Reopened: 1." in page.content.decode()
-    merchant.refresh_from_db()
-    other.refresh_from_db()
-    assert (merchant.closed_at, bool(other.closed_at)) == (None, True)
-    entry = AuditEntry.objects.get(action="merchant.reopened")
-    assert (entry.merchant, entry.actor) == (merchant, operator)
-
-
-def test_no_member_of_a_team_reopens_an_account(merchant: Merchant) -> None:
-    owner = make_member(merchant)
-    close_account(merchant, by=owner, now=timezone.now())
-    answer = act(log_in(owner), MERCHANTS, "reopen", merchant)
-    assert answer.status_code == 404
-    merchant.refresh_from_db()
-    assert merchant.closed_at

@@ -3,9 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from gateway.pages.metrics import measure
-from tests.factories import NOON, make_live_chain
+from tests.factories import (
+    NOON,
+    make_checkout,
+    make_live_chain,
+    make_transfer,
+)
 from tests.wallets.factories import make_difference
 from wallets.models import SourceDifference
 from wallets.states import DifferenceKind
@@ -33,3 +39,26 @@ def test_the_age_of_the_last_whole_comparison_is_told_once_there_was_one() -> No
     told = measure(now=NOON).decode()
     assert 'florin_reconciled_seconds{chain="base"} 90.0' in told
     assert 'florin_sources_disagree{chain="base"} 1.0' in told
+
+
+def test_metrics_exist_only_for_who_knows_the_token(client, settings):
+    settings.METRICS_TOKEN = ""
+    assert client.get("/metrics").status_code == 404
+    settings.METRICS_TOKEN = "open sesame"
+    assert (
+        client.get("/metrics", headers={"authorization": "Bearer "}).status_code == 404
+    )
+    make_live_chain("base", head=12, height=10)
+    checkout = make_checkout()
+    make_transfer(checkout, queued_at=timezone.now() - timedelta(seconds=90))
+    text = client.get(
+        "/metrics", headers={"authorization": "Bearer open sesame"}
+    ).content.decode()
+    assert 'florin_chain_blocks_behind{chain="base"} 2.0' in text
+    [age] = [
+        line
+        for line in text.splitlines()
+        if line.startswith("florin_transfer_queue_seconds ")
+    ]
+    assert 90 <= float(age.split()[1]) < 120
+    assert "florin_valkey_unavailable_total" in text

@@ -1,34 +1,9 @@
 """The form in which Django reads a request."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-
 from gateway.server.environ import (
-    Headers,
     environ_of,
 )
-
-
-@dataclass
-class Lines:
-    lines: list[tuple[str, str]]
-
-    def items(self) -> Iterable[tuple[str, str]]:
-        return self.lines
-
-
-@dataclass
-class Asked:
-    """A request as granian tells it."""
-
-    headers: Headers = field(default_factory=lambda: Lines([]))
-    method: str = "POST"
-    path: str = "/é"
-    query_string: str = "a=%20"
-    http_version: str = "1.1"
-    server: str = "[::1]:8000"
-    client: str = "[2001:db8::7]:4000"
-    scheme: str = "http"
+from tests.gateway.server.exchanges import Asked, Lines
 
 
 def test_a_request_has_the_form_that_django_reads() -> None:

@@ -1,148 +1,16 @@
 """The front: how requests are put into WSGI's form, and what becomes of bodies and of views that wait."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from typing import Any
 
-import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from gateway.core.api.errors import (
-    BodyTooLargeError,
-    InvalidRequestError,
-    UnavailableError,
-)
 from gateway.core.web.visits import (
-    REFUSAL,
     VISIT,
 )
-from gateway.server import bodies
 from gateway.server.environ import (
     Environ,
-    Headers,
 )
-from gateway.server.front import Front
-
-
-@dataclass
-class Lines:
-    lines: list[tuple[str, str]]
-
-    def items(self) -> Iterable[tuple[str, str]]:
-        return self.lines
-
-
-@dataclass
-class Asked:
-    """A request as granian tells it."""
-
-    headers: Headers = field(default_factory=lambda: Lines([]))
-    method: str = "POST"
-    path: str = "/é"
-    query_string: str = "a=%20"
-    http_version: str = "1.1"
-    server: str = "[::1]:8000"
-    client: str = "[2001:db8::7]:4000"
-    scheme: str = "http"
-
-
-@dataclass
-class Exchange:
-    """Yields a body, and keeps the answer."""
-
-    pieces: list[bytes] = field(default_factory=list)
-    status: int = 0
-    body: bytes = b""
-
-    async def __call__(self) -> bytes:
-        return b"".join(self.pieces)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self.pieces:
-            yield piece
-
-    def response_bytes(self, status: int, headers: Any, body: bytes) -> None:
-        self.status, self.body = status, body
-
-    def response_stream(self, status: int, headers: Any) -> "Exchange":
-        self.status = status
-        return self
-
-    async def send_bytes(self, data: bytes) -> None:
-        self.body += data
-
-
-Answering = Callable[[Environ], HttpResponse | StreamingHttpResponse]
-
-
-def served(asked: Asked, exchange: Exchange, answering: Answering) -> Exchange:
-    """Let a front serve a request by a function of its environment."""
-
-    def django(environ: Environ, start_response: Any) -> Any:
-        response = answering(environ)
-        start_response(f"{response.status_code} Told", list(response.items()))
-        return response
-
-    async def serve() -> None:
-        front = Front(django, threads=2)
-        front.__rsgi_init__(asyncio.get_running_loop())
-        await front.__rsgi__(asked, exchange)
-
-    asyncio.run(serve())
-    return exchange
-
-
-def echo(environ: Environ) -> HttpResponse:
-    if refusal := environ.get(REFUSAL):
-        return HttpResponse(type(refusal).__name__, status=refusal.status)
-    length = int(environ.get("CONTENT_LENGTH") or 0)
-    return HttpResponse(environ["wsgi.input"].read(length))
-
-
-@pytest.mark.parametrize(
-    "header", [("content-length", "4"), ("transfer-encoding", "chunked")]
-)
-def test_a_body_is_there_as_a_whole(header: tuple[str, str]) -> None:
-    exchange = served(Asked(Lines([header])), Exchange([b"ab", b"cd"]), echo)
-    assert (exchange.status, exchange.body) == (200, b"abcd")
-
-
-@pytest.mark.parametrize(
-    ("method", "headers", "pieces", "error"),
-    [
-        ("GET", [("content-length", "1")], [], InvalidRequestError),
-        ("HEAD", [("transfer-encoding", "chunked")], [], InvalidRequestError),
-        ("POST", [("content-length", "262145")], [], BodyTooLargeError),
-        (
-            "POST",
-            [("transfer-encoding", "chunked")],
-            [b" " * 65_536] * 5,
-            BodyTooLargeError,
-        ),
-        (
-            "POST",
-            [("content-type", "multipart/form-data"), ("content-length", "5000000")],
-            [],
-            BodyTooLargeError,
-        ),
-    ],
-)
-def test_a_body_that_is_refused(
-    method: str, headers: Any, pieces: list[bytes], error: type[Exception]
-) -> None:
-    asked = Asked(Lines(headers), method=method)
-    assert served(asked, Exchange(pieces), echo).body == error.__name__.encode()
-
-
-def test_a_process_holds_so_many_bytes_of_bodies_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(bodies, "_MOST_HELD", 3)
-    asked = Asked(Lines([("content-length", "4")]))
-    told = served(asked, Exchange([b"abcd"]), echo).body
-    assert told == UnavailableError.__name__.encode()
+from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
 
 
 def test_a_view_that_waits_is_called_again_with_what_it_kept() -> None:
@@ -177,57 +45,3 @@ def test_what_is_streamed_arrives_piece_by_piece_and_is_closed() -> None:
 
     assert served(Asked(), Exchange(), answering).body == b"ab"
     assert closed == [True]
-
-
-class Unfinished(Exchange):
-    """A body that does not come before it is let."""
-
-    def __init__(self, go: asyncio.Event) -> None:
-        super().__init__()
-        self._go = go
-
-    async def __call__(self) -> bytes:
-        await self._go.wait()
-        return b""
-
-
-def test_what_one_client_has_unread_is_counted_before_it_is_read() -> None:
-    """Else whoever gives bodies up within a second, which nobody counts, takes everybody's place."""
-
-    def django(environ: Environ, start_response: Any) -> Any:
-        response = echo(environ)
-        start_response(f"{response.status_code} Told", [])
-        return response
-
-    def form(client: str) -> Asked:
-        lines = [("content-type", "multipart/form-data"), ("content-length", "1000000")]
-        return Asked(Lines(lines), client=client)
-
-    async def serve() -> list[Exchange]:
-        front = Front(django, threads=2)
-        front.__rsgi_init__(asyncio.get_running_loop())
-        go = asyncio.Event()
-        # One IPv6 /64 in many addresses.
-        greedy = [Unfinished(go) for _ in range(300)]
-        askers = [
-            asyncio.create_task(
-                front.__rsgi__(form(f"[2001:db8::{number:x}]:4000"), exchange)
-            )
-            for number, exchange in enumerate(greedy)
-        ]
-        honest = Unfinished(go)
-        other = asyncio.create_task(front.__rsgi__(form("192.0.2.7:1"), honest))
-        await asyncio.sleep(0)
-        go.set()
-        await asyncio.gather(*askers, other)
-        again = Unfinished(go)
-        await front.__rsgi__(form("[2001:db8::1]:4000"), again)
-        return [*greedy, honest, again]
-
-    *greedy, honest, again = asyncio.run(serve())
-    refused = [one for one in greedy if one.status == 429]
-    assert {one.body for one in refused} == {b"RateLimitError"}
-    assert {one.status for one in greedy} == {200, 429}
-    assert 30 <= len(greedy) - len(refused) <= 34
-    # Nobody else is refused, and who was is served again.
-    assert (honest.status, again.status) == (200, 200)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from accounts.states import Mode
 from gateway.core.web_urls import url_policy
 from links.editing.forms import parse_link
@@ -68,17 +66,3 @@ def test_a_link_of_a_template_that_was_just_deleted_is_made_without_it() -> None
     link.refresh_from_db()
     assert link.template is None
     delete_template(template, now=NOON)
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({}, "title"),
-        ({"title": "a", "amount": 5}, "amount"),
-        ({"title": "a", "type": "b"}, "type"),
-    ],
-)
-def test_a_template_obeys_the_rules_of_its_fields(
-    seller: ApiClient, body: dict[str, Any], param: str
-) -> None:
-    assert seller.post("/link_templates", body).error["param"] == param

@@ -1,16 +1,14 @@
 """Links whose payments are held in escrow."""
 
-from typing import Any
-
 import pytest
 
 from accounts.states import Mode
 from settlements.models import Hold
 from tests.contract.client import ApiClient
 from tests.factories import make_wallet
+from tests.links.bodies import CUSTOM, created
 from tests.links.factories import make_link
 from tests.links.payer import Payer
-from tests.links.test_api import CUSTOM, created
 
 pytestmark = pytest.mark.django_db
 
@@ -34,12 +32,6 @@ def test_a_link_in_escrow_makes_checkouts_in_escrow(
     changed = seller.send("PATCH", f"/links/{link['id']}", {"escrow": False})
     assert changed.body["escrow"] is False
     assert not payer.pay(path).escrow
-
-
-@pytest.mark.parametrize("value", ["yes", 1])
-def test_escrow_of_a_link_is_a_boolean(value: Any, seller: ApiClient) -> None:
-    answer = seller.post("/links", CUSTOM | {"escrow": value})
-    assert answer.refusal == (400, "parameter_invalid", "escrow")
 
 
 def test_a_link_in_escrow_says_that_nobody_can_pay_without_a_forwarder(

@@ -1,17 +1,13 @@
-"""Subscribers: what is paid, who renews, and what they are told."""
+"""Subscribers: what is paid, who renews, and who is reminded."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import orjson
 import pytest
-from django.core import mail
-from django.db import transaction
 from django.db.models import F
-from django.utils import timezone, translation
-from django.utils.formats import date_format
+from django.utils import timezone
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
@@ -19,16 +15,13 @@ from checkouts.testmode.service import play_due_steps
 from links.models import LinkCheckout, PaymentLink, SubscriberMail, Subscription
 from links.payloads import Takings
 from links.selectors import takings_of
-from links.states import Interval, MailKind
-from links.subscriptions.periods import coverage
+from links.states import MailKind
 from links.subscriptions.service import (
     plan_reminders,
     settle_accepted,
     settle_subscriptions,
 )
 from links.tokens import personal_url
-from mails.models import OutgoingMail
-from mails.sender import send_due_mails
 from tests.factories import make_checkout
 from tests.links.factories import (
     make_link_checkout,
@@ -36,20 +29,7 @@ from tests.links.factories import (
     make_subscription_link,
 )
 from tests.links.payer import Payer
-
-ADA = "ada@example.test"
-BEGUN = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-def path_of(subscription: Subscription) -> str:
-    return re.sub(r"^\w+://[^/]+", "", personal_url(subscription))
-
-
-def paid_at(moment: datetime, email: str = ADA) -> Subscription:
-    """A subscriber whose first payment completed then."""
-    subscription = make_subscriber(email=email, paid=False)
-    make_link_checkout(subscription.link, subscription=subscription, paid_at=moment)
-    return subscription
+from tests.links.subscriptions.paid import ADA, BEGUN, paid_at, path_of, settled
 
 
 def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
@@ -101,41 +81,6 @@ def test_a_subscriber_pays_period_after_period_from_page_to_page(payer: Payer) -
     assert [slot.rpartition(":")[2] for slot in slots[1:]] == ["1", "2"]
 
 
-@pytest.mark.parametrize(
-    ("days_ago", "heading", "offers"),
-    [
-        (0, "Thank you", False),
-        (1, "Paid until", False),
-        (26, "Paid until", True),
-        (40, "This ended on", True),
-    ],
-)
-def test_renewing_is_offered_only_near_its_date(
-    days_ago: int, heading: str, offers: bool, payer: Payer
-) -> None:
-    subscription = paid_at(timezone.now() - timedelta(days=days_ago))
-    text = payer.look(path_of(subscription))
-    assert heading in text
-    assert ("Pay the next period" in text) is offers
-    paid = Checkout.objects.get()
-    assert (f"/c/{paid.code}/receipt" in text) is (heading != "This ended on")
-
-
-def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
-    payer: Payer,
-) -> None:
-    moment = timezone.now()
-    subscription = paid_at(moment)
-    covered = coverage([moment], Interval.MONTH)
-    assert covered
-    text = payer.look(f"{path_of(subscription)}?status=completed&lang=de")
-    assert "Vielen Dank" in text
-    for day in (covered.until, covered.renewable_at):
-        with translation.override("de"):
-            assert date_format(day, "DATE_FORMAT") in text
-    assert f"/c/{Checkout.objects.get().code}/receipt?lang=de" in text
-
-
 def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(
     payer: Payer,
 ) -> None:
@@ -148,13 +93,6 @@ def test_a_page_left_open_cannot_pay_a_period_that_is_paid_already(
     assert pressed.status_code == 200
     assert "Thank you" in pressed.content.decode()
     assert Checkout.objects.count() == 2
-
-
-def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:
-    subscription = paid_at(timezone.now() - timedelta(days=40))
-    text = payer.look(path_of(subscription))
-    assert "This ended on" in text
-    assert "The new period begins when you pay" in text
 
 
 def test_a_personal_link_opens_only_its_own_link_and_only_as_we_signed_it(
@@ -185,21 +123,6 @@ def test_the_personal_page_never_shows_the_subscribers_address(payer: Payer) -> 
     assert ADA not in payer.look(path_of(make_subscriber(email=ADA)))
 
 
-def test_what_was_paid_is_counted_once_and_the_subscriber_is_thanked_once() -> None:
-    subscription = paid_at(BEGUN)
-    later = BEGUN + timedelta(minutes=1)
-    assert settle_subscriptions(now=later) == 1
-    assert settle_subscriptions(now=later) == 0
-    subscription.refresh_from_db()
-    assert subscription.paid_until == datetime(2026, 12, 20, 12, tzinfo=UTC)
-    assert send_due_mails(now=later) == 1
-    assert send_due_mails(now=later) == 0
-    [message] = mail.outbox
-    assert message.to == [ADA]
-    assert message.subject == "Beans every month: paid until 20 December 2026"
-    assert personal_url(subscription) in message.body
-
-
 def test_an_expired_checkout_is_settled_and_covers_nothing() -> None:
     subscription = make_subscriber(email=ADA, paid=False)
     make_link_checkout(
@@ -212,29 +135,6 @@ def test_an_expired_checkout_is_settled_and_covers_nothing() -> None:
     subscription.refresh_from_db()
     assert subscription.paid_until is None
     assert not SubscriberMail.objects.exists()
-
-
-def settled(moment: datetime = BEGUN, email: str = ADA) -> Subscription:
-    """A subscriber whose payment was counted, and who was thanked."""
-    subscription = paid_at(moment, email)
-    settle_subscriptions(now=moment)
-    send_due_mails(now=moment)
-    mail.outbox.clear()
-    subscription.refresh_from_db()
-    return subscription
-
-
-def test_a_reminder_goes_out_three_days_before_the_end_and_never_twice() -> None:
-    subscription = settled()
-    assert subscription.paid_until
-    early = subscription.paid_until - timedelta(days=3, seconds=1)
-    assert plan_reminders(now=early) == 0
-    due = early + timedelta(seconds=1)
-    assert [plan_reminders(now=due) for _ in range(2)] == [1, 0]
-    assert [send_due_mails(now=due) for _ in range(2)] == [1, 0]
-    [message] = mail.outbox
-    assert message.subject == "Beans every month ends on 20 December 2026"
-    assert "Nothing is ever charged automatically" in message.body
 
 
 def test_each_period_has_a_reminder_of_its_own() -> None:
@@ -264,19 +164,6 @@ def test_who_gave_no_address_or_has_lapsed_is_not_reminded() -> None:
     assert plan_reminders(now=datetime(2026, 12, 19, tzinfo=UTC)) == 0
 
 
-def test_a_reminder_is_dropped_when_the_period_was_paid_meanwhile() -> None:
-    subscription = settled()
-    assert subscription.paid_until
-    now = subscription.paid_until - timedelta(days=1)
-    plan_reminders(now=now)
-    make_link_checkout(subscription.link, subscription=subscription, paid_at=now)
-    settle_subscriptions(now=now)
-    assert send_due_mails(now=now) == 2
-    assert [message.subject for message in mail.outbox] == [
-        "Beans every month: paid until 20 January 2027"
-    ]
-
-
 def test_a_subscriber_can_stop_the_mails(payer: Payer) -> None:
     subscription = settled()
     path = path_of(subscription)
@@ -286,35 +173,6 @@ def test_a_subscriber_can_stop_the_mails(payer: Payer) -> None:
     assert "Stop sending me reminders" not in payer.look(path)
     assert subscription.paid_until
     assert plan_reminders(now=subscription.paid_until - timedelta(days=1)) == 0
-
-
-def test_a_mail_is_dropped_when_the_subscriber_stopped_them_meanwhile(
-    payer: Payer,
-) -> None:
-    subscription = paid_at(BEGUN)
-    settle_subscriptions(now=BEGUN)
-    assert OutgoingMail.objects.get().recipient == ADA
-    payer.client.post(path_of(subscription), {"stop": "1"})
-    assert send_due_mails(now=BEGUN) == 1
-    assert mail.outbox == []
-    assert not OutgoingMail.objects.exists()
-
-
-def test_a_mail_without_a_subscriber_left_is_dropped() -> None:
-    paid_at(BEGUN)
-    settle_subscriptions(now=BEGUN)
-    SubscriberMail.objects.all().delete()
-    assert send_due_mails(now=BEGUN) == 1
-    assert mail.outbox == []
-
-
-def test_a_promise_stands_and_falls_with_what_it_is_about() -> None:
-    paid_at(BEGUN)
-    with transaction.atomic():
-        settle_subscriptions(now=BEGUN)
-        transaction.set_rollback(True)
-    assert not OutgoingMail.objects.exists()
-    assert not SubscriberMail.objects.exists()
 
 
 def test_late_money_that_the_merchant_accepted_renews_the_subscription() -> None:
@@ -340,16 +198,6 @@ def test_late_money_that_the_merchant_accepted_renews_the_subscription() -> None
     assert subscription.paid_until > due + timedelta(days=25)
     assert takings_of([link])[link.pk] == Takings(2, Decimal(50))
     assert SubscriberMail.objects.filter(kind=MailKind.PAID).count() == 2
-
-
-def test_a_title_with_lines_makes_no_second_header() -> None:
-    subscription = paid_at(BEGUN)
-    PaymentLink.objects.update(title="Beans\nBcc: eve@example.test")
-    settle_subscriptions(now=BEGUN)
-    assert send_due_mails(now=BEGUN) == 1
-    [message] = mail.outbox
-    assert message.subject.startswith("Beans Bcc: eve@example.test: paid until")
-    assert message.recipients() == [subscription.email]
 
 
 def test_a_subscriber_who_pays_twice_at_once_pays_for_one_period(payer: Payer) -> None:

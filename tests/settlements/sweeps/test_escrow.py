@@ -11,7 +11,7 @@ from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.creation.forms import parse_create
 from checkouts.creation.service import create_checkout
-from checkouts.lifecycle.escrow_release import release_escrow
+from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.states import CheckoutStatus

@@ -3,34 +3,15 @@
 from typing import Any
 
 import pytest
-from cryptography.fernet import Fernet
 
-from accounts.models import Merchant
 from accounts.states import Mode
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_merchant
-from tests.webhooks.factories import make_deliveries, make_endpoint
+from tests.webhooks.factories import HOOK, make_deliveries, make_endpoint
 from webhooks.dashboard.queries import failing_count
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
-
-
-HOOK = "https://shop.example/hook"
-
-
-_KEY = Fernet.generate_key().decode()
-
-
-@pytest.fixture(autouse=True)
-def _keys(settings: Any) -> None:
-    settings.ENCRYPTION_KEYS = [_KEY]
-
-
-@pytest.fixture
-def endpoint(merchant: Merchant) -> Endpoint:
-    """The merchant's live endpoint."""
-    return make_endpoint(merchant, HOOK)
 
 
 def test_endpoints_in_trouble_are_counted_where_they_matter(

@@ -5,17 +5,12 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import Merchant
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.delivery.retention import prune_attempts
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
 
 
 def test_attempts_are_kept_for_thirty_days(merchant: Merchant) -> None:

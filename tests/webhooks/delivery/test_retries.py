@@ -24,11 +24,6 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
-
-
 @pytest.mark.parametrize("status", ["failed", "delivered", "pending"])
 def test_a_retry_starts_the_schedule_afresh(merchant: Merchant, status: str) -> None:
     (delivery,) = make_deliveries(make_endpoint(merchant))

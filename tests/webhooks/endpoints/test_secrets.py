@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
-
-
 def set_url(merchant: Merchant, url: str) -> Endpoint | None:
     return set_default_url(merchant, mode=Mode.LIVE, url=url, now=NOON)
 

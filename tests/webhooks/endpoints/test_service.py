@@ -10,7 +10,7 @@ from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from gateway.core.api.errors import InvalidRequestError
 from mails.sender import send_due_mails
-from tests.factories import NOON, make_merchant, make_user
+from tests.factories import NOON, make_user
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from webhooks.endpoints.service import (
     disable_endpoint,
@@ -22,11 +22,6 @@ from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
 
 
 def set_url(merchant: Merchant, url: str) -> Endpoint | None:

@@ -25,11 +25,6 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def merchant() -> Merchant:
-    return make_merchant()
-
-
 def test_a_walk_merges_statuses_and_types_in_the_order_of_time(
     merchant: Merchant,
 ) -> None:

@@ -2,16 +2,12 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from django.conf import settings
 from django.db import connection
-from psycopg.conninfo import make_conninfo
 
-from checkouts.lifecycle.bells import CHANNEL
 from tests.checkouts.factories import make_chains_well
 from tests.checkouts.page.streaming.servers import (
     StreamServer,
@@ -56,24 +52,6 @@ def _count(condition: str) -> int:
             f" AND {condition}"
         )
         return int(cursor.fetchone()[0])
-
-
-@pytest.fixture
-def hear(
-    transactional_db: None,
-) -> Iterator[Callable[[Callable[[], None]], list[str]]]:
-    """Run something, and return the notices that a connection of its own heard of it."""
-    where = make_conninfo(
-        settings.DATABASE_URL, dbname=connection.settings_dict["NAME"]
-    )
-    with psycopg.connect(where, autocommit=True) as ear:
-        ear.execute(f"LISTEN {CHANNEL}")
-
-        def heard(act: Callable[[], None]) -> list[str]:
-            act()
-            return [notice.payload for notice in ear.notifies(timeout=0.2)]
-
-        yield heard
 
 
 @pytest.fixture

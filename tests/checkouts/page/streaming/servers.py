@@ -24,7 +24,9 @@ from tests.tree import ROOT
 from tests.waiting import wait_until
 
 MOST_STREAMS = 12
+
 OUR_ORIGIN = "http://pages.test"
+
 # Of every server here: no test waits for the second one without saying so.
 START_SECONDS = 90.0
 
@@ -158,3 +160,6 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+BY_SWEEP = 20.0

@@ -1,21 +1,14 @@
 """Streams of a real server: who is told what and when."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-import psycopg
 import pytest
-from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.exact.reservations import choose_exact_amount
 from checkouts.lifecycle.bells import (
-    CHANNEL,
     ring_pages,
-    rung_ids,
 )
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
@@ -28,6 +21,7 @@ from tests.checkouts.factories import (
     move,
 )
 from tests.checkouts.page.streaming.servers import (
+    BY_SWEEP,
     Reader,
     StreamServer,
     stream_server,
@@ -41,7 +35,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 # The sweep would find it in three cases of ten only.
 BY_BELL = 3.0
-BY_SWEEP = 20.0
 
 
 def pay(checkout: Checkout) -> None:
@@ -127,49 +120,6 @@ def test_what_is_rolled_back_does_not_ring(server: StreamServer) -> None:
         assert reader.statuses == ["pending"]
 
 
-def test_lost_connections_to_postgresql_are_made_again_and_nothing_is_missed(
-    server: StreamServer,
-) -> None:
-    checkout = make_page_checkout()
-    with server.read(checkout.code) as reader:
-        reader.await_statuses("pending")
-        with no_connections(server):
-            # While nobody listens.
-            move(checkout, CheckoutStatus.UNDERPAID)
-            ring_pages([checkout.pk])
-        reader.await_statuses("pending", "underpaid", seconds=BY_SWEEP)
-        move(checkout, CheckoutStatus.PENDING)
-        ring_pages([checkout.pk])
-        reader.await_statuses("pending", "underpaid", "pending", seconds=BY_SWEEP)
-
-
-@contextmanager
-def no_connections(server: StreamServer) -> Iterator[None]:
-    """End every connection of the stream server and refuse new ones for a while, as PostgreSQL does when it restarts."""
-    before = complaints_of(server)
-    database = connection.settings_dict["NAME"]
-    # Nobody may shut the database that they are in.
-    with psycopg.connect(settings.DATABASE_URL, autocommit=True) as elsewhere:
-        elsewhere.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
-        try:
-            ended = elsewhere.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'streams' AND datname = %s",
-                [database],
-            )
-            assert len(ended.fetchall()) >= 2
-            yield
-            # Once for the connection that ended, once for one that was refused.
-            wait_until(lambda: complaints_of(server) >= before + 2)
-        finally:
-            elsewhere.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
-
-
-def complaints_of(server: StreamServer) -> int:
-    """How often it said that it hears no bell."""
-    return server.log.read_text().count("cannot hear the bell")
-
-
 @pytest.mark.faults
 def test_without_valkey_streams_open_and_tell(
     transactional_db: None,
@@ -194,22 +144,3 @@ def follow_a_move(checkout: Checkout, reader: Reader) -> None:
     move(checkout, CheckoutStatus(after))
     ring_pages([checkout.pk])
     reader.await_statuses(*before, after)
-
-
-@pytest.mark.parametrize("count", [0, 1, 390, 391, 2_000])
-def test_any_number_of_checkouts_fits_into_notices(
-    count: int, hear: Callable[[Callable[[], None]], list[str]]
-) -> None:
-    ids = [2**63 - 1 - number for number in range(count)]
-    notices = hear(lambda: ring_pages(ids))
-    assert [one for notice in notices for one in rung_ids(notice)] == ids
-
-
-@pytest.mark.parametrize("notice", ["", ",", "x", "1;2", "-1", "²", "1.5", "9" * 5_000])
-def test_a_notice_that_names_no_checkout_rings_nothing(notice: str) -> None:
-    assert rung_ids(notice) == []
-
-
-def test_the_bells_name_needs_no_quoting() -> None:
-    assert CHANNEL.isidentifier()
-    assert CHANNEL.islower()

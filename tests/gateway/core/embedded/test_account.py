@@ -1,24 +1,10 @@
 """Which account engines run as, and what it can reach."""
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from gateway.core.embedded.account import Account, reachable
 
 STRANGER = Account(uid=47_123, gid=47_123, switches=True)
-
-
-@pytest.fixture
-def homes() -> Iterator[Path]:
-    # Not tmp_path: its parents are private, and root's engines run as another user.
-    folder = Path(tempfile.mkdtemp(prefix="florin-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 def test_a_private_folder_on_the_way_is_out_of_reach(homes: Path) -> None:

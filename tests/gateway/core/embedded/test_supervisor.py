@@ -1,14 +1,9 @@
 """PostgreSQL and Valkey under the supervisor, with real processes."""
 
-import fcntl
 import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -19,63 +14,12 @@ from gateway.core.embedded import (
     Engines,
     EnginesBusyError,
     EnginesError,
-    EngineUrls,
     running_urls,
 )
 from gateway.core.embedded.leftovers import exists
 from gateway.core.embedded.processes import command_line
-from tests.tree import ROOT
+from tests.gateway.core.embedded.servers import answers, rows, valkey
 from tests.waiting import wait_until
-
-
-@pytest.fixture
-def homes() -> Iterator[Path]:
-    # Not tmp_path: its parents are private, and root's engines run as another user.
-    folder = Path(tempfile.mkdtemp(prefix="florin-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture
-def home(homes: Path) -> Path:
-    return homes / "home"
-
-
-def rows(urls: EngineUrls, sql: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(urls.database_url, autocommit=True) as connection:
-        cursor = connection.execute(sql)
-        return cursor.fetchall() if cursor.description else []
-
-
-def valkey(urls: EngineUrls) -> redis.Redis:
-    return redis.Redis.from_url(urls.redis_url)
-
-
-def answers(urls: EngineUrls) -> bool:
-    try:
-        with valkey(urls) as client:
-            return rows(urls, "SELECT 1") == [(1,)] and bool(client.ping())
-    except (psycopg.OperationalError, redis.ConnectionError):
-        return False
-
-
-def start_apart(home: Path, *options: str) -> subprocess.Popen[bytes]:
-    """A supervisor in a process of its own, with its engines answering."""
-    argv = [sys.executable, "-m", "gateway.core.embedded", str(home), *options]
-    process = subprocess.Popen(argv, cwd=ROOT)
-    wait_until(lambda: running_urls(home) is not None, seconds=60)
-    return process
-
-
-def running(home: Path) -> EngineUrls:
-    urls = running_urls(home)
-    assert urls is not None
-    return urls
-
-
-def postmaster(home: Path) -> int:
-    return int((home / "postgres" / "postmaster.pid").read_text().split()[0])
 
 
 def test_both_engines_answer_under_the_urls_that_start_returns(home: Path) -> None:
@@ -176,46 +120,6 @@ def test_scratch_engines_begin_empty(home: Path) -> None:
             assert client.dbsize() == 0
 
 
-@pytest.mark.faults
-def test_after_kill_9_of_the_supervisor_the_next_start_recovers(home: Path) -> None:
-    process = start_apart(home)
-    rows(running(home), "CREATE TABLE kept AS SELECT 7 AS n")
-    process.kill()
-    process.wait()
-    assert running_urls(home) is None
-    with Engines(home) as urls:
-        assert rows(urls, "SELECT n FROM kept") == [(7,)]
-
-
-@pytest.mark.faults
-def test_after_kill_9_of_everything_the_next_start_recovers(home: Path) -> None:
-    process = start_apart(home)
-    rows(running(home), "CREATE TABLE kept AS SELECT 7 AS n")
-    server = postmaster(home)
-    process.send_signal(signal.SIGSTOP)
-    os.kill(server, signal.SIGKILL)
-    process.kill()
-    process.wait()
-    with Engines(home) as urls:
-        assert rows(urls, "SELECT n FROM kept") == [(7,)]
-
-
-def test_a_recycled_pid_in_a_pid_file_neither_blocks_nor_is_signalled(
-    home: Path,
-) -> None:
-    Engines(home).stop()
-    with Engines(home) as urls:
-        text = (home / "postgres" / "postmaster.pid").read_text()
-    with subprocess.Popen(["sleep", "600"]) as bystander:
-        stale = "\n".join([str(bystander.pid), *text.split("\n")[1:]])
-        (home / "postgres" / "postmaster.pid").write_text(stale)
-        (home / "run" / "valkey.pid").write_text(f"{bystander.pid}\n")
-        with Engines(home) as urls:
-            assert answers(urls)
-        assert bystander.poll() is None
-        bystander.kill()
-
-
 def test_sockets_move_where_their_path_is_short_enough(homes: Path) -> None:
     engines = Engines(homes / ("deep" * 25))
     with engines as urls:
@@ -235,20 +139,3 @@ def test_an_engine_that_cannot_start_is_reported_with_its_log(home: Path) -> Non
         engines.start()
     assert engines.pids == {}
     assert running_urls(home) is None
-
-
-def test_a_term_signal_stops_the_engines_and_exits_cleanly(home: Path) -> None:
-    process = start_apart(home)
-    server = postmaster(home)
-    process.terminate()
-    assert process.wait(30) == 0
-    assert not exists(server)
-
-
-def test_shared_engines_end_when_their_last_user_leaves(homes: Path) -> None:
-    users = homes / "users"
-    with users.open("w") as user:
-        fcntl.flock(user, fcntl.LOCK_SH)
-        process = start_apart(homes / "home", "--until-unused", str(users))
-        assert process.poll() is None
-    assert process.wait(30) == 0

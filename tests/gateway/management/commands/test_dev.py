@@ -221,7 +221,7 @@ def test_the_first_change_that_contributing_walks_through_fits_the_tree(
 ) -> None:
     changes = first_change()
     assert [change.path for change in changes] == [
-        "tests/gateway/pages/test_home.py",
+        "tests/gateway/pages/test_health.py",
         "gateway/pages/health.py",
     ]
     for change in changes:

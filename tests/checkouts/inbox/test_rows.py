@@ -1,0 +1,102 @@
+"""What an item says of its money, and which checkouts are near it."""
+
+import pytest
+from django.db import transaction
+
+from accounts.states import Mode
+from checkouts.inbox.queries import (
+    near_checkouts,
+)
+from checkouts.lifecycle.moves import expire
+from checkouts.models import Checkout, InboxItem
+from checkouts.states import (
+    CheckoutStatus,
+)
+from tests.checkouts.inboxes import LATER, late_item
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute
+from tests.dashboard.inboxes import (
+    ITEM,
+)
+from tests.dashboard.people import Desk
+from tests.factories import make_checkout
+from wallets.models import Transfer
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_list_says_what_came_and_why_in_words(owner: Desk, item: InboxItem) -> None:
+    page = owner.get("dashboard_inbox")
+    assert page.status_code == 200
+    assert "25.00 USDC" in page.text
+    assert "Its checkout was paid already" in page.text
+    assert item.checkout is not None
+    assert item.checkout.public_id in page.text
+    assert owner.url(ITEM, item_id=item.pk) in page.text
+
+
+def test_late_money_says_how_late_and_returned_money_that_it_returned(
+    owner: Desk,
+) -> None:
+    late = late_item(merchant=owner.merchant)
+    assert "31 min after it expired." in owner.get(ITEM, item_id=late.pk).text
+    checkout, watcher = make_checkout(owner.merchant), Watcher(height=900)
+    transfer = watcher.sees(checkout)
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked().filter(pk=checkout.pk)), now=LATER)
+    watcher.finds_again(transfer)
+    attribute()
+    page = owner.get("dashboard_inbox").text
+    assert "A reorganisation took this transfer, and it returned after" in page
+    assert "31 min after it expired." in page
+
+
+def test_an_item_shows_evidence_and_checkouts_of_a_near_price(
+    owner: Desk, item: InboxItem
+) -> None:
+    near = make_checkout(owner.merchant, amount=24, order_ref="o-24", customer_ref="c1")
+    make_checkout(owner.merchant, amount=90, order_ref="o-90")
+    InboxItem.objects.filter(pk=item.pk).update(
+        candidates=[{"checkout": near.public_id, "why_not": "not the only one"}]
+    )
+    page = owner.get(ITEM, item_id=item.pk).text
+    assert item.transfer.tx_hash in page
+    assert item.transfer.sender in page
+    assert f"https://basescan.org/tx/{item.transfer.tx_hash}" in page
+    assert "Not the only one." in page
+    assert "1.00 more than it needs" in page
+    assert "Customer c1" in page
+    assert "o-90" not in page
+
+
+def test_near_checkouts_are_live_ones_of_this_merchant_nearest_first(
+    owner: Desk,
+) -> None:
+    seat = owner.get("dashboard_inbox").wsgi_request.seat
+    prices = (30, 26, 25, 22, 60)
+    made = {price: make_checkout(owner.merchant, amount=price) for price in prices}
+    make_checkout(owner.merchant, amount=25, status=CheckoutStatus.EXPIRED)
+    make_checkout(owner.merchant, amount=25, mode=Mode.TEST)
+    make_checkout(amount=25)
+    partly = make_checkout(
+        owner.merchant,
+        amount=100,
+        amount_received=75,
+        status=CheckoutStatus.UNDERPAID,
+    )
+    found = near_checkouts(seat, 25 * DOLLAR)
+    assert {c.pk for c in found[:2]} == {made[25].pk, partly.pk}
+    assert [c.pk for c in found[2:]] == [made[26].pk, made[22].pk, made[30].pk]
+    assert made[25].pk not in {
+        c.pk for c in near_checkouts(seat, 25 * DOLLAR, but=[made[25].pk])
+    }
+
+
+def test_an_amount_that_no_column_holds_is_near_nothing(
+    owner: Desk, item: InboxItem
+) -> None:
+    Transfer.objects.filter(pk=item.transfer_id).update(units=2**255)
+    assert owner.get(ITEM, item_id=item.pk).status_code == 200
+    assert owner.get("dashboard_inbox").status_code == 200

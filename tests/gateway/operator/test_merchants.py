@@ -1,0 +1,107 @@
+"""What the operator may change of a merchant: its plan, and reopening its account."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.merchants.closure import (
+    REOPEN_WITHIN,
+    close_account,
+)
+from accounts.models import AuditEntry, Merchant, User
+from accounts.states import FeeTier
+from tests.dashboard.people import log_in, make_member
+from tests.factories import make_merchant
+from tests.gateway.operator.people import act
+
+pytestmark = pytest.mark.django_db
+
+MERCHANTS = "/operator/accounts/merchant/"
+
+
+def set_plan(client: Client, merchant: Merchant, **fields: str) -> Any:
+    return client.post(f"{MERCHANTS}{merchant.pk}/change/", fields)
+
+
+def test_a_custom_plan_has_the_rate_that_was_typed(
+    client: Client, operator: User, merchant: Merchant
+) -> None:
+    set_plan(client, merchant, fee_tier="custom", fee_rate="0.00450")
+    merchant.refresh_from_db()
+    assert (merchant.fee_tier, merchant.fee_rate) == ("custom", Decimal("0.0045"))
+    entry = AuditEntry.objects.get(action="merchant.plan_set")
+    assert (entry.merchant, entry.actor) == (merchant, operator)
+    assert entry.before == {"plan": "starter", "rate": "0.01500"}
+    assert entry.after == {"plan": "custom", "rate": "0.00450"}
+
+
+@pytest.mark.parametrize("typed", ["0.5", "", "x"])
+def test_another_plan_has_its_own_rate_whatever_was_typed(
+    client: Client, merchant: Merchant, typed: str
+) -> None:
+    set_plan(client, merchant, fee_tier="growth", fee_rate=typed)
+    merchant.refresh_from_db()
+    assert (merchant.fee_tier, merchant.fee_rate) == ("growth", Decimal("0.01"))
+
+
+@pytest.mark.parametrize("rate", ["1", "-0.1", "", "0.000001", "NaN"])
+def test_a_custom_rate_is_a_fraction(
+    client: Client, merchant: Merchant, rate: str
+) -> None:
+    answer = set_plan(client, merchant, fee_tier="custom", fee_rate=rate)
+    assert answer.status_code == 200
+    merchant.refresh_from_db()
+    assert merchant.fee_tier == FeeTier.STARTER
+
+
+def test_saving_the_same_plan_is_no_act(client: Client, merchant: Merchant) -> None:
+    assert (
+        set_plan(client, merchant, fee_tier="starter", fee_rate="0.015").status_code
+        == 302
+    )
+    assert not AuditEntry.objects.exists()
+
+
+def test_nothing_else_of_a_merchant_can_be_changed(
+    client: Client, merchant: Merchant
+) -> None:
+    set_plan(
+        client,
+        merchant,
+        fee_tier="scale",
+        fee_rate="",
+        name="Mine",
+        public_id="mer_mine",
+        wallet_change_hours="0",
+    )
+    merchant.refresh_from_db()
+    assert (merchant.name, merchant.fee_tier) == ("Halden Roasters", "scale")
+    assert (merchant.wallet_change_hours, merchant.public_id[:8]) != (0, "mer_mine")
+
+
+def test_the_operator_reopens_what_was_closed_in_the_last_thirty_days(
+    client: Client, operator: User, merchant: Merchant
+) -> None:
+    owner, now = make_member(merchant), timezone.now()
+    other = make_merchant("Long gone")
+    close_account(merchant, by=owner, now=now)
+    close_account(other, by=make_member(other), now=now - REOPEN_WITHIN)
+    page = act(client, MERCHANTS, "reopen", merchant, other)
+    assert "Reopened: 1." in page.content.decode()
+    merchant.refresh_from_db()
+    other.refresh_from_db()
+    assert (merchant.closed_at, bool(other.closed_at)) == (None, True)
+    entry = AuditEntry.objects.get(action="merchant.reopened")
+    assert (entry.merchant, entry.actor) == (merchant, operator)
+
+
+def test_no_member_of_a_team_reopens_an_account(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    close_account(merchant, by=owner, now=timezone.now())
+    answer = act(log_in(owner), MERCHANTS, "reopen", merchant)
+    assert answer.status_code == 404
+    merchant.refresh_from_db()
+    assert merchant.closed_at

@@ -1,0 +1,34 @@
+"""The list of a link's subscribers."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from links.tokens import personal_url
+from tests.dashboard.people import Desk
+from tests.links.factories import (
+    make_link_checkout,
+    make_subscriber,
+    make_subscription_link,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_subscribers_stand_with_how_long_they_paid(desk: Desk) -> None:
+    link = make_subscription_link(desk.merchant)
+    ended = make_subscriber(link, paid=False)
+    long_ago = timezone.now() - timedelta(days=40)
+    make_link_checkout(link, subscription=ended, paid_at=long_ago)
+    make_subscriber(link, email="ada@example.test")
+    make_subscriber(link, paid=False)
+    page = desk.get("dashboard_link", link_id=link.public_id)
+    rows = page.context["subscribers"].rows
+    told = [(row.badge.label, row.payments, row.email) for row in rows]
+    assert told == [
+        ("Not paid yet", 0, ""),
+        ("Paid", 1, "ada@example.test"),
+        ("Ended", 1, ""),
+    ]
+    assert personal_url(ended) in page.text

@@ -1,0 +1,55 @@
+"""What a subscriber's own page shows in each phase."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+
+from checkouts.models import Checkout
+from links.states import Interval
+from links.subscriptions.periods import coverage
+from tests.links.payer import Payer
+from tests.links.subscriptions.paid import paid_at, path_of
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "heading", "offers"),
+    [
+        (0, "Thank you", False),
+        (1, "Paid until", False),
+        (26, "Paid until", True),
+        (40, "This ended on", True),
+    ],
+)
+def test_renewing_is_offered_only_near_its_date(
+    days_ago: int, heading: str, offers: bool, payer: Payer
+) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=days_ago))
+    text = payer.look(path_of(subscription))
+    assert heading in text
+    assert ("Pay the next period" in text) is offers
+    paid = Checkout.objects.get()
+    assert (f"/c/{paid.code}/receipt" in text) is (heading != "This ended on")
+
+
+def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
+    payer: Payer,
+) -> None:
+    moment = timezone.now()
+    subscription = paid_at(moment)
+    covered = coverage([moment], Interval.MONTH)
+    assert covered
+    text = payer.look(f"{path_of(subscription)}?status=completed&lang=de")
+    assert "Vielen Dank" in text
+    for day in (covered.until, covered.renewable_at):
+        with translation.override("de"):
+            assert date_format(day, "DATE_FORMAT") in text
+    assert f"/c/{Checkout.objects.get().code}/receipt?lang=de" in text
+
+
+def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:
+    subscription = paid_at(timezone.now() - timedelta(days=40))
+    text = payer.look(path_of(subscription))
+    assert "This ended on" in text
+    assert "The new period begins when you pay" in text

@@ -1,0 +1,84 @@
+"""The page of reports: which days it adds up, whose, and the file of them."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounts.states import Mode
+from tests.dashboard.people import Desk
+from tests.reports.takings import earn, lose, now_and, receive, see
+
+pytestmark = pytest.mark.django_db
+
+
+def test_reports_add_up_the_days_that_are_asked_for(owner: Desk) -> None:
+    earn(owner.merchant, 10_000_000, **now_and())
+    receive(owner.merchant, 5_000_000, chain="polygon", token="USDT", **now_and(-10))
+    receive(owner.merchant, 1_000_000, **now_and(-60))
+    see(owner.merchant, 500_000, **now_and())
+    lose(owner.merchant, 2_000_000, **now_and())
+    for query, received in (
+        ("?days=7", 10),
+        ("", 15),
+        ("?days=90", 16),
+        ("?days=8", 15),
+    ):
+        total = owner.get("dashboard_reports", query).context["total"]
+        assert total.received == received
+    page = owner.get("dashboard_reports")
+    assert [line.name for line in page.context["tokens"]] == [
+        "USDC on Base",
+        "USDT on Polygon",
+    ]
+    assert [line.received for _, line in page.context["by_day"]] == [10, 5]
+    assert page.context["total"].unconfirmed == Decimal("0.5")
+
+
+def test_reports_are_the_merchants_own_of_the_mode(owner: Desk, stranger: Desk) -> None:
+    receive(stranger.user.memberships.get().merchant, **now_and())
+    receive(owner.merchant, mode=Mode.TEST, **now_and())
+    assert owner.get("dashboard_reports").context["total"].count == 0
+    assert stranger.get("dashboard_reports").status_code == 404
+    assert stranger.get("dashboard_reports_csv").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("?from=2026-11-01&to=2026-11-20", ("2026-11-01", "2026-11-20")),
+        ("?from=2026-11-20&to=2026-11-01", ("2026-11-01", "2026-11-20")),
+        ("?to=2026-11-30", ("2026-11-01", "2026-11-30")),
+        ("?from=2020-01-01&to=2026-11-20", ("2025-11-20", "2026-11-20")),
+        ("?to=0001-01-02", ("0001-01-01", "0001-01-02")),
+        ("?to=9999-12-30", ("9999-12-01", "9999-12-30")),
+    ],
+)
+def test_any_two_days_make_a_range(
+    owner: Desk, query: str, days: tuple[str, str]
+) -> None:
+    found = owner.get("dashboard_reports", query).context["days"]
+    assert (found.since.isoformat(), found.until.isoformat()) == days
+
+
+def test_the_last_day_of_a_range_is_in_it(owner: Desk) -> None:
+    transfer = receive(owner.merchant)
+    day = transfer.block_time.date()
+    query = f"?from={day}&to={day}"
+    assert owner.get("dashboard_reports", query).context["total"].count == 1
+    assert transfer.tx_hash in _file(owner, query)
+    before = day - timedelta(days=1)
+    assert transfer.tx_hash not in _file(owner, f"?from={before}&to={before}")
+
+
+def test_a_viewer_saves_the_file_too(viewer: Desk) -> None:
+    transfer = earn(viewer.merchant, order_ref="=1+1", **now_and())
+    assert ",'=1+1,\r\n" in _file(viewer)
+    assert transfer.payment.checkout.public_id in _file(viewer)
+
+
+def _file(desk: Desk, query: str = "") -> str:
+    answer = desk.get("dashboard_reports_csv", query)
+    assert answer.status_code == 200
+    text: str = answer.getvalue().decode()
+    return text
