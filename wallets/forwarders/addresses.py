@@ -101,7 +101,7 @@ _MARKS = 0x88
 
 
 def _spelled(byte: int, mark: int) -> str:
-    high, low = f"{byte:02x}"
+    high, low = tuple(f"{byte:02x}")
     return (high.upper() if mark & 0x80 else high) + (
         low.upper() if mark & 0x08 else low
     )
