@@ -1,4 +1,4 @@
-"""The stack of `script/dev`: each process begins anew when its code changes, and pages are served with DEBUG."""
+"""The stack of `script/dev`: processes restart when their code changes, and pages are served with DEBUG."""
 
 import shlex
 import sys
@@ -14,27 +14,27 @@ from gateway.processes.stack import (
 )
 
 DEBUG_SETTINGS: Final = "demo.debug.settings"
-# What is edited. Not the whole tree: PostgreSQL's files under var/ change all the time.
+# Folders to watch. Not the whole tree: PostgreSQL's files under var/ change all the time.
 NOT_WATCHED: Final = {"node_modules", "tests", "benchmarks", "docs", "static", "var"}
-# Longer than a worker needs to end what it carries.
+# Longer than a worker needs to finish its tasks.
 END_SECONDS: Final = "20"
 
 
 class DevStack(Stack):
-    """Everything on this machine's loopback, reloaded on change."""
+    """The whole service on this machine's loopback, reloaded on change."""
 
     def start_services(self, *more: Command) -> None:
-        """Start the services as `Stack` does, and what else the demo needs, all of them watched."""
+        """Start the services as `Stack` does, and the demo's own, all of them reloaded on change."""
         super().start_services(*map(restarted, more))
 
     def _celery(self) -> list[Command]:
         return [restarted(command) for command in super()._celery()]
 
     def _web(self) -> Command:
-        # The toolbar keeps what it measured in the memory of one process.
+        # The toolbar keeps its measurements in the memory of one process.
         arguments = web_arguments(self.port, workers=1)
         command = restarted(self.command("web", sys.executable, *arguments))
-        # Only pages get DEBUG: a worker that remembers each query would grow without end.
+        # Only web gets DEBUG: a worker that remembers each query would grow without end.
         environment = self.environment | {"DJANGO_SETTINGS_MODULE": DEBUG_SETTINGS}
         return replace(command, env=environment)
 
@@ -43,7 +43,7 @@ class DevStack(Stack):
 
 
 def watched_folders(root: Path = ROOT) -> list[Path]:
-    """Return the folders whose files make the processes begin anew."""
+    """Return the folders whose changes restart the processes."""
     return sorted(
         path
         for path in root.iterdir()
@@ -54,7 +54,7 @@ def watched_folders(root: Path = ROOT) -> list[Path]:
 
 
 def restarted(command: Command) -> Command:
-    """Return a command that runs `command`, and again whenever a file changes, even where it ended by itself meanwhile."""
+    """Return a command that runs `command`, and again whenever a file changes, even if it ended meanwhile."""
     line = shlex.join(str(part) for part in command.argv)
     watch = (sys.executable, "-m", "watchfiles", "--filter", "default")
     how = ("--target-type", "command", "--sigint-timeout", END_SECONDS)

@@ -1,4 +1,4 @@
-"""`manage.py dev`: the demo for somebody who changes its code."""
+"""`manage.py dev`: the demo for developing Florin."""
 
 from gateway.management.commands.demo import Command as DemoCommand
 from gateway.management.dev_stack import DevStack
