@@ -1,4 +1,4 @@
-"""Reading what payers put beside a transfer: Solana Pay references and the comments of TON. Anybody may write anything there."""
+"""Reads labels of transfers: Solana Pay references and TON comments. They may hold anything."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,10 +7,10 @@ import base58
 
 from checkouts.exact_amounts import REFERENCE_BYTES
 
-# Digits of base 58 that 32 bytes may take.
+# Base58 digits that 32 bytes may take.
 _REFERENCE_LENGTHS: Final = range(32, 45)
 _MEMO_LENGTH: Final = 16
-# Crockford's base 32 reads these as the digits that people meant (https://www.crockford.com/base32.html).
+# Crockford's base 32 reads these as the digits they resemble (https://www.crockford.com/base32.html).
 _READ_AS: Final = str.maketrans("oil", "011", "-")
 
 
@@ -31,6 +31,6 @@ def _reference(label: str) -> bytes | None:
 
 
 def memos_in(labels: Iterable[str]) -> set[str]:
-    """Return the labels that may be memos (`AmountReservation.memo`), in the case and with the digits these are kept in."""
+    """Return the labels that may be memos (`AmountReservation.memo`), normalised to our case and digits."""
     read = (label.strip().lower().translate(_READ_AS) for label in labels)
     return {memo for memo in read if len(memo) == _MEMO_LENGTH and memo.isalnum()}

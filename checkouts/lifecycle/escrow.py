@@ -1,4 +1,4 @@
-"""Which money of checkouts stays in its forwarder until it is released, and whether it was."""
+"""Escrow: chains that can hold money in a forwarder, and releases."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,14 +8,14 @@ from wallets.selectors import Offerable
 
 
 def holdable(chains: Iterable[Offerable]) -> list[Offerable]:
-    """Return the chains on which money waits in a forwarder; on all others it is the merchant's at once."""
+    """Return the chains with forwarders, where money can be held; on others it reaches the merchant at once."""
     return [chain for chain in chains if chain.destination is not None]
 
 
 def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
-    """Return, by the key of each checkout in escrow, who released its money: a `ReleasedBy`, or empty for nobody yet.
+    """Return, for each checkout in escrow by key, its `ReleasedBy`, or empty if not released.
 
-    Nothing is asked where none is in escrow.
+    Without checkouts in escrow there is no query.
     """
     subjects = {one.id: one.hold_subject for one in checkouts if one.escrow}
     if not subjects:

@@ -1,4 +1,4 @@
-"""Releasing what a checkout holds in escrow."""
+"""Releases a checkout's money from escrow."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from settlements.sweeps.escrow import (
 
 
 def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> bool:
-    """Let the next sweep take a checkout's money to its merchant; return whether it was this call that released it.
+    """Release a checkout's money to the next sweep; return whether this call did it.
 
     A checkout and the successor that took its money are released together: their money is in one forwarder. Raises
     ConflictError (state_conflict) where the checkout has no escrow, or has not ended.

@@ -1,4 +1,4 @@
-"""Writing the team's note about a checkout."""
+"""Writes the team's note about a checkout."""
 
 from datetime import datetime
 
@@ -13,11 +13,11 @@ from checkouts.models import Checkout, TeamNote
 def write_note(
     checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime
 ) -> bool:
-    """Keep a note in place of the one before, or remove it where `text` is empty; return whether anything changed.
+    """Replace the team's note, or remove it if `text` is empty; return whether anything changed.
 
     The audit log has who wrote it, and both texts. `text` has at most `MOST_LETTERS` characters.
     """
-    # The checkout's lock: of two who write at once, the second one's entry says what the first one wrote.
+    # Locks the checkout: with two writers at once, the second audit entry shows what the first wrote.
     Checkout.objects.locked().get(pk=checkout.pk)
     known = TeamNote.objects.filter(checkout=checkout).first()
     before = known.text if known else ""

@@ -1,4 +1,4 @@
-"""What a team writes down about its checkouts."""
+"""The team's notes about checkouts."""
 
 from django.db import models
 
@@ -9,13 +9,16 @@ MOST_LETTERS = 1_000
 
 
 class TeamNote(models.Model):
-    """The team's note about a checkout. No buyer, webhook or API answer has it. A row of its own: few checkouts have one."""
+    """The team's note about a checkout, never shown to buyers or sent by webhook or API.
+
+    Its own table: few checkouts have one.
+    """
 
     checkout = models.OneToOneField(
         Checkout, models.CASCADE, related_name="team_note", primary_key=True
     )
     text = models.CharField(max_length=MOST_LETTERS)
-    # Who wrote it last.
+    # The last author.
     author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     written_at = models.DateTimeField()
 

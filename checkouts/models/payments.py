@@ -1,4 +1,4 @@
-"""Transfers that were credited."""
+"""Payments: transfers that were credited."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,7 +12,7 @@ class Payment(models.Model):
 
     checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="payments")
     transfer = models.OneToOneField(Transfer, models.PROTECT, related_name="payment")
-    # The expired checkout that it was made to, where a successor took it over: that one stays as it was.
+    # The expired checkout it was made to, if a successor took it over; that one stays unchanged.
     handed_by = models.ForeignKey(
         Checkout,
         models.PROTECT,
@@ -20,7 +20,7 @@ class Payment(models.Model):
         related_name="handed_payments",
         db_index=False,
     )
-    # The attribution rule that credited it, in words a person understands.
+    # The attribution rule that credited it, in plain words.
     reason = models.CharField(max_length=200)
     credited_at = models.DateTimeField()
 

@@ -1,4 +1,4 @@
-"""What a team writes down about money that it sent back to buyers."""
+"""The team's notes about refunds."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from checkouts.models.checkouts import Checkout
 
 
 class RefundNote(models.Model):
-    """That the buyer got back what was overpaid, or what came before the checkout expired. There is one per checkout.
+    """A refund of the overpaid part, or of money before expiry. One per checkout.
 
     Florin sends no refund: no status, sum or event follows from the note.
     """
@@ -15,7 +15,7 @@ class RefundNote(models.Model):
     checkout = models.OneToOneField(
         Checkout, models.PROTECT, related_name="refund_note", primary_key=True
     )
-    # The transaction that sent the money back.
+    # The refund's transaction.
     tx_hash = models.CharField(max_length=128)
     author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     noted_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Asking the database and Valkey from an event loop: in threads of their own, so that nothing waits but the asker."""
+"""Threads that query the database and Valkey for an event loop, so that only the caller waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,13 +21,13 @@ class Desk:
     async def ask(
         self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return the question's answer. Raises what it raises."""
+        """Run the question and return its answer. Raises what it raises."""
         loop = asyncio.get_running_loop()
         call = partial(question, *args, **kwargs)
         return await loop.run_in_executor(self._thread, _with_connection, call)
 
 
 def _with_connection(call: Callable[[], T]) -> T:
-    # No request begins or ends here, which is when Django lets go of connections that broke.
+    # There are no requests here, at whose end Django would close broken connections.
     close_old_connections()
     return call()
