@@ -1,7 +1,6 @@
-"""Addresses as people's wallets show them, whatever the chain.
+"""Addresses in the form that wallets show, for any chain.
 
-Each family reads its own (`wallets.chains`). Whether one is a good place for a merchant's money is another question: see
-`wallets.receiving.traps`.
+Each family reads its own (`wallets.chains`). `wallets.receiving.traps` checks whether an address is safe to receive money.
 """
 
 from wallets.chains import registry

@@ -1,9 +1,8 @@
-"""System checks of the chain settings, so that a mistake is told at start and not by a lost payment.
+"""System checks of the chain settings, which find mistakes at start.
 
-wallets.E001 unknown network            wallets.E005 malformed token contract
-wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
-wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
-wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
+wallets.E001 unknown network wallets.E005 malformed token contract wallets.E002 bad node address wallets.E006 a node belongs
+to another chain (`check --deploy` asks it) wallets.E003 bad chain id wallets.W001 a CHAIN_ setting that nothing reads
+wallets.E004 bad number wallets.W002 one node only, on a public network (`check --deploy`)
 """
 
 from collections.abc import Iterator
@@ -43,7 +42,7 @@ _HINT = "The docstring of wallets/chains/registry.py and docs/guide/configuratio
 
 @register(TAG)
 def check_chain_settings(**_: Any) -> list[CheckMessage]:
-    """Tell every chain setting that cannot be used or that nothing reads."""
+    """Report every chain setting that is invalid or unused."""
     errors = {error.msg: error for error in _setting_errors()}
     unknown = [
         checks.Warning(f"Nothing reads {name}.", hint=_HINT, id="wallets.W001")

@@ -1,20 +1,16 @@
-"""The chains as this installation runs them: published facts, and what the operator set.
+"""The chains of this installation: published facts combined with the operator's settings.
 
 Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`:
 
-    BASE_NETWORK        mainnet, testnet or local; the installation's network unless given
-    BASE_RPC_URLS       comma-separated, the preferred node first; without any the chain is known and not offered
-    BASE_CHAIN_ID       the id its nodes must report
-    BASE_TOKEN_USDC     a token's contract; `USDC.e` is spelled USDC_E
-    BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
-    BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
-    BASE_POLL_SECONDS   how often to ask for a new block
-    BASE_API_KEYS       the providers' keys, in the order of the nodes, sent as the header that the chain's providers read;
-                        a place may be left empty
-    BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
-    BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
-                        node told of it; 0 turns that off
-    TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
+BASE_NETWORK mainnet, testnet or local; the installation's network unless given BASE_RPC_URLS comma-separated, the preferred
+node first; without any the chain is known and not offered BASE_CHAIN_ID the id its nodes must report BASE_TOKEN_USDC a
+token's contract; `USDC.e` is spelled USDC_E BASE_CONFIRMATIONS how many blocks make a transfer final, its own included
+BASE_START_BLOCK where to begin reading a chain never read before; default its head, 0 on a local network BASE_POLL_SECONDS
+how often to ask for a new block BASE_API_KEYS the providers' keys, in the order of the nodes, sent as the header that the
+chain's providers read; a place may be left empty BASE_REQUESTS_PER_MINUTE how many requests its nodes may be asked, where
+accounts are read one by one BASE_LARGE_AMOUNT_USD from this amount on a transfer waits until the chain itself calls it
+final, and until a second node told of it; 0 turns that off TRON_GRID_URLS TronGrid's REST interface, against which Tron's
+JSON-RPC is checked
 """
 
 import re
@@ -48,7 +44,7 @@ CHAINS: tuple[ChainFacts, ...] = tuple(
         key=lambda facts: facts.priority,
     )
 )
-"""Every chain there is, sorted by priority. A family is known by its chains: this is the only list of either."""
+"""All chains, sorted by priority. A family is known by its chains: this is the only list of either."""
 
 FAMILIES: Final = tuple(dict.fromkeys(facts.family for facts in CHAINS))
 
@@ -136,7 +132,7 @@ def load_chain(
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
-    """Version 1 calls a network by its number, whatever settings make of it; where there is none, by its kind."""
+    """Return the network's name in version 1: by its chain id, whatever the settings; without one, by its kind."""
     if chain_id is None:
         return (
             facts.testnet if network is Network.TESTNET else facts.mainnet
@@ -151,12 +147,12 @@ def family_called(name: str) -> ChainFamily:
 
 
 def facts_of(chain: str) -> ChainFacts:
-    """Return what is published about a chain. Raises KeyError."""
+    """Return a chain's published facts. Raises KeyError."""
     return {facts.name: facts for facts in CHAINS}[chain]
 
 
 def unknown_settings(settings: Mapping[str, str]) -> list[str]:
-    """Return the full names of settings that look like a chain's and that nothing reads."""
+    """Return the full names of settings that look like a chain's but are not used."""
     known = set(_GLOBAL_KEYS)
     for facts in CHAINS:
         prefix = facts.name.upper()
@@ -257,7 +253,7 @@ class _Reader:
             listed = published.tokens if accepted else published.wrong_tokens
             key = _token_key(self._facts, symbol)
             address = listed.get(symbol, "")
-            # The published ones are canonical already; checking them would import every chain's library.
+            # Published addresses are canonical already; checking them would import every chain's library.
             if text := self._settings.get(key, "").strip():
                 address = self._address(text, key=key, is_testnet=is_testnet)
             if address:
