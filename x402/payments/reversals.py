@@ -1,4 +1,4 @@
-"""Authorisations whose payments the network took back: they may be carried out again, in another transaction."""
+"""Reopens authorisations whose payments a reorg removed: another transaction may carry them out again."""
 
 from collections.abc import Iterable
 
@@ -7,16 +7,16 @@ from x402.states import AuthorizationState
 
 
 def reopen(payments: Iterable[X402Payment]) -> None:
-    """Have it found out what became of the authorisations of reversed payments; the caller holds the payments' locks.
+    """Reopen the authorisations of reversed payments, so that their state is checked; the caller holds the payments' locks.
 
-    Our own transaction may be in another block, or may have been sent again for more; or somebody else was faster this time.
-    While one is open, no proof by hash can show the same money.
+    Our own transaction may be in another block, or may have been sent again for more; or a third party was faster this
+    time. While one is open, no proof by hash can show the same money.
     """
     _turn(payments, AuthorizationState.SETTLED, AuthorizationState.SENT)
 
 
 def close(payments: Iterable[X402Payment]) -> None:
-    """End what `reopen` opened, of payments that stand again where they were."""
+    """Close what `reopen` opened, for payments that are valid again in the same place."""
     _turn(payments, AuthorizationState.SENT, AuthorizationState.SETTLED)
 
 

@@ -1,4 +1,4 @@
-"""Our signature beside the payer's, written down with the whole transaction before anybody is sent it."""
+"""Adds our signature to the payer's, stored with the whole transaction before it is sent."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from x402.models import Authorization
 
 
 def sign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
-    """Sign a transfer that was read and tried, and keep it. Its network fee is ours from now on."""
+    """Sign a transfer that was read and simulated, and store it. From now on we may owe its network fee."""
     from solders.signature import Signature
     from solders.transaction import VersionedTransaction
 
@@ -22,5 +22,5 @@ def sign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
 
 
 def was_signed(row: Authorization) -> bool:
-    """Whether a transaction may be on its way for an authorisation."""
+    """Whether a transaction for an authorisation may have been sent."""
     return row.signed is not None

@@ -1,7 +1,7 @@
-"""How a payment is carried out on Solana: an account of ours signs the payer's transaction beside it, and pays the network.
+"""Carries out payments on Solana: an account of ours co-signs the payer's transaction and pays the network fee.
 
-The network takes a transaction once, under the name of its first signature, which is ours and always comes out the same.
-So it is written down before it is sent, and sent as often as one likes.
+The network accepts a transaction once, identified by its first signature, which is ours and deterministic. So it is stored
+before it is sent, and may be sent any number of times.
 """
 
 import hashlib
@@ -66,17 +66,17 @@ log = structlog.get_logger(__name__)
 
 Answer = dict[str, Any]
 
-# Local networks have it in a block at once.
+# Local networks mine it at once.
 _FIRST_PAUSE: Final = 0.02
-# A block's hash is good for 150 blocks, about a minute.
+# A blockhash is valid for 150 blocks, about a minute.
 _EXPIRES: Final = timedelta(minutes=2)
-# Nodes forget old transactions: what none knows of after that may have been paid long ago.
+# Nodes forget old transactions: an unknown one may have been paid long before that.
 _REMEMBERED: Final = timedelta(hours=12)
 
 _FAILING_MEMO: Final = b"fail"
 
 TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
-"""Who pays the network in test mode, where nothing is sent: nobody has the key."""
+"""The fee payer in test mode, where nothing is sent; no key exists for it."""
 
 
 class SolanaRail:
@@ -94,9 +94,10 @@ class SolanaRail:
         return list(solana_gas_keys())
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return who pays the network, which a payer's transaction must name."""
+        """Return the fee payer, which a payer's transaction must name."""
         payers = [TEST_FEE_PAYER] if mode == Mode.TEST else self.signers()
-        # A merchant's is always the same: of its servers, one is paid what another one asked for, and all must ask alike.
+        # A merchant always gets the same one: one of its servers may be paid what another one asked for, so all must ask
+        # alike.
         return {"feePayer": payers[merchant_id % len(payers)]}
 
     def simulated_hash(self, told: str) -> str:
@@ -109,7 +110,7 @@ class SolanaRail:
         return any(memo.startswith(_FAILING_MEMO) for memo in memos)
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
-        """Return who pays for the network, and the memo."""
+        """Return the fee payer, and the memo."""
         return payloads.read_extra(extra)
 
     def read_signed(
@@ -119,7 +120,7 @@ class SolanaRail:
         return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return what a node says would become of the transaction, which it sees without our signature."""
+        """Return the result of a node's simulation of the transaction without our signature."""
         payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
         if transfer.fee_payer not in solana_gas_keys():
             return answers.invalid(reasons.FEE_PAYER_UNKNOWN, payer=payer)
@@ -140,27 +141,27 @@ class SolanaRail:
         *,
         clock: Clock,
     ) -> Answer:
-        """Try it, take it in hand, sign it, send it, and wait. Raises TakenElsewhereError."""
+        """Simulate, lease, sign, send, and wait. Raises TakenElsewhereError."""
         refusal = _refusal(request)
         return refusal or self._carry_out(take(), request, clock)
 
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Send again what was signed, and wait; sign it where nobody did."""
+        """Send the signed transaction again, and wait; sign it if that was not done."""
         if was_signed(row):
             return self._pursue(row, request, clock)
         refusal = _refusal(request)
         if refusal is None:
             return self._carry_out(row, request, clock)
         row.refresh_from_db()
-        # Whoever had it before us was only slow, and what it sent is why nothing is left to send.
+        # The previous holder was only slow, and its transaction is why nothing is left to send.
         return self._pursue(row, request, clock) if was_signed(row) else refusal
 
     def finish(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> None:
-        """End it by what the chain has of it, or once the chain can have nothing of it any more."""
+        """End it by the chain's result, or once it can no longer be mined."""
         if row.signed is None:
             return
         nodes = nodes_of(request.spec)
@@ -176,7 +177,7 @@ class SolanaRail:
     def _carry_out(
         self, row: Authorization, request: StandardRequest, clock: Clock
     ) -> Answer:
-        """Sign what is in our hand, and send it."""
+        """Sign and send a leased authorisation."""
         transfer = payloads.transfer_of(request.signed)
         try:
             refuse_spending(row, transfer.network_fee, now=clock())
@@ -192,7 +193,7 @@ class SolanaRail:
     def _pursue(
         self, row: Authorization, request: StandardRequest, clock: Clock
     ) -> Answer:
-        """Look for it, and send it once more where it is in no block yet."""
+        """Look for it, and send it once more if it is not in a block yet."""
         nodes = nodes_of(request.spec)
         found = None
         with suppress(ChainError):
@@ -210,7 +211,7 @@ class SolanaRail:
 def _sign(
     row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime
 ) -> None:
-    """Sign a transfer that the payer's balance covers beside all that is on its way. Raises OverdrawnError, ChainError."""
+    """Sign a transfer that the payer's balance covers beside all open ones. Raises OverdrawnError, ChainError."""
     nodes, balance = nodes_of(request.spec), None
     if must_ask_balance(row, now=now):
         balance = nodes.balance(transfer)
@@ -230,7 +231,7 @@ def _sign_within(
 
 
 def _refusal(request: StandardRequest) -> Answer | None:
-    """Return the answer to what cannot be carried out now."""
+    """Return the response if it cannot be carried out now."""
     transfer = payloads.transfer_of(request.signed)
     if transfer.fee_payer not in solana_gas_keys():
         return answers.failed(request, reasons.FEE_PAYER_UNKNOWN)
