@@ -1,4 +1,4 @@
-"""Merchants and what they say about their own business."""
+"""Creates merchants, and changes their settings."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -38,7 +38,7 @@ def let_buyers_retry(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Say whether buyers may make an expired checkout afresh, at the price it had. Saying it twice changes nothing."""
+    """Set whether buyers may renew an expired checkout at its price. Idempotent."""
     retry = _Switch("buyers_may_retry", "merchant.retry_switched")
     _turn(merchant, retry, to=allowed, now=now, actor=actor, address=address)
 
@@ -51,7 +51,7 @@ def mail_receipts(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Say whether buyers who left an address are mailed a receipt. Saying it twice changes nothing."""
+    """Set whether buyers with an address are mailed a receipt. Idempotent."""
     receipts = _Switch("mails_receipts", "merchant.receipts_switched")
     _turn(merchant, receipts, to=allowed, now=now, actor=actor, address=address)
 
@@ -64,9 +64,9 @@ def doubt_round_prices(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Say whether a payment of a round price waits for a person while another checkout of that price has just expired.
+    """Set whether a payment of a round price waits for review while another checkout of the price just expired.
 
-    Saying it twice changes nothing.
+    Idempotent.
     """
     doubt = _Switch("round_price_rivals", "merchant.round_price_rivals_switched")
     _turn(merchant, doubt, to=allowed, now=now, actor=actor, address=address)

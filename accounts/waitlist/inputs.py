@@ -1,4 +1,4 @@
-"""What a request says, once it was read."""
+"""Validated waitlist requests."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Who is interested. Texts are empty where nothing was said; `monthly_volume` is USD a month."""
+    """A waitlist request. Missing texts are empty; `monthly_volume` is USD a month."""
 
     email: str
     company: str
