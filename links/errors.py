@@ -1,9 +1,9 @@
-"""What can keep a payer from paying, beyond what an API client is told."""
+"""Errors of a payer's request that are not API errors."""
 
 
 class NotPayableError(Exception):
-    """The link takes no payment now: it is paused, archived, or an invoice that was paid."""
+    """The link takes no payment: it is paused, archived, or a paid invoice."""
 
 
 class StaleFormError(Exception):
-    """The form was not made by us for this link, or too long ago."""
+    """The form is not ours, for another link, or too old."""
