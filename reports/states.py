@@ -1,10 +1,10 @@
-"""The choices reports know."""
+"""Choices of the reports app's filters."""
 
 from django.db.models import TextChoices
 
 
 class PaymentState(TextChoices):
-    """How the page of payments narrows them."""
+    """The payments page's filter by state."""
 
     CREDITED = "credited"
     UNCREDITED = "uncredited"
