@@ -33,8 +33,7 @@ class Merchant(models.Model):
     mails_receipts = models.BooleanField(default=False)
     # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
     round_price_rivals = models.BooleanField(default=False, db_default=False)
-    # How long a new receiving wallet waits before it gets money. A shorter wait waits too, so that a thief cannot shorten
-    # it.
+    # How long a new receiving wallet waits before it gets money. A shorter wait waits too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)

@@ -1,4 +1,8 @@
-"""Prices without a free exact amount, cached so that creating a checkout need not count."""
+"""Prices without a free exact amount, cached so that creating a checkout need not count.
+
+Exhausted prices are stored in Valkey. Each process reads the whole list, almost always empty, at most once a second. A lost
+or late entry does no harm: choosing such a chain is still refused.
+"""
 
 from datetime import datetime
 from decimal import Decimal

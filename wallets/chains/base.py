@@ -240,7 +240,10 @@ class BlockAdapter(ChainAdapter, Protocol):
 
 
 class AccountAdapter(ChainAdapter, Protocol):
-    """Reads a chain that can only be read account by account."""
+    """Reads a chain that can only be read account by account.
+
+    `Head.block.hash` may be any name of the block; `parent_hash` is empty.
+    """
 
     @property
     def accounts_at_once(self) -> int:

@@ -10,7 +10,10 @@ from wallets.states import ClaimKind, TransferState
 
 
 class DepositAddress(models.Model):
-    """A CREATE2 forwarder address: money sent there can only reach `destination`."""
+    """A CREATE2 forwarder address: money sent there can only reach `destination`.
+
+    `key` is the address as 20 raw bytes, by which logs are joined; `wallets.forwarders.addresses.checksum` formats it.
+    """
 
     key = models.BinaryField(max_length=20, unique=True)
     destination = models.BinaryField(max_length=20)

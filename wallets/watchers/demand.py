@@ -26,7 +26,10 @@ _WALLETS = """
 
 
 def is_expected(spec: ChainSpec, *, now: datetime) -> bool:
-    """On exact-amount chains, deposit addresses do not count: money for them is there by mistake."""
+    """Whether a payment may arrive on the chain, or one that arrived is not final yet.
+
+    On exact-amount chains, deposit addresses do not count: money for them is there by mistake.
+    """
     wanted = _WALLETS if spec.exact_amount_required else _DEPOSITS
     since = now - STILL_COMING
     parameters: dict[str, Any] = {

@@ -70,7 +70,10 @@ def personal_digest(message: bytes, *, prefix: bytes = _PREFIX) -> bytes:
 
 
 def signer_of(digest: bytes, signature: bytes) -> bytes:
-    """Return the 20 bytes of the account that signed 32 bytes; empty if no key can have made the signature."""
+    """Return the 20 bytes of the account that signed 32 bytes; empty if no key can have made the signature.
+
+    `signature` has 65 bytes: r, s and v, which is 0, 1, 27 or 28.
+    """
     # Slow to import, and few proofs are signed.
     from eth_keys.datatypes import Signature
     from eth_keys.exceptions import BadSignature

@@ -141,7 +141,7 @@ def read_transaction(
 
 
 def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
-    """Return the other movements of a transaction: of unknown tokens, and of coin.
+    """Return the other movements of a transaction that `read_transaction` has read: of unknown tokens, and of coin.
 
     Coin has an empty mint, and lamports as units; token accounts hold theirs as a deposit, which is none of it. Raises
     MalformedAnswerError.
