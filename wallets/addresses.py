@@ -9,7 +9,7 @@ from wallets.chains import registry
 def shown_address(address: str) -> str:
     """Return an address as people's wallets show it: on TON without the mark of a contract (non-bounceable), elsewhere as it is.
 
-    For people only: what is stored, compared and told by the API is canonical. Any text may come, and is returned as it is.
+    For display only: stored, compared and API addresses are canonical. Other text is returned unchanged.
     """
     for family in registry.FAMILIES:
         shown = family.shown_address(address)

@@ -1,8 +1,9 @@
 """System checks of the chain settings, which find mistakes at start.
 
-wallets.E001 unknown network wallets.E005 malformed token contract wallets.E002 bad node address wallets.E006 a node belongs
-to another chain (`check --deploy` asks it) wallets.E003 bad chain id wallets.W001 a CHAIN_ setting that nothing reads
-wallets.E004 bad number wallets.W002 one node only, on a public network (`check --deploy`)
+wallets.E001 unknown network            wallets.E005 malformed token contract
+wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
+wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
+wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
 """
 
 from collections.abc import Iterator

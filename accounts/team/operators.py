@@ -1,4 +1,4 @@
-"""Operators: staff who have a second factor, and whose login had it."""
+"""Operators: staff with a second factor that this login used."""
 
 from typing import Final
 

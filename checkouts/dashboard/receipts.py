@@ -68,7 +68,7 @@ def send(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
-    """Send what a form asks for; return 0, or the status of the answer that shows what is wrong with it."""
+    """Send the receipt; return 0, or the status of the response that shows an error."""
     is_valid = form.is_valid()
     if "nonce" in form.errors:
         raise BadRequest("A form of ours has a nonce.")

@@ -133,7 +133,10 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The chosen network and token. `payment` is None if it cannot be shown: see the network's card, or the exact"""
+    """The chosen network and token.
+
+    `payment` is None if it cannot be shown: see the network's card, or the exact amount was not requested yet.
+    """
 
     network: NetworkCard
     tokens: tuple[str, ...]

@@ -2,15 +2,19 @@
 
 Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`:
 
-BASE_NETWORK mainnet, testnet or local; the installation's network unless given BASE_RPC_URLS comma-separated, the preferred
-node first; without any the chain is known and not offered BASE_CHAIN_ID the id its nodes must report BASE_TOKEN_USDC a
-token's contract; `USDC.e` is spelled USDC_E BASE_CONFIRMATIONS how many blocks make a transfer final, its own included
-BASE_START_BLOCK where to begin reading a chain never read before; default its head, 0 on a local network BASE_POLL_SECONDS
-how often to ask for a new block BASE_API_KEYS the providers' keys, in the order of the nodes, sent as the header that the
-chain's providers read; a place may be left empty BASE_REQUESTS_PER_MINUTE how many requests its nodes may be asked, where
-accounts are read one by one BASE_LARGE_AMOUNT_USD from this amount on a transfer waits until the chain itself calls it
-final, and until a second node told of it; 0 turns that off TRON_GRID_URLS TronGrid's REST interface, against which Tron's
-JSON-RPC is checked
+    BASE_NETWORK        mainnet, testnet or local; the installation's network unless given
+    BASE_RPC_URLS       comma-separated, the preferred node first; without any the chain is known and not offered
+    BASE_CHAIN_ID       the id its nodes must report
+    BASE_TOKEN_USDC     a token's contract; `USDC.e` is spelled USDC_E
+    BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
+    BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
+    BASE_POLL_SECONDS   how often to ask for a new block
+    BASE_API_KEYS       the providers' keys, in the order of the nodes, sent as the header that the chain's providers read;
+                        a place may be left empty
+    BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
+    BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
+                        node told of it; 0 turns that off
+    TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
 
 import re

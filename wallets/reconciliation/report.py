@@ -41,7 +41,11 @@ class NodeReport:
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """One chain. `behind_seconds` is since when payments are unknown; `oldest_account_seconds` the same for the least known"""
+    """One chain.
+
+    `behind_seconds` is since when payments are unknown; `oldest_account_seconds` the same for the least known of the accounts
+    with expected payments, on chains read by account.
+    """
 
     chain: str
     network: str

@@ -55,9 +55,9 @@ def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
 
 
 def parse_settle(body: Body) -> tuple[str | None, str | None]:
-    """Read which chain and token a merchant's funds are to be settled of; None for all of them.
+    """Parse the chain and token to settle for a merchant; None for all.
 
-    A payment of either protocol is refused here: it would move what nobody asked for.
+    A payment of either protocol is refused here: otherwise it would move unrelated funds.
     """
     for name in ("payment", "paymentPayload", "paymentRequirements"):
         if name in body:

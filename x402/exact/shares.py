@@ -1,6 +1,4 @@
-"""What one merchant's machines may use of our gas, and of what a chain's nodes allow, so that nobody uses up what is there
-for all.
-"""
+"""Limits on one merchant's use of our gas, and of the chains' nodes, which all merchants share."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,9 +44,9 @@ VERIFYING: Final = 4
 """One of this many requests to a chain's nodes may begin a verification, which sends two to five, like a look-up."""
 
 SETTLING: Final = 2
-"""One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end, where
+"""One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end.
 
-a minute's settlements meet the next minute's.
+There a minute's settlements meet the next minute's.
 """
 
 _LEAST_A_MINUTE: Final = 6

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Desk:
-    """A thread with a connection of its own, which takes questions one after the other."""
+    """A thread with its own connection, which runs questions one after the other."""
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)

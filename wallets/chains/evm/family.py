@@ -16,11 +16,11 @@ from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.specs import ChainSpec
 
 HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
-"""A transaction's hash in hexadecimal, as people paste it."""
+"""A transaction hash in hexadecimal, as people paste it."""
 
 
 class EvmFamily(ChainFamily):
-    """A transaction hash in hexadecimal, as people paste it."""
+    """Chains of Ethereum's kind."""
 
     name = "evm"
     nobody = "0x000000000000000000000000000000000000dEaD"

@@ -79,7 +79,7 @@ def _keys(payment: TokenPayment) -> "tuple[Pubkey, Pubkey, Pubkey, Pubkey]":
 
 
 def _account_making(payment: TokenPayment) -> "Instruction":
-    """Make the recipient's token account unless somebody has made it meanwhile."""
+    """Create the recipient's token account unless it exists meanwhile."""
     from spl.token.instructions import create_idempotent_associated_token_account
 
     return create_idempotent_associated_token_account(*_keys(payment))

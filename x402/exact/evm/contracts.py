@@ -20,10 +20,7 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
 
 PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
-"""x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed, and to no other. Source: PyPI x402
-
-2.25.
-"""
+"""x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed. Source: PyPI x402 2.25."""
 
 MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 """Multicall3: many questions in one. Source: mds1/multicall3."""
