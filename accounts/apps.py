@@ -1,10 +1,10 @@
-"""How the login library is put in."""
+"""Configuration of the login library."""
 
 from allauth.account.apps import AccountConfig
 
 
 class LoginConfig(AccountConfig):  # type: ignore[misc]
-    """The library's own configuration, except that it refuses a middleware which is not in `MIDDLEWARE`.
+    """The library's own configuration, without its check that its middleware is in `MIDDLEWARE`.
 
     Ours is in `SIGNED_IN_MIDDLEWARE`: it acts only where people log in.
     """

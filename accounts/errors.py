@@ -1,18 +1,18 @@
-"""What people are told when the state of a team, an invitation or a login refuses what they ask."""
+"""Errors of teams, invitations and logins, with messages for people."""
 
 from gateway.core.api.errors import ConflictError
 
 
 class TeamError(ConflictError):
-    """The team, as it is now, refuses this; the message says why in words for people."""
+    """The team's current state does not allow this; the message says why."""
 
 
 class InvitationError(ConflictError):
-    """This invitation is not open, or not for this person."""
+    """The invitation is not open, or not for this person."""
 
 
 class LockedError(Exception):
-    """Too many wrong guesses; the next one is looked at in `minutes`."""
+    """Too many wrong guesses; the next one is allowed in `minutes`."""
 
     def __init__(self, minutes: int) -> None:
         self.minutes = minutes

@@ -1,4 +1,4 @@
-"""What a merchant's export tells of the merchant itself, its team, its keys and what was done."""
+"""The merchant's export of its own data, team, keys and audit log."""
 
 from collections.abc import Iterator
 from typing import Final

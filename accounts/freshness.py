@@ -1,4 +1,4 @@
-"""How recently a person proved to be who they are, by password, code or passkey, logging in included."""
+"""How recently a person reauthenticated, by password, code or passkey; a login counts too."""
 
 from datetime import datetime
 from typing import Final
@@ -13,7 +13,7 @@ _KEPT_SECONDS: Final = 900
 
 
 def is_fresh(request: HttpRequest, *, now: datetime) -> bool:
-    """Say whether the last proof is less than ACCOUNT_REAUTHENTICATION_TIMEOUT seconds old."""
+    """Return whether the last authentication is less than ACCOUNT_REAUTHENTICATION_TIMEOUT seconds old."""
     records = get_authentication_records(request, request.user)
     if not records:
         return False
@@ -22,10 +22,9 @@ def is_fresh(request: HttpRequest, *, now: datetime) -> bool:
 
 
 def needs_proof(request: HttpRequest, *, now: datetime) -> bool:
-    """Say whether the person must prove who they are before this request is answered.
+    """Return whether the person must reauthenticate before this request is answered.
 
-    Where only a page is asked for, a form that was put off until a proof is forgotten: a proof for the page must not
-    send a form that its author left, perhaps days ago.
+    A request for a page drops a form that waits for reauthentication: it must not be sent by it, perhaps days later.
     """
     if is_fresh(request, now=now):
         return False
@@ -37,7 +36,7 @@ def needs_proof(request: HttpRequest, *, now: datetime) -> bool:
 
 
 def forget_old_form(request: HttpRequest, *, now: datetime) -> None:
-    """Forget a form that was put off until a proof, and left: no link of a stranger's must send it days later."""
+    """Drop a form that waits for reauthentication and was abandoned: a stranger's link must not send it days later."""
     put_off = request.session.get(_PUT_OFF)
     if put_off is not None and now.timestamp() - put_off >= _KEPT_SECONDS:
         request.session.pop(STATE_SESSION_KEY, None)

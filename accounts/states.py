@@ -1,4 +1,4 @@
-"""The choices accounts know."""
+"""Choices of the accounts app's fields."""
 
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ class Mode(TextChoices):
 
 
 class Role(TextChoices):
-    """What a member of a merchant's team may do; the contract's table says what exactly."""
+    """A team member's role; the contract's table lists its permissions."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -38,7 +38,7 @@ TIER_RATES = {
 
 
 class FeeKind(TextChoices):
-    """What a fee is for."""
+    """What a fee is charged for."""
 
     CHECKOUT = "checkout"
     X402 = "x402"

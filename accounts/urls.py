@@ -1,4 +1,4 @@
-"""What belongs to a person and to no merchant: logging in, second factors, sessions, invitations."""
+"""Routes of a person's own pages: login, second factors, sessions, invitations."""
 
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
@@ -10,7 +10,7 @@ from accounts.login import (
     security_views,
 )
 
-# Before the library's own, whose names they have.
+# Before the library's own, which have the same names.
 credential_changes = [
     path("email/", credential_views.change_email, name="account_email"),
     path(
@@ -56,7 +56,7 @@ urlpatterns = [
         security_views.end_session,
         name="account_end_session",
     ),
-    # The library goes back there; ours shows the same and more.
+    # The library redirects there; our page shows the same and more.
     path("second-factor/", RedirectView.as_view(pattern_name="account_security")),
     path("second-factor/", include(factor_changes)),
     path("second-factor/", include("allauth.mfa.urls")),

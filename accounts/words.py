@@ -1,4 +1,4 @@
-"""A line of words that is shown to people."""
+"""A form field for one line of visible text."""
 
 import unicodedata
 from typing import Any, Final
@@ -6,16 +6,16 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 
-# Joiners shape letters in Persian, Hindi and many more, and turn nothing around.
+# Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
 _JOINERS: Final = "\u200c\u200d"
 _HIDDEN: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class LineField(forms.CharField):
-    """One line in which nothing hides or turns the writing around."""
+    """One line without hidden characters or text-direction marks."""
 
     def clean(self, value: Any) -> str:
-        """Return the line without space around it."""
+        """Return the trimmed line."""
         line: str = super().clean(value)
         if any(map(_is_hidden, line)):
             raise ValidationError("Use one line of visible characters.")

@@ -1,1 +1,1 @@
-"""What `script/bench` runs. Figures are medians of rounds that take turns, and ratios within one run."""
+"""The benchmarks of `script/bench`. Figures are medians of alternating rounds, and ratios within one run."""

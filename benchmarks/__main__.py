@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: run benchmarks, print what was seen, keep it with --save."""
+"""`python -m benchmarks [NAME ...]`: run benchmarks, print the results, and store them with --save."""
 
 import argparse
 import subprocess
@@ -24,7 +24,7 @@ NAMES = (
 
 
 def main() -> None:
-    """Run the benchmarks named, or all."""
+    """Run the named benchmarks, or all."""
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__)
     parser.add_argument(
         "names",
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _each_in_its_own_process(names: Sequence[str]) -> int:
-    """Run one after another: Django belongs to one database for as long as a process lives."""
+    """Run each in its own process: Django is bound to one database for a process's lifetime."""
     further = [argument for argument in sys.argv[1:] if argument not in names]
     command = [sys.executable, "-m", "benchmarks"]
     return max(

@@ -1,7 +1,7 @@
-"""Whose money it is: thousands of random payments to a merchant's one wallet, judged by the rules and held against the truth.
+"""Accuracy of attribution: thousands of random payments to a merchant's one wallet, judged by the rules and compared with the truth.
 
-Nothing is timed. What is counted is what a merchant would feel: money credited right, credited wrong, and left to a person,
-beside what a reader of each transfer's own facts could have credited at most.
+Nothing is timed. Counted are payments credited correctly, credited wrongly, and left to a person, beside the maximum that
+each transfer's own facts allow.
 """
 
 from benchmarks.report import Claim, Report, Series
@@ -12,7 +12,7 @@ CHECKOUTS = 3_000
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Let each shop trade; a round is a seed."""
+    """Run each shop; a round is a seed."""
     del seconds
     return [_trade(shop, rounds) for shop in SHOPS]
 

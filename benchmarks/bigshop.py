@@ -1,4 +1,4 @@
-"""A merchant of any size, written by the database itself: a year of checkouts with their transfers, payments and fees."""
+"""Fills a merchant of any size by SQL: a year of checkouts with their transfers, payments and fees."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from wallets.transfers.totals import rebuild_days
 DAYS = 366
 TRANSFERS_EACH = 5
 _WALLETS = 50
-# What is emptied before another size is written.
+# Tables to empty before another size is written.
 _TABLES = (
     "checkouts_checkout",
     "checkouts_checkoutcount",
@@ -31,7 +31,7 @@ _TABLES = (
     "accounts_feeday",
 )
 
-# Of a hundred, 62 are paid and the others expire; what is not over yet is among the newest.
+# Of a hundred, 62 are paid and the others expire; open ones are among the newest.
 _CHECKOUTS = """
 INSERT INTO checkouts_checkout (
     id, public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata, customer_email,
@@ -59,7 +59,7 @@ SELECT id, substring(decode(md5('k' || id) || md5(id::text), 'hex') FOR 20),
        created_at + interval '30 days'
 FROM checkouts_checkout
 """
-# The first of the five is what pays; one in a hundred is taken back, and the newest are not final yet.
+# The first of the five pays; one in a hundred is reversed, and the newest are not final.
 _TRANSFERS = """
 INSERT INTO wallets_transfer (
     id, chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, labels, merchant_id, mode,
@@ -140,14 +140,14 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """An index, or a unique constraint, that is taken away and put back: sorting once is quicker than finding each place."""
+    """An index, or a unique constraint, that is dropped and recreated: sorting once is faster than many insertions."""
 
     drop: str
     make: str
 
 
 def fill(merchant: int, *, checkouts: int, end: datetime) -> None:
-    """Give a merchant so many checkouts, five transfers each, in the year up to `end`; nobody else has any."""
+    """Give a merchant so many checkouts, five transfers each, in the year up to `end`; other merchants have none."""
     parameters: dict[str, int | datetime] = {
         "merchant": merchant,
         "rows": checkouts,
@@ -160,12 +160,12 @@ def fill(merchant: int, *, checkouts: int, end: datetime) -> None:
         cursor.execute(f"TRUNCATE {', '.join(_TABLES)} CASCADE")
         cursor.execute("SET synchronous_commit = off")
         cursor.execute("SET maintenance_work_mem = '512MB'")
-        # No triggers: days are summed up once, below.
+        # No triggers: daily totals are computed once, below.
         cursor.execute("SET session_replication_role = replica")
         with _without_indexes():
             for statement in _ROWS:
                 cursor.execute(statement, parameters)
-                # The next one reads what this one wrote.
+                # The next one reads this one's rows.
                 cursor.execute("ANALYZE")
         rebuild(since=date(2000, 1, 1), until=_tomorrow(end))
         rebuild_days()

@@ -20,7 +20,7 @@ class LoadResult:
 
     @property
     def rate(self) -> float:
-        """Successful answers a second."""
+        """Return successful answers a second."""
         good = sum(
             count for status, count in self.statuses.items() if 200 <= status < 300
         )
@@ -28,7 +28,7 @@ class LoadResult:
 
     @property
     def failures(self) -> int:
-        """Answers that were not a success."""
+        """Return answers that were not a success."""
         return sum(
             count for status, count in self.statuses.items() if not 200 <= status < 300
         )

@@ -1,4 +1,4 @@
-"""Thousands of open pages, as far as a server sees them: streams that are read and never answered."""
+"""Thousands of open pages as a server sees them: streams that are read and never answered."""
 
 import selectors
 import socket

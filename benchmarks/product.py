@@ -1,4 +1,4 @@
-"""The product as production serves it, with limits so high that a load generator never meets them."""
+"""The product as served in production, with limits that a load generator never reaches."""
 
 from importlib import import_module
 

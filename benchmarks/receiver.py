@@ -1,4 +1,4 @@
-"""A webhook endpoint that does nothing but note when each request was there. Paths below /dead never answer."""
+"""A webhook endpoint that only records when each request arrived. Paths below /dead never answer."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Turning rounds into medians and ratios, printing them, keeping them."""
+"""Turns rounds into medians and ratios, prints them and stores them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(slots=True)
 class Series:
-    """The rounds of one contender, and the figure it is held against."""
+    """The rounds of one contender, and its control's figure."""
 
     name: str
     unit: str
@@ -34,7 +34,7 @@ def ratio(series: Series, control: Series) -> float:
 
 @dataclass(slots=True)
 class Claim:
-    """A figure somebody asked for, and what was seen. `wanted` is the least that meets it, or the most if `at_most`."""
+    """A required figure, and the measured one. `wanted` is the minimum, or the maximum if `at_most`."""
 
     name: str
     seen: float
@@ -43,7 +43,7 @@ class Claim:
 
     @property
     def met(self) -> bool:
-        """Whether what was seen is as good as what was asked."""
+        """Whether the measured figure meets the required one."""
         return self.seen <= self.wanted if self.at_most else self.seen >= self.wanted
 
 
@@ -74,7 +74,7 @@ class Report:
             print(f"  note: {note}")
 
     def save(self) -> None:
-        """Keep the outcome in benchmarks/results, with the machine it was run on."""
+        """Store the outcome in benchmarks/results, with the machine's description."""
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{self.name.replace(',', '').replace(' ', '-')}.json"
         path.write_text(json.dumps(self._as_json(), indent=1) + "\n")
@@ -108,7 +108,7 @@ class Report:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return the description of the machine."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),

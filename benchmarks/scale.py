@@ -1,6 +1,6 @@
 """A merchant's pages and reports at a thousand checkouts and at a million, with five transfers each.
 
-The same requests in one process, through everything but a socket. Queries that take long are told with their plans.
+The same requests in one process, through everything but a socket. Slow queries are reported with their plans.
 """
 
 import os
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Somebody who asks for pages and API answers of a merchant with so many checkouts."""
+    """A client that requests pages and API answers of a merchant with this many checkouts."""
 
     page: Callable[[str], None]
     api: Callable[..., None]
@@ -232,7 +232,7 @@ def _watching(queries: dict[str, Asked]) -> Iterator[None]:
 
 
 def _plan(slow: Asked) -> list[str]:
-    """How the database answers a slow query."""
+    """Return the plan of a slow query."""
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -65,7 +65,7 @@ def _pay_to(merchant_id: int) -> str:
 
 
 class _Shop:
-    """A merchant that is paid, and a bystander who sends the same calls by hand."""
+    """A merchant that is paid, and a third party that sends the same calls by hand."""
 
     def __init__(self, node: Anvil, port: int, key: str, to: str, usdc: str) -> None:
         self._node = node

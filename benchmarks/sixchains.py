@@ -24,7 +24,7 @@ _DEVELOPMENT = {"FLORIN_ENV": "development", "CHAIN_NETWORK": "local"}
 
 @dataclass(frozen=True)
 class SixChains:
-    """The running nodes by chain, and what can start more beside them."""
+    """The running nodes by chain, with functions that start more processes."""
 
     stack: Stack
     nodes: LocalChains
@@ -62,7 +62,7 @@ def six_chains(**extra: str) -> Iterator[SixChains]:
 
 
 def _say_nothing(_line: str) -> None:
-    """Benchmarks print figures only."""
+    """Do nothing: benchmarks print figures only."""
 
 
 def _miner(stack: Stack, nodes: LocalChains) -> Command:

@@ -23,7 +23,7 @@ SAMPLES = 40
 AIM_MS = 300
 MOST_SLOWER = 0.10
 _MIB = 2**20
-# Opening and closing thousands of streams is work too, and is not what is asked here.
+# Opening and closing thousands of streams is work too, which is not measured here.
 _SETTLING_SECONDS = 2.0
 # What the browser's clock says when the panel has changed.
 _NOTE_CHANGES = """
@@ -43,11 +43,11 @@ class _Florin:
     key: str
 
     def memory(self) -> float:
-        """What the stream server's processes keep in memory, in MiB."""
+        """Return the memory of the stream server's processes, in MiB."""
         return float(sum(one.memory_info().rss for one in self._processes())) / _MIB
 
     def processor_seconds(self) -> float:
-        """What the stream server's processes have worked so far."""
+        """Return the processor time of the stream server's processes so far."""
         times = [one.cpu_times() for one in self._processes()]
         return float(sum(one.user + one.system for one in times))
 
@@ -122,7 +122,7 @@ def _cost(florin: _Florin, codes: list[str], rounds: int, seconds: float) -> Rep
 
 
 def _latency(florin: _Florin, codes: list[str]) -> Report:
-    # By then Django is set up, which their module needs.
+    # By now Django is set up, which their module needs.
     from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
 
     delays = Series(f"commit to screen, beside {PAGES:,} pages", "ms")
@@ -150,7 +150,7 @@ def _delays(florin: _Florin, page: Page, code: str) -> list[float]:
         # Not in step with anything that ticks.
         page.wait_for_timeout(1_000 + random.random() * 1_000)
         committed = _move(code, "underpaid" if number % 2 == 0 else "pending")
-        # The page's policy lets nobody evaluate a condition in it.
+        # The page's policy forbids evaluating a condition in it.
         while page.evaluate("changes.length") <= number:
             page.wait_for_timeout(10)
         delays.append(page.evaluate(f"changes[{number}]") - 1_000 * committed)

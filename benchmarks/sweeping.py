@@ -41,7 +41,7 @@ _MOST_GAS: Final = 2**24
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Measure; one round tells all, as gas is the same each time."""
+    """Measure; one round is enough, as gas is the same each time."""
     del rounds, seconds
     with Anvil(8453, extra=["--gas-limit", "60000000"]) as node:
         prepare_chain(node)

@@ -34,7 +34,7 @@ _UNITS = 10_000
 # More than any machine verifies in the time.
 _TRANSFERS = 200_000
 _SAMPLES = 40
-# As far as nodes are that one does not run oneself.
+# The latency of remote nodes.
 _AWAY_SECONDS = 0.04
 
 _RECORD = """
@@ -137,7 +137,7 @@ def _rates(
         verifying.rounds.append(told.rate)
         answered += sum(told.statuses.values())
         notes += [f"{one.failures} no success" for one in (made, told) if one.failures]
-    # Of those under way when a round ends the answers are not counted.
+    # Answers still pending at a round's end are not counted.
     notes.append(f"{answered} answers, {_payments() - before} payments used up")
     claims = [Claim("verifying / creating checkouts", ratio(verifying, creating), 0.9)]
     name = f"x402 verification, {clients} clients"
@@ -167,7 +167,7 @@ def _latencies(
     unknown = _timed(
         "known to the node only", unread, lambda tx: ask(_body(tx, to, sender))
     )
-    # The first one asks besides which chain the node is of.
+    # The first one also checks the node's chain.
     asked = (proxy.requests - before - 1) / _SAMPLES
     trip = _timed(
         "a round trip to the node", unread, lambda tx: rpc.call(*receipt_of(tx))
@@ -183,7 +183,7 @@ def _latencies(
 
 
 def _far_away(proxy: RpcProxy, request: Any, ask: Ask) -> Answer:
-    """Answer as a node that is elsewhere."""
+    """Answer like a remote node."""
     answer = honest(proxy, request, ask)
     time.sleep(_AWAY_SECONDS)
     return answer

@@ -85,7 +85,7 @@ def _chain_settings(node: Anvil) -> dict[str, str]:
 
 
 def _pay(node: Anvil, usdc: str, recipients: Sequence[str]) -> None:
-    """Pay everybody named, 500 a transaction, a block each."""
+    """Pay all recipients, 500 a transaction, a block each."""
     for start in range(0, len(recipients), BATCH):
         part = recipients[start : start + BATCH]
         transfer_many(node, payer(node), usdc, [(to, UNITS) for to in part])

@@ -1,4 +1,4 @@
-"""Webhooks: how soon an event is there, how fast a backlog drains, and whether a dead endpoint delays the others."""
+"""Webhooks: how soon an event arrives, how fast a backlog drains, and whether a dead endpoint delays the others."""
 
 import hashlib
 import hmac
@@ -51,7 +51,7 @@ class _Endpoint:
         return f"http://127.0.0.1:{self.port}/{kind}/{number}"
 
     def take(self) -> dict[str, list[float]]:
-        """When requests of each kind were there, since asked last."""
+        """Return when requests of each kind arrived since the last call."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         client.request("GET", "/")
         times: dict[str, list[float]] = json.loads(client.getresponse().read())
@@ -59,7 +59,7 @@ class _Endpoint:
         return times
 
     def await_all(self, kind: str, wanted: int, *, seconds: float = 120) -> list[float]:
-        """Wait until that many requests of a kind were there; return when each was."""
+        """Wait until that many requests of a kind have arrived; return when each did."""
         found: list[float] = []
         deadline = time.monotonic() + seconds
         while len(found) < wanted and time.monotonic() < deadline:
@@ -200,7 +200,7 @@ def _bare(receiver: _Endpoint) -> None:
 
 
 def _celery(receiver: _Endpoint) -> None:
-    """Let a warm worker at a queue that is full already."""
+    """Start a warm worker at a queue that is full already."""
     from benchmarks.controls.celery_task import app, deliver
 
     with connection.cursor() as cursor:

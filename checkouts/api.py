@@ -1,4 +1,4 @@
-"""The checkout API. Views translate; services decide."""
+"""The checkout API's views; services decide."""
 
 from typing import ClassVar
 
@@ -81,7 +81,7 @@ class CheckoutViewSet(ApiViewSet):
             principal.merchant_id, principal.mode, wanted, now=now
         )
         body = checkout_object(created.row)
-        # Creation reserves nothing; for a repeat something may have been chosen.
+        # Creation reserves nothing, but a repeated request may find an amount that was chosen since.
         reserved = None if created.is_new else reserved_amount(created.row, now=now)
         body["available_chains"] = available_chains(
             created.row, reserved=reserved, now=now

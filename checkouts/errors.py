@@ -1,4 +1,4 @@
-"""What can go wrong with checkouts beyond what a client is told."""
+"""Errors of checkouts that are not API errors."""
 
 from checkouts.states import CheckoutStatus
 
@@ -13,8 +13,8 @@ class IllegalMoveError(Exception):
 
 
 class MailLimitError(Exception):
-    """Enough mail was sent for now; the message is for the person who wants to send more."""
+    """Too many mails were sent; the message is for the person who wants to send more."""
 
 
 class DecisionFailedError(Exception):
-    """What a person decided cannot take effect any more; the message is for that person."""
+    """A decision cannot take effect any more; the message is for the person who decided."""

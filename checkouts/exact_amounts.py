@@ -1,4 +1,4 @@
-"""Exact amounts: a price plus digits below one cent that say whose payment it is. Pure arithmetic on integers.
+"""Exact amounts: a price plus digits below one cent that identify a payment. Pure arithmetic on integers.
 
 Prices are whole cents and suffixes less than one, so the amounts of two prices can never meet.
 """
@@ -24,7 +24,7 @@ _ROUND: Final = _BLOCKS[1:]
 _THOUSANDS: Final = range(10 * _BLOCK, CAPACITY + 1, 10 * _BLOCK)
 _FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOUSANDS)
 _VANISHING: Final = range(1, _BLOCK // 2)
-# Wallets that show 2, 3 or 4 decimals drop, or round away, what is below these.
+# Wallets that show 2, 3 or 4 decimals cut or round the digits below these.
 _SHOWN: Final = (10_000, 1_000, 100)
 KEPT_FROM_LINKS: Final = tuple(
     suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2
@@ -36,7 +36,7 @@ _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABE
 
 
 def price_of(units: int) -> Decimal:
-    """Return the price that `units` still to be paid are: USD, rounded up to a cent."""
+    """Return the price of `units` due: USD, rounded up to a cent."""
     return round_up_to_cent(from_units(units))
 
 
@@ -46,32 +46,32 @@ def exact_units(price: Decimal, suffix: int) -> int:
 
 
 def shown_alike(suffix: int) -> int:
-    """Return within how many base units of `suffix` an exact amount may be that a wallet shows as one that ends in it.
+    """Return the range around `suffix`, in base units, that a wallet with few decimals shows as the same amount.
 
-    Zero where no wallet does, for it has more digits than these show.
+    Zero if no wallet does: it has more digits than these show.
     """
     return next((step for step in _SHOWN if suffix and not suffix % step), 0)
 
 
 def is_cut_of(units: int, amount: int) -> bool:
-    """Whether cutting an exact amount to 2, 3 or 4 decimals leads there."""
+    """Whether cutting an exact amount to 2, 3 or 4 decimals gives `units`."""
     return any(units == amount - amount % step for step in _SHOWN)
 
 
 def is_rounded_of(units: int, amount: int) -> bool:
-    """Whether rounding up to 3 or 4 decimals leads there; to 2 it would be another's round price."""
+    """Whether rounding up to 3 or 4 decimals gives `units`; to 2 would give another checkout's round price."""
     if units % CENT_UNITS == 0:
         return False
     return any(units == -(-amount // step) * step for step in _SHOWN)
 
 
 def best_free(taken: Iterable[int]) -> list[int]:
-    """Return the free suffixes that are safest to hand out next; none once all are taken.
+    """Return the free suffixes that are safest to hand out next; none if all are taken.
 
-    First the 99 multiples of 100, which survive a wallet that shows four decimals; of them those of 1000 last, for others
-    cut to three decimals look like them. Then 1 to 49: cut or rounded to four
-    decimals they become the price itself, which is never mistaken for another checkout's exact amount, as 537 cut is for
-    500. Then those that share their four decimals with the fewest others.
+    First the 99 multiples of 100, which survive a wallet that shows four decimals; of them multiples of 1000 last, because
+    others cut to three decimals look like them. Then 1 to 49: cut or rounded to four decimals they become the price itself,
+    which is never mistaken for another checkout's exact amount (537 cut looks like 500). Then those that share their four
+    decimals with the fewest others.
     """
     free = _free_flags(taken)
     for tier in (_FOUR_DECIMALS, _THOUSANDS, _VANISHING):
@@ -90,7 +90,7 @@ def best_free(taken: Iterable[int]) -> list[int]:
 
 
 def _free_flags(taken: Iterable[int]) -> bytearray:
-    """One byte a suffix, 1 where it is free. Zero is no suffix, for it is the price itself."""
+    """Return one byte per suffix, 1 if it is free. Zero is no suffix: it is the price itself."""
     flags = bytearray([1]) * (CAPACITY + 1)
     flags[0] = 0
     for suffix in taken:
@@ -99,7 +99,7 @@ def _free_flags(taken: Iterable[int]) -> bytearray:
 
 
 def _size(block: int) -> int:
-    """How many suffixes share the four decimals of `block`, its first one."""
+    """Return how many suffixes share the four decimals of `block`, its first one."""
     return _BLOCK if block else _BLOCK - 1
 
 

@@ -1,4 +1,4 @@
-"""What a merchant's export tells of its checkouts, what paid them, what waited in the inbox, and what buyers reported."""
+"""The merchant's export of checkouts, payments, inbox items and buyers' reports."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -71,7 +71,7 @@ _REPORT: Final = (
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
-    """Return this app's files. An inbox item is named by its transfer and its reason."""
+    """Return this app's files. A transfer and a reason identify an inbox item."""
     yield table_of(
         "checkouts",
         Checkout.objects.filter(merchant=merchant),

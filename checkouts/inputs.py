@@ -1,4 +1,4 @@
-"""What callers ask of the checkout services, read and checked already."""
+"""Validated inputs of the checkout services."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -7,12 +7,12 @@ from typing import Final
 from checkouts.states import TestScenario
 
 AGAIN: Final = "again:"
-"""How the creation_ref of a checkout begins that a buyer had made afresh; then comes the expired one's public id."""
+"""The prefix of a renewal's creation_ref; the expired checkout's public id follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewCheckout:
-    """A creation request that was understood. `metadata` is compact JSON text; expiry is in seconds."""
+    """A validated creation request. `metadata` is compact JSON text; expiry is in seconds."""
 
     amount: Decimal
     currency: str
@@ -26,23 +26,23 @@ class NewCheckout:
     product_ref: str
     order_ref: str
     test_scenario: TestScenario
-    # Whether order_ref, amount and currency name it for good. Of a payment link each payer gets a checkout.
+    # Whether order_ref, amount and currency identify it. A payment link makes a checkout for each payer.
     is_repeatable: bool = True
-    # The public id of the expired checkout that its buyer wants again. Of each there is one.
+    # The public id of the expired checkout that it renews. Each has one renewal at most.
     again_for: str = ""
-    # Where a buyer who comes too late begins again instead.
+    # Where a late buyer begins again instead.
     again_url: str = ""
-    # Whether what is paid stays in its forwarder until somebody of the team releases it.
+    # Whether the payment stays in its forwarder until a team member releases it.
     escrow: bool = False
 
     @property
     def is_from_link(self) -> bool:
-        """Whether a payment link asks for it: only a link's page is where buyers begin again."""
+        """Whether a payment link asks for it: its buyers begin again only on the link's page."""
         return bool(self.again_url)
 
     @property
     def creation_ref(self) -> str | None:
-        """What makes creation idempotent, beside amount and currency; None where every call makes a checkout."""
+        """Return the key that makes creation idempotent, beside amount and currency; None if every call creates a checkout."""
         if self.again_for:
             return f"{AGAIN}{self.again_for}"
         return (self.order_ref or None) if self.is_repeatable else None
@@ -50,7 +50,7 @@ class NewCheckout:
 
 @dataclass(frozen=True, slots=True)
 class OptionChoice:
-    """A chain and token a buyer wants to pay with."""
+    """The chain and token that a buyer chose."""
 
     chain: str
     token: str

@@ -27,8 +27,7 @@ def available_chains(
 ) -> list[dict[str, Any]]:
     """Return every option offered, sorted by priority; each shows its first token's payment.
 
-    `reserved` is the exact amount held for what is due. Once the checkout takes no more money nobody is shown where to
-    send it.
+    `reserved` is the exact amount held for what is due. Once the checkout takes no more money, no address is shown.
     """
     specs = sorted(
         (chain_spec(name) for name in checkout.offers), key=lambda spec: spec.priority
@@ -41,16 +40,17 @@ def available_chains(
 
 
 def takes_money(checkout: CheckoutFacts, *, now: datetime) -> bool:
-    """Whether a payment begun now can still complete the checkout."""
+    """Whether a payment sent now can still complete the checkout."""
     is_unpaid = checkout.status in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID)
     return is_unpaid and now < checkout.expires_at
 
 
 def may_begin_again(checkout: Checkout) -> bool:
-    """Whether the buyer of an expired checkout, its merchant loaded, may make a fresh one.
+    """Whether the buyer of an expired checkout, its merchant loaded, may renew it.
 
-    Where part of the money came only the merchant can say what becomes of it; asking for the whole price again would be
-    asking twice. What the merchant cancelled is not to be paid at all. A checkout made from a payment link is made afresh there: the link keeps account of its own.
+    If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
+    cancelled checkout is not to be paid at all. A checkout from a payment link is renewed on the link's page, which keeps
+    its own count.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
     if not is_over or checkout.cancelled_at or checkout.amount_received:
@@ -61,7 +61,7 @@ def may_begin_again(checkout: Checkout) -> bool:
 
 
 def again_url(checkout: Checkout) -> str:
-    """Return the page where the buyer of an expired checkout begins again that was made from a link; empty elsewhere."""
+    """Return the page where the buyer of an expired checkout from a link begins again; empty for others."""
     is_over = checkout.status == CheckoutStatus.EXPIRED
     return checkout.again_url if is_over and not checkout.amount_received else ""
 
@@ -71,7 +71,7 @@ def _is_of_a_link(checkout: Checkout) -> bool:
 
 
 def offers_exact_amount(checkout: CheckoutFacts) -> bool:
-    """Whether one of the chains offered tells payments apart by their amount."""
+    """Whether an offered chain tells payments apart by amount."""
     return any(offer["address"] is None for offer in checkout.offers.values())
 
 
@@ -115,7 +115,7 @@ def payment_request(
     *,
     reserved: AmountReservation | None,
 ) -> PaymentRequest | None:
-    """Return what is to be paid where on an offered chain; None while its exact amount is not reserved."""
+    """Return what to pay where on an offered chain; None while its exact amount is not reserved."""
     offer: Mapping[str, Any] = checkout.offers[spec.name]
     if offer["address"] is not None:
         return PaymentRequest(
@@ -138,7 +138,7 @@ def payment_request(
 def check_choice(
     checkout: CheckoutFacts, choice: OptionChoice, *, now: datetime
 ) -> bool:
-    """Return whether what a buyer chose needs an exact amount.
+    """Check a buyer's choice, and return whether it needs an exact amount.
 
     Raises InvalidRequestError (chain_unsupported, token_unsupported) for what was not offered, ConflictError
     (state_conflict) where the checkout takes no more money.
@@ -172,7 +172,7 @@ def chosen_option(
     *,
     reserved: AmountReservation | None,
 ) -> dict[str, Any]:
-    """Return the filled option of a choice that was checked, and whose exact amount is reserved if it needs one."""
+    """Return the filled option of a checked choice; an exact amount it needs is reserved already."""
     return option(
         checkout,
         chain_spec(choice.chain),

@@ -1,4 +1,4 @@
-"""A checkout as the API and the webhooks show it. One function writes it, so that both always agree."""
+"""A checkout as the API and the webhooks show it. One function makes both, so they always agree."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -64,7 +64,7 @@ def checkout_payload(
 
 
 def escrow_status(checkout: CheckoutFacts, released_by: str | None) -> str | None:
-    """Return whether a checkout's money is still held; None where it never was."""
+    """Return whether a checkout's money is still held; None without escrow."""
     if not checkout.escrow:
         return None
     return EscrowStatus.RELEASED if released_by else EscrowStatus.HELD
@@ -83,7 +83,7 @@ def references_payload(checkout: CheckoutFacts) -> dict[str, Any]:
 
 
 def remaining_units(checkout: CheckoutFacts) -> int:
-    """Return what is left to pay, in base units; nothing once what came in is within the tolerance."""
+    """Return the amount due in base units; 0 once the rest is within the tolerance."""
     received = to_units(checkout.amount_received)
     if received >= needed_units(checkout.amount):
         return 0
@@ -109,7 +109,7 @@ def _payment(
 def _representative(
     checkout: CheckoutFacts, transfers: Sequence[TransferRow]
 ) -> TransferRow | None:
-    """Return the transfer that completed the checkout, or before completion the latest one credited."""
+    """Return the transfer that completed the checkout; before completion, the latest one credited."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED] or list(
         transfers
     )
@@ -142,7 +142,7 @@ def _transfer(transfer: TransferRow) -> dict[str, Any]:
 
 
 def confirmations_of(transfer: TransferRow) -> int:
-    """Count the blocks on a transfer, its own included; simulated ones have no chain to count on."""
+    """Return the number of blocks on a transfer, its own included; simulated ones have no chain to count on."""
     required = chain_spec(transfer.chain).confirmations
     if transfer.state == TransferState.ORPHANED:
         return 0

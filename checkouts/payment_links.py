@@ -1,6 +1,6 @@
-"""What a wallet is told by a link or a QR code, as the chain's family writes it. Pure.
+"""Payment links and QR texts, as the chain's family writes them. Pure.
 
-Amounts are written from integers, never with an exponent: wallets refuse, or misread, what else they are given.
+Amounts are written from integers, never with an exponent: wallets refuse or misread other forms.
 """
 
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from wallets.chains.payments import PaymentRequest, WalletLink
 
 
 def payment_uri(request: PaymentRequest) -> str | None:
-    """Return the link that asks any wallet of the chain for this payment.
+    """Return the link that asks any wallet of the chain for this payment, or None.
 
     None on Tron, which has no standard: `tron:` links name no token, so that a wallet would send its native coin. None also
     where the settings no longer name the token.
@@ -31,7 +31,7 @@ def qr_text(request: PaymentRequest) -> str:
 
 
 def wallet_links(request: PaymentRequest, *, page_url: str) -> tuple[WalletLink, ...]:
-    """Return the documented links into wallet apps; none on a developer's own chain, which no app knows."""
+    """Return the documented links into wallet apps; none on a developer's own chain, which apps do not know."""
     if request.spec.is_local or request.token not in request.spec.tokens:
         return ()
     return (
@@ -41,7 +41,7 @@ def wallet_links(request: PaymentRequest, *, page_url: str) -> tuple[WalletLink,
 
 
 def _trust(request: PaymentRequest) -> list[WalletLink]:
-    """Trust Wallet takes the chain by its number."""
+    """Return Trust Wallet's link, which takes the chain by its number."""
     if request.spec.slip44 is None:
         return []
     query = {

@@ -1,4 +1,4 @@
-"""Reading checkouts without the ORM: one statement, one tuple, for the paths that must be fast (docs/adr/0003)."""
+"""Reads checkouts without the ORM: one statement, one tuple, for the fast paths (docs/adr/0003)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from django.db import connection
 
 
 class CheckoutFacts(Protocol):
-    """What a payload needs of a checkout; a model instance has it, and so has a `CheckoutRow`."""
+    """The facts of a checkout that a payload needs; both models and `CheckoutRow` have them."""
 
     @property
     def id(self) -> int: ...
@@ -58,7 +58,7 @@ class CheckoutFacts(Protocol):
 
 
 class CheckoutRow(NamedTuple):
-    """A checkout as read by `COLUMNS`; `replaces` and `replaced_by` are public ids: what it succeeds, and its successor."""
+    """A checkout as read by `COLUMNS`; `replaces` and `replaced_by` are the public ids of its predecessor and successor."""
 
     id: int
     public_id: str
@@ -86,12 +86,12 @@ class CheckoutRow(NamedTuple):
 
     @property
     def offers(self) -> Any:
-        """What was offered, `{chain: {"tokens": [...], "address": ...}}`."""
+        """Return the offers, `{chain: {"tokens": [...], "address": ...}}`."""
         return orjson.loads(self.offers_json)
 
     @property
     def hold_subject(self) -> str:
-        """Whose hold is on the money in escrow: a successor's is where the checkout before it was paid."""
+        """Return the public id under which the escrow's hold is kept: a successor's is its predecessor's."""
         return self.replaces or self.public_id
 
 
@@ -107,7 +107,7 @@ COLUMNS = """
 
 
 class TransferRow(NamedTuple):
-    """A credited transfer. `head` is the chain's height as last seen, for counting confirmations."""
+    """A credited transfer. `head` is the chain's last seen height, for counting confirmations."""
 
     checkout_id: int
     transfer_id: int
@@ -126,7 +126,7 @@ class TransferRow(NamedTuple):
     orphaned_at: datetime | None
 
 
-# An expired checkout still shows what it handed to its successor.
+# An expired checkout still shows transfers that its successor took over.
 _TRANSFERS = """
     SELECT p.owner, t.id, t.chain, t.token, t.units::text, t.tx_hash, t.position, t.sender, t.state, t.mode,
            t.block_height, k.head, t.detected_at, t.confirmed_at, t.orphaned_at
@@ -145,7 +145,7 @@ _TRANSFERS = """
 def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRow]]:
     """Return every transfer credited to the checkouts, orphaned ones included, in the order they were recorded.
 
-    One that a successor took over is its transfer as well as that of the expired checkout.
+    A transfer that a successor took over belongs to both checkouts.
     """
     found: dict[int, list[TransferRow]] = defaultdict(list)
     if checkout_ids:
@@ -158,5 +158,5 @@ def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRo
 
 
 def transfers_of(rows: Iterable[CheckoutRow]) -> dict[int, list[TransferRow]]:
-    """Return the credited transfers of rows, asking only where there are any."""
+    """Return the credited transfers of rows, with a query only if there are any."""
     return credited_transfers([row.id for row in rows if row.has_payments])

@@ -1,4 +1,4 @@
-"""How test checkouts play out: due-dated steps on a five-second clock. Pure."""
+"""Test checkouts' scenarios: steps with due times, five seconds apart. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ class StepKind(StrEnum):
     EXPIRE = "expire"
 
 
-# What part of the price a paying step sends.
+# The share of the price that a paying step sends.
 SHARES = {
     StepKind.PAY: Decimal(1),
     StepKind.PAY_SHORT: Decimal("0.5"),
@@ -44,7 +44,7 @@ _SCENARIOS: dict[TestScenario, tuple[StepKind, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step and when it is due."""
+    """A step and its due time."""
 
     kind: StepKind
     due_at: datetime

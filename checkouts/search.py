@@ -1,6 +1,6 @@
-"""Finding checkouts and transfers by what people paste: an id, a link, their own reference, a transaction, an address.
+"""Search for checkouts and transfers by an id, a link, a reference, a transaction or an address.
 
-Each kind of text is one look into an index, however many rows there are. A buyer's e-mail address is none of them.
+Each kind of text is one index look-up, however many rows there are. Buyers' e-mail addresses are not searched.
 """
 
 import re
@@ -23,13 +23,13 @@ from wallets.transfers.hashes import (
 
 LONGEST_TEXT: Final = 1_000
 MOST_FOUND: Final = 100
-"""The newest are shown of what more checkouts share, such as a receiving address."""
+"""Only the newest are shown if more checkouts match, for example by a receiving address."""
 
 _EVM_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}", re.ASCII)
 
 
 def searchable(text: str) -> str:
-    """Return a text as it is looked up; empty for what no object of ours is called."""
+    """Return a text normalised for the search; empty if it can name no object of ours."""
     text = text.strip()
     return "" if len(text) > LONGEST_TEXT or "\x00" in text else text
 
@@ -71,12 +71,12 @@ def _looks(
     yield mine.filter(code=code_in(text))
     yield mine.filter(creation_ref=text, order_ref=text)
     yield mine.filter(UNKEYED_REFERENCE, order_ref=text)
-    # An address that nothing was paid to yet names its checkout all the same.
+    # An address without payments still identifies its checkout.
     nonces = deposits_at(seat, text).values_list("nonce", flat=True)
     if found := [bytes(nonce) for nonce in nonces]:
         yield mine.filter(deposit_nonce__in=found)
     if transfers := matching_transfers(seat, text):
-        # Keys first: a list of them is looked up in an index, where a join may be planned as a scan.
+        # Keys first: a list of keys is looked up in an index, while a join may be planned as a scan.
         paid = Payment.objects.filter(transfer__in=transfers)
         yield mine.filter(pk__in=list(paid.values_list("checkout_id", flat=True)))
 
@@ -100,7 +100,7 @@ def _transfer_looks(
 
 
 def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
-    """Return the merchant's deposit address that a text is; none for anything else."""
+    """Return the merchant's deposit address with this text; none if it is no address."""
     if not _EVM_ADDRESS.fullmatch(text):
         return DepositAddress.objects.none()
     key = bytes.fromhex(text[2:])
@@ -110,7 +110,7 @@ def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
 
 
 def code_in(text: str) -> str:
-    """Return the last part of a page's address; the text itself where it is none."""
+    """Return the last part of a page's address; the text itself if it is none."""
     if "/" not in text:
         return text
     try:
@@ -120,7 +120,7 @@ def code_in(text: str) -> str:
 
 
 def transactions_named(text: str) -> Q:
-    """Return the condition of rows with `chain` and `tx_hash` for the transaction a text names; empty for what is no hash."""
+    """Return the condition for rows with `chain` and `tx_hash` of the transaction in a text; empty if it is no hash."""
     found = Q()
     for chain, tx_hash in spelled(text).items():
         found |= Q(chain=chain, tx_hash=tx_hash)
@@ -128,7 +128,7 @@ def transactions_named(text: str) -> Q:
 
 
 def spelled(text: str) -> dict[str, str]:
-    """Return by chain how it would write the transaction that a text names; empty for what is no hash."""
+    """Return, by chain, its spelling of the transaction hash in a text; empty if it is no hash."""
     try:
         return spellings(text)
     except UnreadableHashError:
@@ -136,9 +136,9 @@ def spelled(text: str) -> dict[str, str]:
 
 
 def _addresses(text: str) -> set[str]:
-    """Return how the chains that could have an address write it; empty for what is none."""
+    """Return the spellings of an address on the chains that could have it; empty if it is none."""
     if _EVM_ADDRESS.fullmatch(text):
-        # Whoever types or copies it may lose its capitals, which are a checksum.
+        # Typed or copied addresses may lose their capitals, which are a checksum.
         return {checksum(bytes.fromhex(text[2:]))}
     found = set()
     for spec in chains().values():

@@ -1,4 +1,4 @@
-"""Reading checkouts for the API: one by id, a page of them, how many there are."""
+"""Queries of checkouts for the API: one by id, a page, a count."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ from gateway.core.api.pagination import (
 )
 from wallets.states import TransferState
 
-# Of a bigint.
+# The greatest bigint.
 _GREATEST: Final = 2**63 - 1
-# Nobody comes too late more often and still asks.
+# A buyer renews a checkout this often at most.
 _MOST_TRIES: Final = 3
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
 
@@ -75,7 +75,7 @@ def reserved_amount(
 ) -> AmountReservation | None:
     """Return the exact amount held for what a checkout has due now, its merchant loaded; None until one is chosen.
 
-    Nothing is asked where no exact-amount chain is offered or no money is taken any more.
+    There is no query if no exact-amount chain is offered or no more money is taken.
     """
     if not takes_money(checkout, now=now) or not offers_exact_amount(checkout):
         return None
@@ -85,11 +85,11 @@ def reserved_amount(
 
 
 def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
-    """Return what buyers say they paid and a person has not closed, newest first, their checkouts loaded.
+    """Return open buyers' reports, newest first, their checkouts loaded.
 
-    What pays the checkout it was reported for needs nobody any more, whatever was found when it was asked for.
+    A report about a transfer that now pays its checkout needs no attention, whatever was found before.
     """
-    # A wallet's transaction on TON has parts, each recorded under a hash of its own.
+    # A TON transaction has parts, each recorded under its own hash.
     came_right = Payment.objects.filter(
         Q(transfer__tx_hash=OuterRef("tx_hash"))
         | Q(transfer__tx_hash=OuterRef("part_hash")),
@@ -103,7 +103,7 @@ def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
 
 
 def has_late_money(checkout: Checkout) -> bool:
-    """Whether money came for an expired checkout that waits for a person: asking for the price again would be asking twice."""
+    """Whether an expired checkout has money in the inbox: renewing it would ask for the price twice."""
     if checkout.status != CheckoutStatus.EXPIRED:
         return False
     late = checkout.inbox_items.filter(
@@ -113,7 +113,7 @@ def has_late_money(checkout: Checkout) -> bool:
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:
-    """Return the checkouts that this one was made afresh of, and those made afresh of it; three each way at most."""
+    """Return the checkouts that this one renews, and those that renew it; three each way at most."""
     return [
         *islice(_follow(checkout, _try_before), _MOST_TRIES),
         *islice(_follow(checkout, _try_after), _MOST_TRIES),
@@ -133,7 +133,7 @@ def _try_before(checkout: Checkout) -> Checkout | None:
     name = checkout.creation_ref or ""
     if not name.startswith(AGAIN):
         return None
-    # An order_ref may look the same, and names no other merchant's for that.
+    # A merchant's order_ref may look the same, but names only its own checkouts.
     return Checkout.objects.filter(
         merchant=checkout.merchant_id,
         mode=checkout.mode,
@@ -155,7 +155,7 @@ def _try_after(checkout: Checkout) -> Checkout | None:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutFilter:
-    """Which checkouts of a merchant and mode a list is about."""
+    """The merchant, mode and filters of a list of checkouts."""
 
     merchant_id: int
     mode: Mode
@@ -165,7 +165,7 @@ class CheckoutFilter:
 
     @property
     def by_time(self) -> bool:
-        """Whether a time narrows the list, so that the kept counts cannot answer its total."""
+        """Whether a time narrows the list, so the kept counts cannot give its total."""
         return self.created_after is not None or self.created_before is not None
 
 
@@ -187,10 +187,10 @@ def parse_filter(
     return wanted, parse_page(query)
 
 
-# As quick to pass over row by row.
+# Up to here, skipping row by row is as fast.
 _FEW: Final = 20_000
-# The oldest day that an offset passes over, with all newer ones, wholly: where no older day has a key among theirs, their
-# least key is the mark, and the days know how many checkouts are before it.
+# Skips whole days: the oldest day that an offset passes over with all newer days. If no older day has a key among theirs,
+# their least key is the mark, and the totals know how many checkouts come before it.
 _MARK = """
     SELECT key, passed FROM (
         SELECT min(first_id) OVER newer AS key, sum(made) OVER newer AS passed,
@@ -204,7 +204,7 @@ _MARK = """
     WHERE passed <= %s AND key IS NOT NULL AND (older IS NULL OR older < key)
     ORDER BY passed DESC LIMIT 1
 """
-# The inner query walks an index and skips there; only the rows shown are read whole.
+# The inner query skips within an index; only the rows shown are read in full.
 _PAGE = """
     SELECT {columns} FROM checkouts_checkout c
     JOIN (
@@ -235,7 +235,7 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
 
 
 def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:
-    """Return a key, and how many of a merchant's checkouts have it or a greater one: as many as the offset, or a bit less."""
+    """Return a key, and how many checkouts have it or a greater one: equal to the offset or slightly less."""
     with connection.cursor() as cursor:
         cursor.execute(_MARK, [wanted.merchant_id, wanted.mode, offset])
         key, passed = cursor.fetchone() or (_GREATEST, 0)
@@ -243,7 +243,7 @@ def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:
 
 
 def checkout_total(wanted: CheckoutFilter) -> int:
-    """Return how many checkouts a filter has: from the kept counts, or counted where a time narrows it."""
+    """Return the number of checkouts of a filter: from the kept counts, or counted if a time narrows it."""
     where, parameters = _where(wanted)
     statement = (
         f"SELECT count(*) FROM checkouts_checkout WHERE {where}"  # noqa: S608 - our own conditions

@@ -1,4 +1,4 @@
-"""Checkout statuses, the moves between them, and how a status follows from facts."""
+"""Checkout statuses, the moves between them, and their derivation from facts."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,11 +7,11 @@ from typing import Final
 from django.db.models import TextChoices
 
 GRACE: Final = timedelta(seconds=60)
-"""A block's own time may run a little ahead; the contract allows a minute."""
+"""A block's own time may run slightly ahead; the contract allows a minute."""
 
 
 class CheckoutStatus(TextChoices):
-    """Where a checkout stands; the specification's five words."""
+    """A checkout's status; the specification's five words."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -21,7 +21,7 @@ class CheckoutStatus(TextChoices):
 
 
 class CheckoutException(TextChoices):
-    """What is unusual about a checkout, beside its status."""
+    """An exception to a checkout's normal course, beside its status."""
 
     NONE = ""
     UNDERPAID = "underpaid"
@@ -30,7 +30,7 @@ class CheckoutException(TextChoices):
 
 
 class InboxReason(TextChoices):
-    """Why a transfer waits for a person."""
+    """Why a transfer is in the inbox."""
 
     LATE = "late"
     LATE_OUTAGE = "late_outage"
@@ -39,15 +39,15 @@ class InboxReason(TextChoices):
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
     DUST = "dust"
     UNMATCHED = "unmatched"
-    # Several checkouts might be meant, and nothing says which.
+    # Several checkouts might be meant, with no way to tell.
     AMBIGUOUS = "ambiguous"
     REVERSED = "reversed"
-    # It was credited; another checkout of the price had just expired, and its buyer may be the one who paid.
+    # It was credited, but another checkout of the price had just expired, and its buyer may have paid.
     RIVAL = "rival"
 
 
 class InboxStatus(TextChoices):
-    """What a person did about it."""
+    """The status of an inbox item."""
 
     OPEN = "open"
     CREDITED = "credited"
@@ -56,25 +56,25 @@ class InboxStatus(TextChoices):
 
 
 class InboxAct(TextChoices):
-    """What a person can decide about money in the inbox."""
+    """The acts that a person can choose for money in the inbox."""
 
     CREDIT = "credit"
-    # A successor of the expired checkout takes all that came for it.
+    # A successor of the expired checkout takes all its money.
     ACCEPT_LATE = "accept_late"
     REFUNDED = "refunded"
     DISMISS = "dismiss"
 
 
 class RescueVerdict(TextChoices):
-    """What became of a transaction that a buyer says paid a checkout."""
+    """The result of looking up a buyer's transaction."""
 
     CREDITED = "credited"
     NOT_FINAL = "not_final"
-    # It reached us, and a person at the merchant decides.
+    # We have it, and a person at the merchant decides.
     WAITING = "waiting"
     SHORT = "short"
     LATE = "late"
-    # The checkout was paid already.
+    # The checkout was already paid.
     EXTRA = "extra"
     WRONG_NETWORK = "wrong_network"
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
@@ -82,7 +82,7 @@ class RescueVerdict(TextChoices):
     OTHER_ADDRESS = "other_address"
     FAILED = "failed"
     NOT_FOUND = "not_found"
-    # Some chain could not be asked, and no other knows it.
+    # Some chain did not answer, and no other knows it.
     UNREACHABLE = "unreachable"
 
 
@@ -107,12 +107,12 @@ MOVES: dict[CheckoutStatus, frozenset[CheckoutStatus]] = {
 }
 FINAL = frozenset(status for status, moves in MOVES.items() if not moves)
 LIVE = frozenset(CheckoutStatus) - FINAL
-# For what hangs on their order, as a migration does.
+# For code that depends on their order, such as a migration.
 LIVE_IN_ORDER = tuple(status for status in CheckoutStatus if status in LIVE)
 
 
 class EscrowStatus(TextChoices):
-    """Whether money that came for a checkout in escrow still waits for somebody of the team."""
+    """Whether money in escrow is still held."""
 
     HELD = "held"
     RELEASED = "released"
@@ -120,7 +120,7 @@ class EscrowStatus(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a checkout's transfers add up to, in base units: all that count, and the final ones among them."""
+    """A checkout's received base units: all that count, and the final ones among them."""
 
     seen: int
     confirmed: int
@@ -134,7 +134,7 @@ class Received:
 def derive_status(
     current: CheckoutStatus, received: Received, *, needed_units: int
 ) -> CheckoutStatus:
-    """Return the status that the facts ask for; `needed_units` is the amount less the tolerance.
+    """Return the status that follows from the facts; `needed_units` is the amount less the tolerance.
 
     Expiry is not derived here: it depends on how far the chains were read.
     """

@@ -1,4 +1,4 @@
-"""Bells and sweeps. Each calls one service; running one twice, or never, loses nothing."""
+"""Celery tasks. Each calls one service; running one twice, or never, loses nothing."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -25,13 +25,13 @@ def attribute_transfers_task() -> int:
 
 @shared_task(name="checkouts.expire_due_checkouts")
 def expire_due_checkouts_task() -> int:
-    """Expire checkouts nobody paid in time."""
+    """Expire checkouts that were not paid in time."""
     return expire_due_checkouts(now=timezone.now())
 
 
 @shared_task(name="checkouts.play_due_steps")
 def play_due_steps_task() -> int:
-    """Play what is due in test mode."""
+    """Play the due steps of test mode."""
     return play_due_steps(now=timezone.now())
 
 
@@ -43,19 +43,19 @@ def release_amounts_task() -> int:
 
 @shared_task(name="checkouts.release_claims")
 def release_claims_task() -> int:
-    """Release the wallets that were taken over by a proof, once their checkouts have run out."""
+    """Release the wallets that another merchant has proven, once their checkouts have ended."""
     return release_claims(now=timezone.now())
 
 
 @shared_task(name="checkouts.apply_decisions")
 def apply_decisions_task() -> int:
-    """Carry out what people decided about the inbox and can no longer undo."""
+    """Apply the inbox decisions that can no longer be undone."""
     return apply_decisions(now=timezone.now())
 
 
 @shared_task(name="checkouts.check_totals")
 def check_totals_task() -> int:
-    """Compare the daily totals with the rows they are of, and log each difference as an error."""
+    """Compare the daily totals with their rows, and log each difference as an error."""
     return check_yesterday(today=day_of(timezone.now())) + check_days()
 
 

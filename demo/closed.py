@@ -1,6 +1,6 @@
 """Where a checkout that takes no more money was to be paid: for showing what becomes of late and doubled payments.
 
-Nobody else is told any more, so the demo looks it up in its own database.
+The API no longer returns it, so the demo reads its own database.
 """
 
 from typing import Any

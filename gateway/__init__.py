@@ -1,1 +1,1 @@
-"""Florin: the composition root and the core."""
+"""Florin's settings, processes, shared pages and core."""

@@ -1,4 +1,4 @@
-"""The composition root as a Django app: commands, Celery, system checks."""
+"""The gateway as a Django app: commands, Celery, system checks."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""The Celery application. Tasks are bells and sweeps; whatever matters is a row in PostgreSQL.
+"""The Celery application. Tasks only make work start sooner: every piece of work is a row in PostgreSQL.
 
 `celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.processes.loops`).
 """

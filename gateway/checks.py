@@ -1,4 +1,4 @@
-"""System checks of the installation as a whole, with ids that operators can look up."""
+"""System checks of the whole installation, with ids that operators can look up."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
@@ -16,7 +16,7 @@ LEAST_HOLD_HOURS = 24
 
 @register()
 def revocation_is_prompt(**_: Any) -> list[CheckMessage]:
-    """A revoked key is refused everywhere within five seconds; that is promised to merchants."""
+    """Check that a revoked API key is refused everywhere within five seconds, as merchants are promised."""
     if settings.API_KEY_CACHE_SECONDS <= MOST_KEY_CACHE_SECONDS:
         return []
     return [
@@ -30,7 +30,7 @@ def revocation_is_prompt(**_: Any) -> list[CheckMessage]:
 
 @register()
 def late_money_meets_no_stranger(**_: Any) -> list[CheckMessage]:
-    """An exchange may take a day to send; until then nobody else may wait for the same amount."""
+    """Check that exact amounts stay reserved for a day: an exchange may take that long to send."""
     short, usual = (
         settings.EXACT_AMOUNT_SHORT_HOLD_HOURS,
         settings.EXACT_AMOUNT_HOLD_HOURS,
@@ -48,7 +48,7 @@ def late_money_meets_no_stranger(**_: Any) -> list[CheckMessage]:
 
 @register(DEPLOYMENT, deploy=True)
 def hosts_are_named(**_: Any) -> list[CheckMessage]:
-    """Links and redirects carry the request's host, so not every host may be allowed."""
+    """Check that not every host is allowed: links and redirects carry the request's host."""
     if "*" not in settings.ALLOWED_HOSTS:
         return []
     return [
@@ -62,7 +62,7 @@ def hosts_are_named(**_: Any) -> list[CheckMessage]:
 
 @register(DEPLOYMENT, deploy=True)
 def proxies_are_named(**_: Any) -> list[CheckMessage]:
-    """A trusted proxy names the client, so trusting everybody ends every limit per address."""
+    """Check that not every peer is a trusted proxy: a trusted proxy names the client, so rate limits per address would not work."""
     try:
         is_everybody = any(not network.prefixlen for network in _proxy_networks())
     except ValueError as error:
@@ -81,7 +81,7 @@ def proxies_are_named(**_: Any) -> list[CheckMessage]:
 
 
 def _proxy_networks() -> Iterator[IPv4Network | IPv6Network]:
-    """Return the trusted networks, joined where they are neighbours. Raises ValueError."""
+    """Return the trusted networks, with neighbours merged. Raises ValueError."""
     networks = [ip_network(network) for network in settings.TRUSTED_PROXIES]
     return chain(
         collapse_addresses(one for one in networks if isinstance(one, IPv4Network)),
@@ -91,7 +91,7 @@ def _proxy_networks() -> Iterator[IPv4Network | IPv6Network]:
 
 @register(DEPLOYMENT, deploy=True)
 def mail_is_sent(**_: Any) -> list[CheckMessage]:
-    """Without a mail server nobody can confirm an address or reset a password."""
+    """Check that a mail server is set: without one, users cannot confirm an address or reset a password."""
     if settings.EMAIL_HOST:
         return []
     return [
@@ -105,7 +105,7 @@ def mail_is_sent(**_: Any) -> list[CheckMessage]:
 
 @register(DEPLOYMENT, deploy=True)
 def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
-    """Whoever guesses the key can sign sessions. Django only warns of a weak one."""
+    """Check that the secret key is long enough: a guessed key signs sessions. Django only warns of a weak one."""
     if not security.check_secret_key(None) + security.check_secret_key_fallbacks(None):
         return []
     return [

@@ -1,6 +1,6 @@
-"""Settings of logins that are the same everywhere; those that are read from the environment are in gateway.settings."""
+"""Login settings that are the same everywhere; gateway.settings has those read from the environment."""
 
-# What runs under /account/, /dashboard/ and /operator/ alone, in this order; see gateway.core.web.signed_in.
+# Middleware for /account/, /dashboard/ and /operator/ only, in this order; see gateway.core.web.signed_in.
 SIGNED_IN_MIDDLEWARE = [
     "accounts.login.throttle.AccountThrottleMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -50,11 +50,11 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
-# Seconds for which the link of a reset works: the mail says an hour.
+# Lifetime of a reset link in seconds: the mail says an hour.
 PASSWORD_RESET_TIMEOUT = 3600
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
-# Guesses are counted in rows of ours (accounts.login.guard), requests in Valkey: allauth's own counters live in a
-# cache, and let parallel ones through or lose them.
+# Our rows (accounts.login.guard) and Valkey count attempts. Allauth's own counters live in a cache: parallel requests get
+# past them or lose them.
 ACCOUNT_RATE_LIMITS = False
 
 MFA_RATE_LIMITS = False
@@ -68,7 +68,7 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = "Florin"
-# The code before the present one counts as well: `accounts.login.factors` looks that each counts once.
+# The previous code is accepted too: `accounts.login.factors` ensures that each is used once.
 MFA_TOTP_TOLERANCE = 1
 
 SESSION_COOKIE_SAMESITE = "Lax"

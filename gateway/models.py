@@ -1,4 +1,4 @@
-"""The one table that belongs to no app: leases by name."""
+"""The named leases, the one table that belongs to no app."""
 
 from gateway.core.leases import Lease
 

@@ -14,8 +14,7 @@ from gateway.processes.timetable import TIMETABLE
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
-# Production unless "development" is spelled out: the careful choice is the one nobody has to make, and no typing error
-# undoes it.
+# Production unless "development" is spelled out, so that a forgotten setting or a typing error stays on the safe side.
 FLORIN_ENV = env.str("FLORIN_ENV", default="production")
 PRODUCTION = FLORIN_ENV != "development"
 SERVICE_VERSION = "0.25.0"
@@ -23,19 +22,19 @@ VAR_DIR = Path(env.str("FLORIN_VAR", default=str(BASE_DIR / "var")))
 
 DEBUG = False
 SECRET_KEY = env.str("SECRET_KEY", default="" if PRODUCTION else "development-only")
-# Earlier keys: personal links that were mailed under them go on to work.
+# Earlier keys: personal links that were mailed under them keep working.
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
-# How many threads each web process answers requests with. Requests that wait for a chain hold none.
+# Threads per web process. Requests that wait for a chain hold none.
 WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
 LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
-# Hosts that pages were once served on; what still comes there is sent to the present one.
+# Hosts that once served pages; their requests are redirected to the present one.
 LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
-# Where pages reach the stream server, if that is another origin than theirs; see docs/adr/0008.
+# Where pages reach the stream server, if its origin differs from theirs; see docs/adr/0008.
 STREAM_URL = env.str("STREAM_URL", default="").rstrip("/")
 # How many pages one stream server holds open; the others poll.
 MAX_STREAMS = env.int("MAX_STREAMS", default=5_000)
@@ -70,7 +69,7 @@ INSTALLED_APPS = [
     "csp",
 ]
 
-# Few, because each costs every request; sessions and CSRF act where people log in, and nowhere else.
+# Few, because each costs every request; sessions and CSRF run only where people log in.
 MIDDLEWARE = [
     "gateway.core.web.middleware.ApiMiddleware",
     "gateway.core.web.hosts.PresentHostMiddleware",
@@ -87,7 +86,7 @@ APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 FILE_UPLOAD_HANDLERS = ["gateway.core.web.uploads.CappedUploadHandler"]
 
-# Named, for looking into every app would also find the templates of those whose pages we write ourselves.
+# Listed by name: a search through every app would also find templates of apps whose pages we write ourselves.
 ADMIN_TEMPLATES = Path(django.__file__).parent / "contrib/admin/templates"
 TEMPLATES = [
     {
@@ -98,7 +97,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "gateway.core.web.languages.language_links",
-                # Read by the operator's pages alone, and free elsewhere.
+                # Only the operator's pages read it; it costs the others nothing.
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
@@ -112,16 +111,16 @@ _embedded = running_urls(VAR_DIR / "engines")
 DATABASE_URL = env.str(
     "DATABASE_URL", default=_embedded.database_url if _embedded else ""
 )
-# Behind a pooler in transaction mode: where the server itself is, for `LISTEN` alone.
+# The server's own address for `LISTEN`, when a pooler in transaction mode is used.
 DATABASE_DIRECT_URL = env.str("DATABASE_DIRECT_URL", default=DATABASE_URL)
-# Statements that are prepared stay with a session, which poolers before PgBouncer 1.21 give to the next client.
+# Prepared statements belong to a session. Poolers before PgBouncer 1.21 give it to the next client.
 DATABASE_PREPARE = env.bool("DATABASE_PREPARE", default=True)
 REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "")
-# Tests that share one server keep their keys and databases apart by these.
+# Prefixes that separate keys and databases of tests that share one server.
 KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
 _test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
 
-# libpq reads the address, so that every form it knows (sockets, several hosts, TLS options) works here too.
+# libpq parses the address, so every form it knows (sockets, several hosts, TLS options) works here too.
 _server = conninfo_to_dict(DATABASE_URL) if DATABASE_URL else {}
 DATABASES = {
     "default": {
@@ -133,7 +132,7 @@ DATABASES = {
         "PORT": _server.pop("port", ""),
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        # They would outlive their transactions in a session.
+        # Server-side cursors would outlive their transactions in a session.
         "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {
             # A silent host must not hang every thread, health checks included.
@@ -148,15 +147,15 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]
-# Whether strangers may make accounts. Closed, people come by invitation, or by `manage.py create_merchant`.
+# Whether strangers may sign up. If not, people join by invitation or `manage.py create_merchant`.
 SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=not PRODUCTION)
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
 
-# A `__Host-` cookie is one that no other host, subdomain or plain connection can set (RFC 6265bis, 4.1.3.2).
+# No other host, subdomain or plain connection can set a `__Host-` cookie (RFC 6265bis, 4.1.3.2).
 _cookie_prefix = "__Host-" if PRODUCTION else ""
 SESSION_COOKIE_NAME = f"{_cookie_prefix}florin-session"
 SESSION_COOKIE_SECURE = PRODUCTION
-# Seconds a login lasts in all, and without a request.
+# Seconds until a login ends: in all, and without a request.
 SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", default=14 * 86_400)
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=86_400)
 CSRF_COOKIE_NAME = f"{_cookie_prefix}florin-csrf"
@@ -165,7 +164,7 @@ CSRF_COOKIE_SECURE = PRODUCTION
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-# What buyers' pages speak; each by the name its readers call it. docs/guide/languages.md says how one is added.
+# The languages of buyers' pages, each by its own name. docs/guide/languages.md says how to add one.
 USE_I18N = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [
@@ -217,7 +216,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    # Three kinds of object have a status; each set of choices gets a name of its own.
+    # Three kinds of object have a status; this gives each set of choices its own name.
     "ENUM_NAME_OVERRIDES": {
         "CheckoutStatus": "checkouts.states.CheckoutStatus",
         "TransferState": "wallets.states.TransferState",
@@ -227,7 +226,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# The hosted page may be framed by one messenger's web clients and by nobody else.
+# Only one messenger's web clients may frame the hosted page.
 FRAME_ANCESTORS = env.list(
     "FRAME_ANCESTORS",
     default=[f"https://{name}.telegram.org" for name in ("web", "webk", "webz")],
@@ -240,14 +239,14 @@ CONTENT_SECURITY_POLICY = {
         "img-src": ["'self'"],
         "font-src": ["'self'"],
         "connect-src": ["'self'", *([STREAM_URL] if STREAM_URL else [])],
-        # Pressing Pay on a link leads to a checkout, and the policy follows redirects.
+        # The Pay button of a link redirects to a checkout, and the policy follows redirects.
         "form-action": ["'self'", *{CHECKOUT_HOST} - {LINK_HOST}],
         "base-uri": ["'none'"],
         "frame-ancestors": FRAME_ANCESTORS,
     },
 }
 SECURE_REFERRER_POLICY = "no-referrer"
-# Where the public address is https, nothing is served without it.
+# With a public address on https, plain http is not served.
 SECURE_SSL_REDIRECT = env.bool(
     "SECURE_SSL_REDIRECT", default=BASE_URL.startswith("https://")
 )
@@ -260,14 +259,14 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 )
 SILENCED_SYSTEM_CHECKS = [
-    # frame-ancestors of the policy below does it, and lets one messenger in.
+    # frame-ancestors of the policy below replaces it, and allows one messenger.
     "security.W002",
-    # CSRF is checked by SIGNED_IN_MIDDLEWARE, on the only pages that have cookies.
+    # SIGNED_IN_MIDDLEWARE checks CSRF on the only pages that have cookies.
     "security.W003",
-    # Whether subdomains and browsers' lists follow is the operator's to say.
+    # The operator decides about subdomains and browsers' preload lists.
     "security.W005",
     "security.W021",
-    # Sessions, logins and messages are there for /operator/, in SIGNED_IN_MIDDLEWARE.
+    # SIGNED_IN_MIDDLEWARE provides sessions, logins and messages for /operator/.
     "admin.E408",
     "admin.E409",
     "admin.E410",
@@ -275,19 +274,19 @@ SILENCED_SYSTEM_CHECKS = [
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 
-# Whoever reads the metrics sends this as a bearer token; without it there is no /metrics.
+# The bearer token for reading metrics; without it there is no /metrics.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
-# Seconds an API key may be trusted from a worker's memory; revocation takes effect within it.
+# Seconds that a process may cache an API key; a revocation takes effect within them.
 API_KEY_CACHE_SECONDS = env.float("API_KEY_CACHE_SECONDS", default=3.0)
 
 WEBHOOK_SIGNATURE_HEADER = env.str(
     "WEBHOOK_SIGNATURE_HEADER", default="X-Service-Signature"
 )
-# For development alone: lets webhooks go to this machine. A system check refuses it in production.
+# For development only: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
 
-# Without a server, mail is written to the output of the process that would send it.
+# Without a server, mail is printed by the process that would send it.
 EMAIL_HOST = env.str("EMAIL_HOST", default="")
 _mailer = "smtp" if EMAIL_HOST else "console"
 EMAIL_BACKEND = f"django.core.mail.backends.{_mailer}.EmailBackend"
@@ -297,13 +296,13 @@ EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", default="")
 EMAIL_USE_TLS = env.bool("EMAIL_USE_TLS", default=True)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
-# Who finds the words of a mail when it is sent, by what its key begins with; mails does not know who promises them.
+# Functions that return a mail's texts when it is sent, by the prefix of its key; `mails` does not know its callers.
 MAIL_WRITERS = {
     "receipt": "checkouts.page.receipts.receipt_words",
     "subscriber": "links.subscriptions.mails.subscriber_words",
 }
 
-# Every type of event that is sent. `webhooks` stores ready bodies and knows none of them.
+# Every type of event. `webhooks` stores ready bodies and knows none of them.
 WEBHOOK_EVENT_TYPES = [
     "checkout.completed",
     "checkout.expired",
@@ -312,7 +311,7 @@ WEBHOOK_EVENT_TYPES = [
     "x402.payment.returned",
 ]
 
-# What each app adds to a merchant's export: functions of the merchant that return files.
+# Each app's part of a merchant's export: functions of the merchant that return files.
 DATA_EXPORTS = [
     "accounts.export.tables",
     "wallets.export.tables",
@@ -332,39 +331,39 @@ CHAIN_SETTINGS = {
     if name.startswith("CHAIN_") and name != "CHAIN_NETWORK"
 }
 CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
-# Whether each receiving wallet of exact amounts takes a signature, or only one that may be in use (docs/adr/0018).
+# Whether a receiving wallet of exact amounts needs a signature always, or only if it may be in use (docs/adr/0018).
 REQUIRE_WALLET_PROOF = env.bool("REQUIRE_WALLET_PROOF", default=False)
-# How often a chain, or an account, is read that nobody is expected to pay on: late money is still seen.
+# How often a chain or account without expected payments is read, to find late money.
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
-# How often the last hour of a chain is compared with what each of its sources tells; 0 turns that off.
+# How often the last hour of a chain is compared across its sources; 0 turns that off.
 RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
-# How far back the movements of a watched wallet are read when it is added; 0 reads none of them.
+# How far back the movements of a new watched wallet are read; 0 reads none.
 WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
-# For so long after it expired unpaid a checkout makes payments near its price doubtful; 0 turns that off (docs/adr/0005).
+# For this long after a checkout expired unpaid, payments near its price are doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
-# Celery tasks by name, rung after transfers were written; wallets does not know who reads them.
+# Celery tasks to start after transfers were written, by name; wallets does not know who reads them.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "x402.follow_transfers"]
-# Hours for which an exact amount stays its checkout's after that ended, usually and when the price runs short: money may
-# come late, and must not meet a stranger's checkout. A system check refuses less than a day.
+# Hours for which an exact amount stays reserved after its checkout ended: usually, and when amounts near the price run
+# short. Late money must not match another buyer's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)
 EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default=24)
 
-# Private keys (hex) that pay for gas on the chains with forwarders, and can do nothing else. Without one people flush from
-# their own wallets, and the public x402 standard is not offered there.
+# Private keys (hex) that only pay for gas on the chains with forwarders. Without one, merchants flush from their own
+# wallets, and the public x402 standard is not offered there.
 GAS_KEYS = env.list("GAS_KEYS", default=[])
 # Secret keys (64 bytes in base58) of accounts that pay the network for machines' signed payments on Solana.
 GAS_KEYS_SOLANA = env.list("GAS_KEYS_SOLANA", default=[])
-# By chain, as `base=10,polygon=2000`: the most that one gas may cost, in gwei; what a day's transactions may cost in all
-# and the balance below which operators are told, in the chain's own coin. Of others the chain's facts tell (wallets.chains).
+# By chain, as `base=10,polygon=2000`: the highest gas price in gwei; a day's spending limit and the low-balance alert, in
+# the chain's own coin. The chain's facts (wallets.chains) give the defaults.
 GAS_MAX_GWEI = env.dict("GAS_MAX_GWEI", default={})
 GAS_DAILY_COINS = env.dict("GAS_DAILY_COINS", default={})
 GAS_LOW_COINS = env.dict("GAS_LOW_COINS", default={})
-# The most of a day's gas on a chain that the signed payments (x402) of one merchant may take.
+# The share of a chain's daily gas that one merchant's signed payments (x402) may use.
 GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
 
-# What a coin is taken to be worth, in USD, where gas is compared with what it moves: no price is asked of anybody.
+# The assumed price of a coin in USD, to compare gas with the moved amount: no price feed is used.
 GAS_COIN_USD = env.dict("GAS_COIN_USD", default={})
-# A sweep may cost this part of what it moves, and not more.
+# The highest cost of a sweep, as a share of the amount it moves.
 SWEEP_MOST_COST = env.str("SWEEP_MOST_COST", default="0.02")
 
 CELERY_BROKER_URL = celery_url(REDIS_URL)

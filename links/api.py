@@ -1,4 +1,4 @@
-"""The link API. Views translate; services decide."""
+"""The link API's views; services decide."""
 
 from typing import ClassVar
 
@@ -206,7 +206,7 @@ def _template_of(principal: Principal, public_id: str) -> LinkTemplate | None:
 
 
 def _key_of(request: Request) -> Person:
-    """Return who asks, for the audit log: the key, and where it was used from."""
+    """Return the key and the client's address, for the audit log."""
     label = f"API key {principal_of_request(request).key_id}"
     address = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
     return Person(None, address, label)
@@ -223,7 +223,7 @@ def _address(request: Request, link_id: str) -> str:
 
 def _image(content: bytes, content_type: str, link_id: str) -> HttpResponse:
     extension = "svg" if content_type == "image/svg+xml" else "png"
-    # A link that exists by that id: nothing in it needs quoting.
+    # An existing link's id: nothing in it needs quoting.
     name = f'inline; filename="{link_id}.{extension}"'
     return HttpResponse(
         content, content_type=content_type, headers={"Content-Disposition": name}

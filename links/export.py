@@ -1,4 +1,4 @@
-"""What a merchant's export tells of its payment links and who subscribed."""
+"""The merchant's export of payment links and subscribers."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Payment links, the checkouts made from them, and who pays a subscription."""
+"""Payment links, the checkouts made from them, and subscribers."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ EMAIL_LENGTH = 254
 
 
 class LinkTemplate(models.Model):
-    """Defaults that links can be made from. A link keeps what it took, whatever becomes of the template."""
+    """Default values of links. A link keeps its values, whatever happens to the template."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "ltp")
@@ -50,7 +50,7 @@ class PaymentLink(models.Model):
     """An address that can be shared: each payment through it makes a checkout."""
 
     public_id = models.CharField(max_length=40, unique=True)
-    # The page's address; never the id, so that neither can be told from the other.
+    # The page's code; never the id, so neither reveals the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
     # No index of its own: that of the list begins with it.
     merchant = models.ForeignKey(
@@ -63,7 +63,7 @@ class PaymentLink(models.Model):
     )
     title = models.CharField(max_length=TITLE_LENGTH)
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
-    # Of a donation: what its own field begins with.
+    # The initial amount of a donation's field.
     amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)
     currency = models.CharField(max_length=3, default="USD")
     min_amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)
@@ -114,15 +114,15 @@ class PaymentLink(models.Model):
 
 
 class Subscription(models.Model):
-    """Somebody who pays a subscription link, known by a personal link alone."""
+    """A subscriber of a link, identified only by a personal link."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "sub")
     )
     link = models.ForeignKey(PaymentLink, models.PROTECT, related_name="subscriptions")
-    # Where reminders go; empty for somebody who wants none.
+    # Where reminders go; empty for none.
     email = models.CharField(max_length=EMAIL_LENGTH, blank=True)
-    # As of the checkouts that were settled: what the reminders go by. Pages ask the checkouts themselves.
+    # From settled checkouts, for reminders. Pages read the checkouts themselves.
     paid_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
 
@@ -142,8 +142,8 @@ class Subscription(models.Model):
 class LinkCheckout(models.Model):
     """A checkout made from a link.
 
-    `slot` says what the payment is for: the invoice, one form that was filled in, one period of a subscription. A slot has
-    one checkout at a time: the next attempt is made only after the one before it expired.
+    `slot` identifies what is paid: the invoice, one submitted form, one period of a subscription. A slot has one checkout
+    at a time: the next attempt is made only after the one before it expired.
     """
 
     link = models.ForeignKey(
@@ -155,7 +155,7 @@ class LinkCheckout(models.Model):
     subscription = models.ForeignKey(
         Subscription, models.PROTECT, null=True, related_name="checkouts"
     )
-    # When a subscription's checkout was seen to be final, and counted.
+    # When a subscription's final checkout was counted.
     settled_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -177,7 +177,7 @@ class LinkCheckout(models.Model):
 
 
 class SubscriberMail(models.Model):
-    """That a subscriber was promised a mail about one period, once. The mail itself waits in the outbox."""
+    """Records a subscriber's mail about one period, so that it is queued once. The outbox has the mail itself."""
 
     subscription = models.ForeignKey(
         Subscription, models.CASCADE, related_name="mails", db_index=False

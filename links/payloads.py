@@ -1,4 +1,4 @@
-"""Links and templates as the API shows them."""
+"""Links and templates in the API's format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from links.states import LinkType
 
 @dataclass(frozen=True, slots=True)
 class Takings:
-    """How many payments through a link completed, and what they brought in."""
+    """The number of a link's completed payments, and their sum."""
 
     count: int = 0
     amount: Decimal = Decimal(0)
@@ -84,7 +84,7 @@ _INVITATIONS: Mapping[str, str] = {
 
 
 def share_text(link: PaymentLink) -> str:
-    """Return one line to paste into a message: who asks for what, and where."""
+    """Return one line to paste into a message, with payee, purpose and address."""
     words = _INVITATIONS[link.type].format(
         merchant=link.merchant.shown_name,
         title=link.title,

@@ -1,4 +1,4 @@
-"""Reading links: one by id or code, a page of them, and what they brought in."""
+"""Queries of links: one by id or code, a page, their totals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
 
 @dataclass(frozen=True, slots=True)
 class LinkFilter:
-    """Which links of a merchant and mode a list is about."""
+    """The filters of a list of links."""
 
     merchant_id: int
     mode: Mode
@@ -51,7 +51,7 @@ def parse_filter(
 
 
 def links_of(wanted: LinkFilter) -> QuerySet[PaymentLink]:
-    """Return the links a filter leaves."""
+    """Return the links that match a filter."""
     links = PaymentLink.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     return links if wanted.status is None else links.filter(status=wanted.status)
 
@@ -117,7 +117,7 @@ def _page_of(rows: QuerySet[M], page: Page) -> list[M]:
 
 
 def _completed(rows: QuerySet[LinkCheckout]) -> QuerySet[LinkCheckout]:
-    """Leave what was paid, with `received`: in time, or late and accepted in a successor's name."""
+    """Return the paid ones, with `received`: in time, or late and accepted by a successor."""
     in_time = Q(checkout__status=CheckoutStatus.COMPLETED)
     late = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED)
     return rows.filter(in_time | late).annotate(
@@ -129,9 +129,9 @@ def _completed(rows: QuerySet[LinkCheckout]) -> QuerySet[LinkCheckout]:
 
 
 def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
-    """Return what each link brought in, in one question: from the checkouts themselves, so that it is never behind.
+    """Return each link's totals, in one query of the checkouts themselves, so that they are always current.
 
-    What a reorganisation took back is no longer in a checkout's sum, and so not in this one.
+    A reorg reduces a checkout's sum, and so this one.
     """
     rows = (
         _completed(LinkCheckout.objects.filter(link__in=[link.pk for link in links]))
@@ -142,19 +142,19 @@ def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
 
 
 def latest_checkout(link: PaymentLink, slot: str) -> LinkCheckout | None:
-    """Return the last attempt to pay for a slot, its checkout loaded."""
+    """Return the last attempt to pay a slot, its checkout loaded."""
     rows = LinkCheckout.objects.filter(link=link, slot=slot).select_related("checkout")
     return rows.order_by("-attempt").first()
 
 
 def payable_chains(link: PaymentLink) -> list[Offerable]:
-    """Return the chains that a payment through the link is offered now."""
+    """Return the chains that the link's next payment would offer."""
     chains = offerable_chains(link.merchant_id, Mode(link.mode))
     return holdable(chains) if link.escrow else chains
 
 
 def has_open_checkout(link: PaymentLink) -> bool:
-    """Whether somebody is about to pay the link, or its payment is being confirmed."""
+    """Whether the link has an open payment, or one being confirmed."""
     return LinkCheckout.objects.filter(link=link, checkout__status__in=LIVE).exists()
 
 
@@ -164,7 +164,7 @@ def has_completed_checkout(link: PaymentLink) -> bool:
 
 
 def paid_code(link: PaymentLink, subscription: Subscription | None = None) -> str:
-    """Return the page code of the checkout that was paid last, of a link or of one subscriber; empty without any."""
+    """Return the page code of the last paid checkout, of a link or of one subscriber; empty without one."""
     rows = LinkCheckout.objects.filter(link=link)
     if subscription is not None:
         rows = rows.filter(subscription=subscription)
@@ -182,7 +182,7 @@ def paid_moments(subscription: Subscription) -> list[datetime]:
 
 
 def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]]:
-    """Return when the payments of each subscription completed, in order and by one question; no key without any."""
+    """Return when the payments of each subscription completed, in order, with one query; no key without any."""
     rows = _completed(LinkCheckout.objects.filter(subscription__in=subscription_ids))
     moments = rows.annotate(moment=_PAID_AT).order_by("moment", "pk")
     found: dict[int, list[datetime]] = {}

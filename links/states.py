@@ -1,10 +1,10 @@
-"""The choices payment links know."""
+"""Choices of the links app's fields."""
 
 from django.db.models import TextChoices
 
 
 class LinkType(TextChoices):
-    """What a link is for; the specification's four words."""
+    """The type of a link; the specification's four words."""
 
     INVOICE = "invoice"
     DONATION = "donation"
@@ -29,7 +29,7 @@ class Interval(TextChoices):
 
 
 class MailKind(TextChoices):
-    """What a subscriber is told: that a period is paid, and that one will end soon."""
+    """The kinds of mails to a subscriber: a period is paid, or will end soon."""
 
     PAID = "paid"
     DUE = "due"

@@ -1,4 +1,4 @@
-"""Signed texts: the form of a page that was opened, and a subscriber's personal link."""
+"""Signed tokens: a page's form, and a subscriber's personal link."""
 
 from datetime import timedelta
 from typing import Final
@@ -19,12 +19,12 @@ class StaleFormError(Exception):
 
 
 def new_form(code: str) -> str:
-    """Return the token of a form for the link with that code; it stands for one payment."""
+    """Return the form token for a link's code; it stands for one payment."""
     return TimestampSigner(salt=_FORM_SALT).sign(f"{code}.{new_code()}")
 
 
 def form_name(token: str, code: str) -> str:
-    """Return which form was sent. Raises StaleFormError for one that is not of this link, or older than a day."""
+    """Return the form's name. Raises StaleFormError if it is of another link, or older than a day."""
     try:
         signed = TimestampSigner(salt=_FORM_SALT).unsign(token, max_age=FORM_LASTS)
     except BadSignature as error:
@@ -36,13 +36,13 @@ def form_name(token: str, code: str) -> str:
 
 
 def personal_url(subscription: Subscription) -> str:
-    """Return the address where the same payer renews; its link is loaded. Whoever has it can see what is paid."""
+    """Return the page where a subscriber renews; its link is loaded. Everyone with the address sees what is paid."""
     token = Signer(salt=_PERSONAL_SALT).sign(subscription.public_id)
     return f"{settings.LINK_HOST}/p/{subscription.link.code}/s/{token}"
 
 
 def subscription_id_of(token: str) -> str | None:
-    """Return whose personal link it is; None where we did not sign it."""
+    """Return the subscription of a personal link; None if the signature is not ours."""
     try:
         return Signer(salt=_PERSONAL_SALT).unsign(token)
     except BadSignature:

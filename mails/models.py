@@ -1,4 +1,4 @@
-"""Mail that was promised: written in the transaction that promises it, sent afterwards."""
+"""Queued mail: written in the transaction that causes it, sent afterwards."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,12 +10,12 @@ SUBJECT_LENGTH = 200
 
 
 class OutgoingMail(models.Model):
-    """One mail to one person. The row is the promise to send it, once.
+    """One mail to one person, to be sent once.
 
-    Where `text` is empty, its words are found when it is sent, by the writer in MAIL_WRITERS that its key begins with.
+    If `text` is empty, the writer in MAIL_WRITERS for its key's prefix supplies the text when it is sent.
     """
 
-    # What the mail is about, said once: `receipt:chk_live_…`. Promising the same again promises nothing.
+    # The mail's subject, unique: `receipt:chk_live_…`. Queueing the same key again does nothing.
     key = models.CharField(max_length=KEY_LENGTH, unique=True)
     recipient = models.CharField(max_length=RECIPIENT_LENGTH)
     subject = models.CharField(max_length=SUBJECT_LENGTH, blank=True)
@@ -23,7 +23,7 @@ class OutgoingMail(models.Model):
     html = models.TextField(blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
-    # When to try next; null once it was sent or given up.
+    # The time of the next try; null once it was sent or given up.
     due_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 
@@ -34,7 +34,7 @@ class OutgoingMail(models.Model):
                 condition=Q(due_at__isnull=False),
                 name="outgoing_mail_due",
             ),
-            # Few, and an operator's business.
+            # Few, for operators.
             models.Index(
                 fields=["id"],
                 condition=Q(due_at=None, sent_at=None),

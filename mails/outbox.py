@@ -1,4 +1,4 @@
-"""Promising mail. The promise is kept or dropped with the transaction it is made in."""
+"""Queues mail. It is kept or dropped with the caller's transaction."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -19,10 +19,10 @@ SENDER: Final = "mails.send_due_mails"
 
 
 def insert_mails(source: str, *, key: str, recipient: str, words: str = "") -> str:
-    """Return SQL that promises mails from the rows of `source`, for a part of the caller's statement.
+    """Return SQL that queues mails from the rows of `source`, as part of the caller's statement.
 
-    `words` are expressions of subject, text and HTML; without them they are found when a mail is sent. What was promised before
-    is passed over. Whoever promised one calls `ring_after_commit`.
+    `words` are expressions of subject, text and HTML; without them the text is made when a mail is sent. Existing keys are
+    skipped. The caller calls `ring_after_commit` if any mail was queued.
     """
     return f"""
         INSERT INTO mails_outgoingmail (key, recipient, subject, text, html, tries, created_at, due_at)
@@ -51,15 +51,15 @@ def queue_mail(
     html: str = "",
     now: datetime,
 ) -> OutgoingMail | None:
-    """Promise a mail in the caller's transaction; None where it was promised before, or nobody can have that address.
+    """Queue a mail in the caller's transaction; return None if its key exists or the address is impossible.
 
-    `key` says what it is about, once for ever. The subject becomes one line of 200 characters at most.
+    `key` identifies it for ever. The subject becomes one line of at most 200 characters.
     """
     mail = OutgoingMail(
         key=key,
         recipient=recipient,
         subject=one_line(subject),
-        # PostgreSQL keeps no NUL, and no mail needs one.
+        # PostgreSQL stores no NUL, and no mail needs one.
         text=text.replace("\0", ""),
         html=html.replace("\0", ""),
     )
@@ -69,9 +69,9 @@ def queue_mail(
 def queue_unwritten(
     mails: Iterable[tuple[str, str]], *, now: datetime
 ) -> list[OutgoingMail]:
-    """Promise mails, each a key and a recipient, whose words are found when they are sent; return those that are new.
+    """Queue mails, each a key and a recipient, with texts made at sending time; return the new ones.
 
-    What the key begins with, up to its colon, names the writer in MAIL_WRITERS.
+    The key's prefix, up to its colon, names the writer in MAIL_WRITERS.
     """
     return _insert([OutgoingMail(key=key, recipient=to) for key, to in mails], now)
 
@@ -113,10 +113,9 @@ def _is_possible(mail: OutgoingMail) -> bool:
 
 
 def ring_after_commit() -> None:
-    """Wake the sender once the caller's transaction is committed, however often it asks for that.
+    """Wake the sender once the caller's transaction is committed, once per transaction.
 
-    Without a broker the mail waits for the sender's next look, ten seconds at most: whoever promises mail has no time to
-    send it.
+    Without a broker the mail waits for the sender's next poll, ten seconds at most: callers have no time to send it.
     """
     waiting = transaction.get_connection().run_on_commit
     if all(callback is not _ring for _, callback, _ in waiting):

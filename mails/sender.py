@@ -1,7 +1,7 @@
-"""Sending what was promised. A mail goes once; twice only where a process died between sending it and saying so.
+"""Sends queued mail. A mail is sent once; twice only if a process dies between sending it and recording that.
 
-Nothing is locked while a server is spoken to: a row is claimed by moving its next try into the future, which counts the
-try as well. So a mail that takes its process down with it waits its turn like any other that failed.
+No lock is held while talking to a server: a row is claimed by moving its next try into the future, which counts the try. So
+a mail that crashes its process waits like any other failed one.
 """
 
 import secrets
@@ -23,18 +23,18 @@ from mails.words import MailWords, one_line, words_of
 
 log = structlog.get_logger(__name__)
 
-# A courtesy to the other tasks, for workers are few: that no mail goes twice is the claims' doing. Held as long as a task may
-# take at most: whoever died with it is gone by then.
+# Saves workers for other tasks; the claims already prevent sending twice. Held for a task's longest time: if its process
+# dies, it has ended by then.
 LEASE: Final = "mails"
 HELD_SECONDS: Final = 60.0
 # A server that does not answer would take ten seconds of a worker's time with each mail.
 PAUSE_SECONDS: Final = 60.0
 MOST_TRIES: Final = 12
-# 3 minutes, then twice as long each time, up to 12 hours: two days in all. Longer than any task runs, so that nobody
-# claims what somebody is sending.
+# 3 minutes, doubling up to 12 hours: two days in all. Longer than any task runs, so that a mail being sent is not claimed
+# again.
 FIRST_WAIT: Final = timedelta(minutes=3)
 LONGEST_WAIT: Final = timedelta(hours=12)
-# No mail is begun later; one may take as long as the task's time limit lets it.
+# No mail is started later; one may take as long as the task's time limit allows.
 MOST_SECONDS: Final = 5.0
 
 _CLAIM = """
@@ -46,14 +46,14 @@ _CLAIM = """
                 FOR UPDATE SKIP LOCKED)
     RETURNING *
 """
-# What a server says about one mail. Everything else that goes wrong with it would go wrong with the next one too.
+# Errors about one mail. Any other error would affect the next mail too.
 _REFUSALS = (SMTPDataError, SMTPRecipientsRefused, SMTPSenderRefused)
 
 
 def send_due_mails(*, now: datetime) -> int:
-    """Send what is due, for five seconds; return how many mails were taken up.
+    """Send due mails for five seconds; return how many were tried.
 
-    None, where somebody else is sending, or the server needs a pause. Two senders at once never send the same mail.
+    None if another process is sending, or the server needs a pause. Two senders at once never send the same mail.
     """
     sender = secrets.token_hex(8)
     if leases.take(LEASE, sender, seconds=HELD_SECONDS) is None:
@@ -68,7 +68,7 @@ def send_due_mails(*, now: datetime) -> int:
 
 
 class _Run:
-    """One sender's work, over one connection to the mail server."""
+    """One sender's run, over one connection to the mail server."""
 
     def __init__(self, now: datetime) -> None:
         self.taken = 0
@@ -77,7 +77,7 @@ class _Run:
         self._server: BaseEmailBackend = get_connection()
 
     def send(self) -> None:
-        """Send until nothing is due, the time is over, or the server is away."""
+        """Send until nothing is due, the time is over, or the server is down."""
         ends_at = time.monotonic() + MOST_SECONDS
         try:
             while time.monotonic() < ends_at and not self.is_server_away:
@@ -90,14 +90,14 @@ class _Run:
             self._server.close()
 
     def _deal_with(self, mail: OutgoingMail) -> None:
-        """Send one mail; whatever is wrong with it, the next one is sent too."""
+        """Send one mail; whatever fails, the next one is sent too."""
         if mail.tries > MOST_TRIES:
             _give_up(mail)
             return
         try:
             words = words_of(mail)
             if words is not None:
-                # Without this each mail would have a connection of its own.
+                # Otherwise each mail would have its own connection.
                 self._server.open()
                 message_of(mail, words, self._server).send()
         except Exception as error:  # noqa: BLE001 - the words' writer's, the backend's, the server's: all are one failed try
@@ -113,7 +113,7 @@ class _Run:
             row.delete()
 
     def _fail(self, mail: OutgoingMail, error: Exception) -> None:
-        # What the server says may quote an address.
+        # The server's answer may quote an address.
         log.warning("mail not sent", mail=mail.key, error=type(error).__name__)
         self.is_server_away = isinstance(error, OSError) and not isinstance(
             error, _REFUSALS
@@ -124,13 +124,13 @@ class _Run:
 
 
 def claim_next(now: datetime) -> OutgoingMail | None:
-    """Claim the mail that has been due longest, and count a try. Nobody else gets it before that try is over."""
+    """Claim the mail that is due longest, and count a try. It cannot be claimed again before that try is over."""
     waits = {"now": now, "first": FIRST_WAIT, "longest": LONGEST_WAIT}
     return next(iter(OutgoingMail.objects.raw(_CLAIM, waits)), None)
 
 
 def _hang_up(server: BaseEmailBackend) -> None:
-    """End a conversation that may be in the middle of a sentence: who does not answer would not answer a goodbye either."""
+    """Close a connection, perhaps in the middle of a command: a server that does not answer would not answer QUIT either."""
     session = getattr(server, "connection", None)
     if isinstance(session, SMTP):
         session.close()
@@ -145,7 +145,7 @@ def _give_up(mail: OutgoingMail) -> None:
 def message_of(
     mail: OutgoingMail, words: MailWords, server: BaseEmailBackend
 ) -> EmailMultiAlternatives:
-    """Return a mail as it goes over the wire. Sent twice it has the same Message-ID, and most mail programs show one."""
+    """Return the message. Sent twice it has the same Message-ID, so most mail programs show one."""
     _, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)
     name = sha256(mail.key.encode()).hexdigest()[:32]
     message = EmailMultiAlternatives(
@@ -155,7 +155,7 @@ def message_of(
         connection=server,
         headers={
             "Message-ID": f"<{name}@{sender.rpartition('@')[2]}>",
-            # RFC 3834: no out-of-office note answers this.
+            # RFC 3834: prevents out-of-office replies.
             "Auto-Submitted": "auto-generated",
         },
     )

@@ -1,4 +1,4 @@
-"""Sweeps. Each calls one service; running one twice, or late, does no harm."""
+"""Celery tasks. Each calls one service; running one twice, or late, does no harm."""
 
 import time
 from typing import Final
@@ -16,7 +16,7 @@ _LOOKING_SECONDS: Final = 20.0
 
 @shared_task(name="mails.send_due_mails", soft_time_limit=SOFT_LIMIT)
 def send_due_mails_task() -> int:
-    """Send the mails that are due; look again after each round, because meanwhile nobody else was let in."""
+    """Send due mails; repeat after each round, because other senders were locked out meanwhile."""
     ends_at = time.monotonic() + _LOOKING_SECONDS
     total = 0
     while time.monotonic() < ends_at:

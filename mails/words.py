@@ -1,4 +1,4 @@
-"""What a mail says. Of some it is known when they are promised, of others it is found when they are sent."""
+"""Texts of mails: some are stored when queued, others are made when sent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from django.utils.module_loading import import_string
 
 from mails.models import SUBJECT_LENGTH, OutgoingMail
 
-# All of ASCII that is no writing; line ends are spaces before it comes to these.
+# ASCII control characters; line ends are already spaces here.
 _CONTROLS: Final = dict.fromkeys([*range(32), 127])
 
 
 @dataclass(frozen=True, slots=True)
 class MailWords:
-    """A subject, the text, and the same as HTML where somebody drew it."""
+    """Subject, text, and optionally HTML."""
 
     subject: str
     text: str
@@ -23,11 +23,11 @@ class MailWords:
 
 
 Writer: TypeAlias = Callable[[str], MailWords | None]
-"""Finds the words of a mail by what follows the colon in its key; None where there is nothing left to say."""
+"""Returns the text of a mail from the part of its key after the colon; None if there is no longer a reason to send it."""
 
 
 def words_of(mail: OutgoingMail) -> MailWords | None:
-    """Return what a mail says as of now; None where its writer finds it pointless by now."""
+    """Return a mail's current text; None if its writer finds no reason to send it."""
     if mail.text:
         return MailWords(mail.subject, mail.text, mail.html)
     name, _, subject = mail.key.partition(":")
@@ -36,5 +36,5 @@ def words_of(mail: OutgoingMail) -> MailWords | None:
 
 
 def one_line(subject: str) -> str:
-    """Make a header of a text: what has lines, or control characters, could be read as further headers."""
+    """Return a text as one header line: line breaks or control characters could start further headers."""
     return " ".join(subject.split()).translate(_CONTROLS)[:SUBJECT_LENGTH]

@@ -1,4 +1,4 @@
-"""The list of what moved: transfers and movements of watched wallets as one list, newest first, by page and whole."""
+"""The list of transfers and watched movements, newest first: by page and in full."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from wallets.transfers.block_pages import (
     older_than,
 )
 
-# Which table a row is of.
+# The table of a row.
 _TRANSFER: Final = 0
 _MOVEMENT: Final = 1
 _TABLES: Final = (_TRANSFER, _MOVEMENT)
 
 
 class ReportRow(NamedTuple):
-    """A transfer, or a movement of a watched wallet, as reports tell it.
+    """A transfer, or a movement of a watched wallet, as reports show it.
 
-    `checkout` and `order_ref` are None where it paid none, `wallet` is the watched wallet's public id.
+    `checkout` and `order_ref` are None if it paid no checkout, `wallet` is the watched wallet's public id.
     """
 
     id: str
@@ -53,7 +53,7 @@ class ReportRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Place:
-    """Where a row stands in the list, which begins with the greatest."""
+    """A position in the list, in descending order."""
 
     moment: datetime
     key: int
@@ -69,7 +69,7 @@ def report_page(wanted: ReportFilter, page: Page) -> list[ReportRow]:
 
 
 def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
-    """Walk a whole report, newest first, in chunks by key: any number in the same memory, no transaction stays open."""
+    """Yield a whole report, newest first, in chunks by key: constant memory, no transaction stays open."""
     places = _places(wanted, None, 0, CHUNK_ROWS)
     while places:
         yield from _told(places)
@@ -81,16 +81,16 @@ def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
 def _places(
     wanted: ReportFilter, after: _Place | None, offset: int, limit: int
 ) -> list[_Place]:
-    """Return where the rows of a page stand: each table by its index, without reading a row that is not shown."""
+    """Return the positions of a page's rows: from each table's index, without reading rows that are not shown."""
     wanted, offset = pass_over_days(wanted, offset)
     most = offset + limit + 1
-    # Each cut by itself: only so does the database walk both indexes, and read no more of them than it needs.
+    # Each limited separately: only then does the database walk both indexes, and read no more of them than needed.
     transfers = _behind(transfers_wanted(wanted), _TRANSFER, after)[:most]
     movements = _behind(movements_wanted(wanted), _MOVEMENT, after)[:most]
-    # In this order: there may be no transfers to tell at all.
+    # In this order: there may be no transfers at all.
     ordered = movements.union(transfers, all=True).order_by("-block_time", "-pk")
-    # Not by the table as well, for which no index has the order. Two rows at most are of one moment and key: with a row
-    # more at each end, both are here to be put in order.
+    # Not ordered by table, which no index has. At most two rows share moment and key: one more row at each end includes
+    # both for sorting.
     begin = max(offset - 1, 0)
     found = ordered[begin:most]
     places = sorted((_Place(*values) for values in found), reverse=True)
@@ -101,7 +101,7 @@ def _behind(
     found: QuerySet[Any], table: int, after: _Place | None
 ) -> QuerySet[Any, Any]:
     if after is not None:
-        # Of one key in both tables, the greater table's comes first.
+        # With equal keys, the greater table's row comes first.
         bound = after.key if table >= after.table else after.key + 1
         found = older_than(found, after.moment, bound)
     named: QuerySet[Any] = found.annotate(table=Value(table))
@@ -120,12 +120,12 @@ def _told(places: Sequence[_Place]) -> list[ReportRow]:
     return [
         found[place.table][place.key]
         for place in places
-        # Gone since its place was read.
+        # Deleted since its position was read.
         if place.key in found[place.table]
     ]
 
 
-# What both tables tell; where a movement came from and went to is put right below.
+# The common fields of both tables; a movement's addresses are corrected below.
 _COLUMNS: Final = ReportRow._fields[2:-3]
 _MOVEMENT_NAMES: Final = {"sender": "counterparty", "recipient": "wallet__address"}
 

@@ -1,4 +1,4 @@
-"""What a merchant's payments of some days cost it."""
+"""A merchant's fees for some days."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -14,9 +14,9 @@ from reports.spans import Span, span_of
 
 
 def fees_of(wanted: ReportFilter) -> Decimal:
-    """Return the fees, in USD to a cent, that were charged in a filter's time, less those that were taken back in it.
+    """Return the fees, in USD to a cent, charged in a filter's time, less refunds in it.
 
-    Test mode costs nothing, and what moves in watched wallets does not either.
+    Test mode and watched wallets are free.
     """
     if wanted.mode != Mode.LIVE or wanted.tag:
         return Decimal(0)

@@ -1,4 +1,4 @@
-"""Reading the query string of a report."""
+"""Parsers of a report's query string."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,13 +22,13 @@ from wallets.transfers.filters import (
 FORMATS: Final = ("json", "csv")
 USUAL_SPAN: Final = timedelta(days=30)
 LONGEST_SPAN: Final = timedelta(days=366)
-"""A summary adds up every transfer of its days, so that they have an end."""
+"""The longest range of a summary, which adds up every transfer of its days."""
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def parse_filter(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
-    """Read what both reports narrow by. Raises InvalidRequestError naming the parameter."""
+    """Parse the filters of both reports. Raises InvalidRequestError naming the parameter."""
     since, until = parse_span(query)
     return ReportFilter(
         merchant_id=merchant_id,
@@ -41,7 +41,7 @@ def parse_filter(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
 
 
 def parse_transactions(merchant_id: int, mode: Mode, query: Query) -> ReportFilter:
-    """Read what the list of transactions narrows by. Raises InvalidRequestError naming the parameter."""
+    """Parse the filters of the list of transactions. Raises InvalidRequestError naming the parameter."""
     wanted = replace(
         parse_filter(merchant_id, mode, query),
         token=parse_token(query, known=known_tokens()),
@@ -53,7 +53,7 @@ def parse_transactions(merchant_id: int, mode: Mode, query: Query) -> ReportFilt
 def parse_summary(
     merchant_id: int, mode: Mode, query: Query, *, now: datetime
 ) -> ReportFilter:
-    """Read what a summary is of: without `to` up to now, without `from` the thirty days before that.
+    """Parse a summary's range: `to` defaults to now, `from` to thirty days before.
 
     Raises InvalidRequestError naming the parameter, also where that is more than 366 days.
     """
@@ -70,7 +70,7 @@ def parse_summary(
 
 
 def parse_format(query: Query) -> str:
-    """Read whether a list or a file is wanted. Raises InvalidRequestError."""
+    """Parse whether a list or a file is wanted. Raises InvalidRequestError."""
     wanted = parse_text(query, "format") or FORMATS[0]
     if wanted not in FORMATS:
         raise InvalidRequestError("format must be json or csv.", param="format")
@@ -78,7 +78,7 @@ def parse_format(query: Query) -> str:
 
 
 def known_tokens() -> list[str]:
-    """Return the names of all tokens that are watched on any chain, those included that are only recorded."""
+    """Return the names of all tokens watched on any chain, including those only recorded."""
     return sorted({symbol for spec in chains().values() for symbol in spec.tokens})
 
 
@@ -87,10 +87,10 @@ def _before(until: datetime) -> datetime:
 
 
 def _of_wallet(wanted: ReportFilter, text: str) -> ReportFilter:
-    """Narrow a report to a wallet, by the id of a watched one, which is on one chain, or by an address."""
+    """Filter a report by wallet: by a watched one's id, which is on one chain, or by an address."""
     if not text:
         return wanted
-    # Also one that is watched no more: its movements stay in the reports.
+    # Removed ones too: their movements stay in reports.
     mine = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     watched = mine.filter(public_id=text).first()
     if watched is None:

@@ -1,4 +1,4 @@
-"""What callers ask of a report, read and checked already."""
+"""Validated inputs of reports."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +9,9 @@ from wallets.states import Direction
 
 @dataclass(frozen=True, slots=True)
 class ReportFilter:
-    """Which transfers of a merchant and mode a report is about, by the time of their blocks: `since` <= time < `until`.
+    """The filters of a report: merchant, mode, and the time of blocks: `since` <= time < `until`.
 
-    `wallet` is an address in its chain's canonical form. Empty texts leave nothing out.
+    `wallet` is an address in its chain's canonical form. Empty texts exclude nothing.
     """
 
     merchant_id: int

@@ -1,4 +1,4 @@
-"""Reports as the API and files show them."""
+"""Reports in the API's and the files' format."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Which transfers and which movements of watched wallets a report is about."""
+"""Selects the transfers and movements of a report."""
 
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Model)
 def transfers_wanted(wanted: ReportFilter) -> QuerySet[Transfer]:
     """Return the transfers of a filter.
 
-    All of them came in, and the addresses they came to have no tags: whoever asks for others finds nothing.
+    All are incoming, and their addresses have no tags: other filters match none.
     """
     if wanted.direction == Direction.OUT or wanted.tag:
         return Transfer.objects.none()
@@ -26,7 +26,7 @@ def transfers_wanted(wanted: ReportFilter) -> QuerySet[Transfer]:
 
 
 def all_movements(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
-    """Return the movements of watched wallets of a filter."""
+    """Return the watched wallets' movements of a filter."""
     found = WatchedMovement.objects.filter(
         merchant=wanted.merchant_id, mode=wanted.mode
     )
@@ -39,16 +39,16 @@ def all_movements(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
 
 
 def movements_wanted(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
-    """Return the movements of a filter that its transfers do not tell already.
+    """Return a filter's movements that are not in its transfers already.
 
-    Where a tag narrows it no transfers are told, and all movements are.
+    With a tag, no transfers are shown, but all movements.
     """
     found = all_movements(wanted)
     return found if wanted.tag else found.filter(is_payment=False)
 
 
 def watched_wallets(wanted: ReportFilter) -> QuerySet[WatchedWallet]:
-    """Return the watched wallets of a filter, those included that are watched no more: they have moved money, too."""
+    """Return the watched wallets of a filter, including removed ones, which have moved money too."""
     found = WatchedWallet.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
     if wanted.chain:
         found = found.filter(chain=wanted.chain)
@@ -56,7 +56,7 @@ def watched_wallets(wanted: ReportFilter) -> QuerySet[WatchedWallet]:
 
 
 def _tagged(wanted: ReportFilter) -> list[int]:
-    # Few of the wallets that a merchant may watch, told beforehand: the rows are then found by their time.
+    # Their keys are queried first, because there are few: the rows are then found by time.
     return list(watched_wallets(wanted).values_list("pk", flat=True))
 
 
@@ -71,7 +71,7 @@ def _narrowed(found: QuerySet[M], wanted: ReportFilter) -> QuerySet[M]:
 
 
 def _to_wallet(address: str) -> Q:
-    """What was sent to an address itself, or to a deposit address that pays it."""
+    """Return the condition for transfers to an address, or to a deposit address that pays it."""
     try:
         return Q(recipient=address) | Q(deposit__destination=evm_key(address))
     except AddressError:

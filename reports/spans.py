@@ -1,16 +1,16 @@
-"""A span of time as whole days, which are summed up already, and what is left of it at both ends."""
+"""Splits a time range into whole days, which have totals, and the rest at both ends."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
-# No block is as young as the last day there is.
+# No block is as recent as the greatest date.
 _LAST = datetime.max.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The days `first <= day < end` (UTC), and the times `since <= time < until` that are no whole days."""
+    """The whole days `first <= day < end` (UTC), and the remaining times `since <= time < until`."""
 
     first: date
     end: date
@@ -23,7 +23,7 @@ class Span:
 
 
 def span_of(since: datetime | None, until: datetime | None) -> Span:
-    """Take a span apart: `since` is in it, `until` is not; None where it has no bound."""
+    """Split a range: `since` is included, `until` is not; None for no bound."""
     bottom, top = (since or _FIRST).astimezone(UTC), (until or _LAST).astimezone(UTC)
     first, end = _day_from(bottom), top.date()
     if first > end:
@@ -38,7 +38,7 @@ def midnight(day: date) -> datetime:
 
 
 def _day_from(moment: datetime) -> date:
-    """Return the first day that begins at a moment or after it; the last day of all has none after it."""
+    """Return the first day that begins at or after a moment; the greatest date has none after it."""
     day = moment.date()
     if moment == midnight(day) or day == date.max:
         return day

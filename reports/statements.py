@@ -1,7 +1,7 @@
-"""What a merchant owes for a month: the fees of its payments, and what it took back and charged again of this and earlier ones.
+"""Monthly statements of fees: charges, refunds, and repeated charges of this and earlier months.
 
-Months are those of UTC. Everything is read from entries that are written once, at the moment they count for: neither what a
-plan costs today nor what a network does later changes the statement of a month that is over.
+Months are those of UTC. All entries are written once, for the moment they count for: neither a new plan nor a later reorg
+changes the statement of a past month.
 """
 
 import re
@@ -49,16 +49,16 @@ class Month:
 
     @property
     def begins(self) -> datetime:
-        """Its first moment."""
+        """Return its first moment."""
         return datetime(self.year, self.number, 1, tzinfo=UTC)
 
     @property
     def ends(self) -> datetime:
-        """The first moment after it."""
+        """Return the first moment after it."""
         return self.plus(1).begins
 
     def plus(self, months: int) -> "Month":
-        """Return the month so many later, or earlier."""
+        """Return the month so many months later; negative for earlier."""
         years, index = divmod(self.number - 1 + months, _LAST_MONTH)
         return Month(self.year + years, index + 1)
 
@@ -70,16 +70,16 @@ def month_of(moment: datetime) -> Month:
 
 
 def parse_month(text: str) -> Month | None:
-    """Read `2026-10`; None for anything else."""
+    """Parse `2026-10`; None for anything else."""
     match = _MONTH.fullmatch(text)
     return Month(int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Payments of one kind, network, token and rate, added up: their number, their money and their fees, both in USD.
+    """The total of payments of one kind, network, token and rate: their number, amount and fees, both in USD.
 
-    Fees are to a millionth. Money and fees are negative where they are taken back. `charged_in` is the month that charged them first.
+    Fees are to a millionth. Both are negative for refunds. `charged_in` is the month that charged them first.
     """
 
     kind: FeeKind
@@ -94,7 +94,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A month: what was charged in it, what it took back, and what it charged again, whichever month had charged that first."""
+    """A month's statement: its charges, refunds and repeated charges, whichever month charged first."""
 
     month: Month
     charged: Sequence[Line]
@@ -103,7 +103,7 @@ class Statement:
 
     @property
     def total(self) -> Decimal:
-        """What is owed for the month, to a cent; less than nothing where it took back more than it charged."""
+        """Return what is owed for the month, to a cent; negative if refunds exceed charges."""
         lines = (*self.charged, *self.taken_back, *self.charged_again)
         return round_to_cent(
             reduce(EXACT.add, (line.fees for line in lines), Decimal(0))
@@ -112,7 +112,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class MonthTotal:
-    """A month in a list: the payments it charged, their money, and what is owed for the month, in USD."""
+    """A month in a list: number and amount of its payments, and what is owed, in USD."""
 
     month: Month
     payments: int
@@ -121,7 +121,7 @@ class MonthTotal:
 
 
 def statement_of(merchant_id: int, month: Month) -> Statement:
-    """Add up a merchant's month."""
+    """Return a merchant's statement of a month."""
     charged = _within(merchant_id, month).filter(_CHARGED)
     corrected = list(_corrected(_corrections(merchant_id, month)))
     return Statement(
@@ -135,13 +135,13 @@ def statement_of(merchant_id: int, month: Month) -> Statement:
 def month_totals(merchant_id: int, months: Sequence[Month]) -> list[MonthTotal]:
     """Return the totals of months.
 
-    One at a time: asked for several, the database expects a month to be as rare as a moment, and sorts them all on disk.
+    One at a time: for several, the database plans a month as rarely as a moment, and sorts them all on disk.
     """
     return [_total_of(merchant_id, month) for month in months]
 
 
 def bookings(merchant_id: int, month: Month) -> Iterator[FeeEntry]:
-    """Walk a month: what it charged, oldest first, then what it corrected. Any number in the same memory."""
+    """Yield a month's entries: charges, oldest first, then corrections. Constant memory."""
     yield from _in_turns(_within(merchant_id, month).filter(_CHARGED))
     yield from _in_turns(_corrections(merchant_id, month).select_related("corrects"))
 
@@ -163,7 +163,7 @@ def _grouped(found: QuerySet[FeeEntry], *group: str) -> Iterator[dict[str, Any]]
 
 
 def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[Line, bool]]:
-    """Yield lines, and whether they are taken back."""
+    """Yield lines, and whether they are refunds."""
     named = found.annotate(
         is_taken_back=Exact(Mod("number", 2), 1),
         month=TruncMonth("corrects__charged_at", tzinfo=UTC),
@@ -185,7 +185,7 @@ def _total_of(merchant_id: int, month: Month) -> MonthTotal:
 
 
 def _in_turns(found: QuerySet[FeeEntry]) -> Iterator[FeeEntry]:
-    """Read by the key, some at a time: a cursor would have the database keep all of them meanwhile."""
+    """Yield rows by key, in chunks: a cursor would make the database keep all of them meanwhile."""
     rest = found.order_by("charged_at", "pk")
     chunk = list(rest[:CHUNK_ROWS])
     while chunk:

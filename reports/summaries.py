@@ -1,6 +1,6 @@
-"""Adding up what a merchant received and what moved in its watched wallets, by network and token, by day and by tag.
+"""Adds up a merchant's incoming payments and watched movements, by network and token, by day and by tag.
 
-Whole days were added up by whoever wrote their transfers; only what is left at both ends of a report is read row by row.
+Whole days come from daily totals; only the rest at both ends of a report is read row by row.
 """
 
 from collections import defaultdict
@@ -24,10 +24,10 @@ from wallets.states import Direction, TransferState
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What some transfers and movements add up to, in base units: final ones, and those that came and are not final yet.
+    """The totals of some transfers and movements, in base units: final ones, and incoming ones that are not final.
 
-    `came` and `left` are the numbers of final ones, `waiting` that of unconfirmed ones. Of the transfers that came, `credited`
-    were used for something and `uncredited` were not; movements of watched wallets are neither.
+    `came` and `left` are the numbers of final ones, `waiting` that of unconfirmed ones. Of the transfers that came,
+    `credited` were used for something and `uncredited` were not; movements of watched wallets are neither.
     """
 
     inflow: int = 0
@@ -53,12 +53,12 @@ class Sums:
 
     @property
     def count(self) -> int:
-        """How many are final."""
+        """Return how many are final."""
         return self.came + self.left
 
     @property
     def net(self) -> int:
-        """What came less what left."""
+        """Return incoming less outgoing money."""
         return self.inflow - self.outflow
 
 
@@ -67,7 +67,7 @@ _NAMES: Final = tuple(field.name for field in fields(Sums))
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What the watched wallets of a network hold of a token, in base units, as each was last read."""
+    """Watched wallets' last read balance of a token on a network, in base units."""
 
     chain: str
     token: str
@@ -76,7 +76,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All sums of a report: by network and token, by day (UTC), newest first, without days of nothing, and by tag.
+    """All totals of a report: by network and token, by day (UTC), newest first, without empty days, and by tag.
 
     A wallet's movements count for each of its tags, payments included. `fees` are in USD.
     """
@@ -90,9 +90,9 @@ class Summary:
 
 
 class _Group(NamedTuple):
-    """The sums of one day, network and token; of wallets with the same tags where they are of movements.
+    """The totals of one day, network and token; for movements, of wallets with the same tags.
 
-    `is_told` says that other groups have the same money.
+    `is_told` says that other groups include the same money.
     """
 
     day: date
@@ -104,9 +104,9 @@ class _Group(NamedTuple):
 
 
 def summary_of(wanted: ReportFilter) -> Summary:
-    """Add up the accepted tokens of a filter that has both ends; each counts as one USD.
+    """Add up the accepted tokens of a filter with both bounds; each counts as one USD.
 
-    What a network took back is no part of it.
+    Orphaned transfers are excluded.
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
@@ -128,10 +128,10 @@ def summary_of(wanted: ReportFilter) -> Summary:
 
 
 def _groups(wanted: ReportFilter) -> Iterator[_Group]:
-    """Return what there is to add up. A token that is only recorded may be worth anything, and is left out."""
+    """Return the groups to add up. Recorded-only tokens may be worth anything, and are left out."""
     for found in (_transfers(wanted), _movements(wanted)):
         for group in found:
-            # Days that everything moved away from are kept as nothing.
+            # Days without remaining rows are kept with zero.
             if is_accepted(group.chain, group.token) and group.sums != Sums():
                 yield group
 
@@ -175,7 +175,7 @@ def _of_movements(count: _Counter) -> dict[str, Aggregate]:
 
 
 def _transfers(wanted: ReportFilter) -> Iterator[_Group]:
-    # Its addresses are no watched wallets: they have no tags.
+    # Its addresses are not watched wallets: they have no tags.
     if wanted.tag:
         return
     span = span_of(wanted.since, wanted.until)
@@ -223,7 +223,7 @@ def _movements(wanted: ReportFilter) -> Iterator[_Group]:
 
 
 def _balances(wanted: ReportFilter) -> list[Balance]:
-    """What is held now, whatever the days of the report."""
+    """Return current balances, whatever the report's days."""
     watched = watched_wallets(wanted).filter(removed_at=None)
     held = WatchedBalance.objects.filter(wallet__in=watched)
     sums = held.values("wallet__chain", "token").annotate(held=Sum("units"))

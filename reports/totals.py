@@ -1,4 +1,4 @@
-"""How many rows the list of a report has, and where a deep page of it begins: from the days, which count them already."""
+"""The number of rows of a report's list, and the start of a deep page: from daily totals."""
 
 from collections import Counter
 from dataclasses import replace
@@ -13,12 +13,12 @@ from reports.spans import Span, midnight, span_of
 from wallets.models import TransferDay, WatchedDay
 from wallets.states import Direction
 
-# As quick to pass over row by row.
+# Up to here, skipping row by row is as fast.
 _FEW: Final = 5_000
 
 
 def report_total(wanted: ReportFilter) -> int:
-    """Count what a filter leaves. Days do not know the addresses that a wallet narrows a report to."""
+    """Count the rows of a filter. Daily totals do not know addresses, which a wallet filter needs."""
     if wanted.wallet:
         return _counted(wanted)
     span = span_of(wanted.since, wanted.until)
@@ -30,7 +30,7 @@ def report_total(wanted: ReportFilter) -> int:
 
 
 def pass_over_days(wanted: ReportFilter, offset: int) -> tuple[ReportFilter, int]:
-    """Leave out the newest days that an offset passes over as a whole; return what is left of the filter and the offset."""
+    """Skip the newest whole days that an offset covers; return the rest of the filter and the offset."""
     span = span_of(wanted.since, wanted.until)
     if offset < _FEW or wanted.wallet or not span.has_days:
         return wanted, offset
@@ -62,7 +62,7 @@ def _counted(wanted: ReportFilter) -> int:
 
 
 def _transfer_days(wanted: ReportFilter, span: Span) -> QuerySet[TransferDay]:
-    # As with the transfers themselves: none left, and none has a tag.
+    # As with the transfers themselves: none is outgoing, and none has a tag.
     if wanted.direction == Direction.OUT or wanted.tag:
         return TransferDay.objects.none()
     found = TransferDay.objects.filter(

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class SettlementsConfig(AppConfig):
-    """Brings the checks of the settings about gas."""
+    """Registers the checks of the gas settings."""
 
     name = "settlements"
 

@@ -1,4 +1,4 @@
-"""System checks of the settings about gas."""
+"""System checks of the gas settings."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -19,7 +19,7 @@ _BY_CHAIN: Final = (
 
 @register()
 def gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
-    """A key that is none would be found out by the first settlement."""
+    """Check that gas keys are valid; otherwise the first settlement would fail."""
     try:
         gas_keys()
     except GasKeyError as error:
@@ -35,7 +35,7 @@ def gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
 
 @register()
 def solana_gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
-    """Machines would be told to have a payment signed for an account that nobody can sign for."""
+    """Check that Solana gas keys are valid; otherwise machines would name a fee payer that cannot sign."""
     try:
         solana_gas_keys()
     except GasKeyError as error:
@@ -51,7 +51,7 @@ def solana_gas_keys_can_be_read(**_: Any) -> list[CheckMessage]:
 
 @register()
 def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
-    """A limit that is no amount would stop settlements, or not limit them."""
+    """Check that gas limits are amounts; otherwise settlements would stop, or not be limited."""
     given = [
         (f"{name} of {chain}", amount)
         for name in _BY_CHAIN

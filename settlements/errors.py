@@ -1,5 +1,5 @@
-"""What can go wrong between forwarders and merchants."""
+"""Errors of settlements."""
 
 
 class NoGasError(Exception):
-    """No transaction may be sent now: no key, too dear, the day's limit is reached, or the account is too poor."""
+    """No transaction may be sent now: no key, gas too expensive, daily limit reached, or balance too low."""

@@ -1,4 +1,4 @@
-"""What a merchant's export tells of money sent on from forwarders, and of what was held."""
+"""The merchant's export of settlements and holds."""
 
 from collections.abc import Iterator
 from typing import Final

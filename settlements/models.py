@@ -1,7 +1,7 @@
-"""Money on its way from forwarders to merchants, and the transactions that the gas keys send.
+"""Settlements from forwarders to merchants, and gas accounts' transactions.
 
-A gas key can do one thing: pay for gas. What it calls moves tokens only where the forwarder's salt, or the payer's own
-signature, says. Private keys are never in the database.
+A gas key only pays for gas: its calls move tokens only as the forwarder's salt or the payer's signature says. Private keys
+are never in the database.
 """
 
 from functools import partial
@@ -24,25 +24,25 @@ from settlements.states import (
 from wallets.models import DepositAddress, DepositOutflow
 from wallets.states import ClaimKind
 
-# Wei of any amount fit.
+# Fits any amount of wei.
 WEI_DIGITS = 78
 
 
 class GasAccount(models.Model):
-    """The account of a gas key on a chain, and the ledger's place in it: whoever holds the row gives out its next number."""
+    """A gas key's account on a chain, with its next nonce; the row's lock is needed to assign it."""
 
     chain = models.CharField(max_length=16)
     # EIP-55.
     address = models.CharField(max_length=42)
-    # Null until the chain was asked.
+    # Null until read from the chain.
     next_nonce = models.BigIntegerField(null=True)
     balance_wei = models.DecimalField(
         max_digits=WEI_DIGITS, decimal_places=0, null=True
     )
     balance_at = models.DateTimeField(null=True)
-    # When operators were last told that it runs low.
+    # When operators were last warned of a low balance.
     low_told_at = models.DateTimeField(null=True)
-    # When they were last told that nodes say of its number what is not believed.
+    # When operators were last warned of an implausible nonce.
     doubt_told_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -57,33 +57,33 @@ class GasAccount(models.Model):
 
 
 class GasTransaction(models.Model):
-    """What a gas account means to do with one of its numbers, written down before any node hears of it.
+    """A transaction of a gas account for one nonce, stored before it is sent.
 
-    Its attempts are all of the same number, so that one of them at most is ever mined: sending them again is harmless.
+    All its attempts share the nonce, so at most one is ever mined, and sending them again is harmless.
     """
 
     account = models.ForeignKey(GasAccount, models.PROTECT, related_name="transactions")
     nonce = models.BigIntegerField()
     purpose = models.CharField(max_length=8, choices=Purpose)
-    # What it is for, once: a second request for the same thing finds this row.
+    # Its purpose, unique: a second request for the same thing finds this row.
     reference = models.CharField(max_length=120)
     to = models.CharField(max_length=42)
     data = models.BinaryField()
     gas_limit = models.PositiveBigIntegerField()
-    # What it costs at most, by its dearest attempt, in wei: what it counts for until its cost is known.
+    # Its maximum cost, by its most expensive attempt, in wei; it counts until the cost is known.
     most_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
     state = models.CharField(
         max_length=8, choices=TransactionState, default=TransactionState.INTENDED
     )
     created_at = models.DateTimeField(default=timezone.now)
     sent_at = models.DateTimeField(null=True)
-    # Of the attempt that was mined; empty until then.
+    # From the mined attempt; empty until then.
     tx_hash = models.CharField(max_length=66, blank=True)
     block_height = models.BigIntegerField(null=True)
     block_hash = models.CharField(max_length=66, blank=True)
     succeeded = models.BooleanField(null=True)
     gas_used = models.PositiveBigIntegerField(null=True)
-    # What it cost in all, in wei.
+    # Its total cost, in wei.
     cost_wei = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0, null=True)
     mined_at = models.DateTimeField(null=True)
 
@@ -99,7 +99,7 @@ class GasTransaction(models.Model):
             ),
         ]
         indexes = [
-            # What is still on its way, oldest number first.
+            # Pending ones, lowest nonce first.
             models.Index(
                 fields=["account", "nonce"],
                 condition=Q(
@@ -107,7 +107,7 @@ class GasTransaction(models.Model):
                 ),
                 name="gas_transaction_open",
             ),
-            # What was spent in a part of a span.
+            # Spending within a part of a span.
             models.Index(fields=["account", "created_at"], name="gas_transaction_day"),
         ]
 
@@ -116,7 +116,7 @@ class GasTransaction(models.Model):
 
 
 class GasSpan(models.Model):
-    """Part of what a gas account's transactions of ten minutes cost. Triggers insert it; a day's limit adds these rows up."""
+    """A delta of a gas account's costs in ten minutes, inserted by triggers; a day's limit adds these rows up."""
 
     account = models.ForeignKey(
         GasAccount, models.CASCADE, related_name="spans", db_index=False
@@ -143,14 +143,14 @@ class GasSpan(models.Model):
 
 
 class GasAttempt(models.Model):
-    """One signed form of a transaction; a later one pays more for the same number."""
+    """One signed attempt of a transaction; a later one pays more for the same nonce."""
 
     transaction = models.ForeignKey(
         GasTransaction, models.CASCADE, related_name="attempts", db_index=False
     )
     number = models.PositiveSmallIntegerField()
     tx_hash = models.CharField(max_length=66, unique=True)
-    # What nodes are sent; emptied long after the transaction's number is used.
+    # The signed bytes; cleared long after the nonce is used.
     raw = models.BinaryField()
     max_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
     priority_fee = models.DecimalField(max_digits=WEI_DIGITS, decimal_places=0)
@@ -165,7 +165,7 @@ class GasAttempt(models.Model):
             )
         ]
         indexes = [
-            # Whose bytes are to be emptied one day.
+            # Attempts with bytes to clear.
             models.Index(
                 fields=["signed_at"],
                 condition=~Q(raw=b""),
@@ -178,7 +178,7 @@ class GasAttempt(models.Model):
 
 
 class SettlementSettings(models.Model):
-    """When a merchant's forwarders are emptied without anybody asking. Without a row the defaults hold."""
+    """A merchant's schedule of automatic settlements. Without a row the defaults hold."""
 
     merchant = models.OneToOneField(
         Merchant,
@@ -186,9 +186,9 @@ class SettlementSettings(models.Model):
         related_name="settlement_settings",
         primary_key=True,
     )
-    # In USD: a chain's forwarders wait until they hold so much of a token together.
+    # In USD: the minimum of a token that a chain's forwarders hold together.
     minimum = models.DecimalField(max_digits=12, decimal_places=2, default=10)
-    # Hours between two settlements that nobody asked for; 0 for none at all.
+    # Hours between two automatic settlements; 0 for none.
     every_hours = models.PositiveSmallIntegerField(default=24)
 
     class Meta:
@@ -204,7 +204,7 @@ class SettlementSettings(models.Model):
 
 
 class Settlement(models.Model):
-    """Money of one merchant, in one token, that one transaction takes from its forwarders to its wallet."""
+    """One merchant's money in one token that one transaction moves from forwarders to the wallet."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "stl")
@@ -218,7 +218,7 @@ class Settlement(models.Model):
     token = models.CharField(max_length=12)
     # The merchant's wallet.
     to = models.CharField(max_length=80)
-    # What the forwarders held when it was written, and what the token's events say arrived.
+    # The forwarders' balances when it was written, and the arrived amount by the token's events.
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     units_moved = models.DecimalField(
         max_digits=TOKEN_DIGITS, decimal_places=0, default=0
@@ -227,9 +227,9 @@ class Settlement(models.Model):
         max_length=8, choices=SettlementStatus, default=SettlementStatus.PENDING
     )
     sender = models.CharField(max_length=8, choices=Sender, default=Sender.GATEWAY)
-    # Nobody asked for it: the merchant's interval had passed.
+    # Automatic: the merchant's interval had passed.
     is_scheduled = models.BooleanField(default=False)
-    # Settlements of several merchants that one transaction carries out.
+    # Settlements of several merchants that share one transaction.
     batch = models.CharField(max_length=40, blank=True)
     transaction = models.ForeignKey(
         GasTransaction, models.PROTECT, null=True, related_name="settlements"
@@ -267,7 +267,7 @@ class Settlement(models.Model):
 
 
 class SettlementItem(models.Model):
-    """A forwarder that a settlement empties. Open, it is in no other one, so that nobody pays gas for it twice."""
+    """A forwarder of a settlement. While open, it is in no other one, so that gas is not paid twice."""
 
     settlement = models.ForeignKey(
         Settlement, models.CASCADE, related_name="items", db_index=False
@@ -296,7 +296,7 @@ class SettlementItem(models.Model):
             ),
         ]
         indexes = [
-            # What was done with a forwarder lately.
+            # Recent history of a forwarder.
             models.Index(
                 fields=["deposit", "ended_at"], name="settlement_item_by_forwarder"
             )
@@ -307,16 +307,16 @@ class SettlementItem(models.Model):
 
 
 class Hold(models.Model):
-    """A checkout's forwarders that our own sweeps leave alone until somebody of the team releases them (escrow).
+    """A checkout's forwarders that our sweeps skip until a team member releases them (escrow).
 
-    It holds back nobody else: a forwarder pays its merchant whoever flushes it.
+    Others are not bound by it: a forwarder pays its merchant whoever flushes it.
     """
 
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
-    # The checkout's public id, and the nonce that its forwarders are derived from.
+    # The checkout's public id, and the nonce of its forwarders.
     subject_id = models.CharField(max_length=40, unique=True)
     nonce = models.BinaryField(max_length=32, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
@@ -343,9 +343,9 @@ class Hold(models.Model):
 
 
 class TroubledForwarder(models.Model):
-    """A forwarder that a transaction of ours did not empty although it was to. After too many such it is left alone.
+    """A forwarder that our transaction failed to empty. After too many failures it is skipped.
 
-    Each try costs gas; until a person looks (`manage.py retry_forwarders`) nobody pays for the fourth.
+    Each try costs gas; after the third, a person must look (`manage.py retry_forwarders`).
     """
 
     MOST_FAILURES = 3
@@ -372,7 +372,7 @@ class TroubledForwarder(models.Model):
 
 
 class SettledOutflow(models.Model):
-    """Which settlement something that left a forwarder belongs to; it belongs to one."""
+    """The settlement of an outflow; each outflow belongs to one."""
 
     outflow = models.OneToOneField(
         DepositOutflow, models.CASCADE, primary_key=True, related_name="settled"
@@ -384,15 +384,14 @@ class SettledOutflow(models.Model):
 
 
 class BookCheck(models.Model):
-    """How the last comparison of a chain's books ended, with the rows that they are made of and with the chain itself."""
+    """The result of the last comparison of a chain's books, with their rows and with the chain."""
 
     chain = models.CharField(max_length=16, unique=True)
     checked_at = models.DateTimeField()
-    # How many forwarders' balances the chain was asked for, and at which block the last of them was; null where it did not
-    # answer.
+    # How many forwarders' balances were read, and at which block the last; null if the chain did not answer.
     asked = models.PositiveIntegerField(default=0)
     height = models.BigIntegerField(null=True)
-    # What differs, a sentence each.
+    # The differences, a sentence each.
     differences = models.JSONField(default=list)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Settlements as the API tells of them."""
+"""Settlements in the API's format."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from settlements.states import SettlementStatus
 
 
 def settlement_payload(settlement: Settlement) -> dict[str, Any]:
-    """Return one settlement; `amount` is what it means to move until it ended, and what it moved from then on."""
+    """Return one settlement; `amount` is the planned amount until it ended, then the moved amount."""
     is_settled = settlement.status == SettlementStatus.SETTLED
     units = settlement.units_moved if is_settled else settlement.units
     return {

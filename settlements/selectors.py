@@ -1,4 +1,4 @@
-"""How gas accounts, forwarders and books are, for operators."""
+"""The state of gas accounts, forwarders and books, for operators."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +19,9 @@ from settlements.states import ON_THEIR_WAY
 
 @dataclass(frozen=True, slots=True)
 class GasHealth:
-    """One gas account. `coins` is None until a node told; `waiting_since` is when its oldest open transaction was written.
+    """One gas account. `coins` is None until read; `waiting_since` is when its oldest open transaction was stored.
 
-    `is_doubtful` says that nodes told of its number, within a day or so, what is not believed.
+    `is_doubtful` says that nodes reported an implausible nonce within about a day.
     """
 
     chain: str
@@ -34,7 +34,7 @@ class GasHealth:
 
 
 def gas_health() -> list[GasHealth]:
-    """Return every gas account that was ever used, by chain and address."""
+    """Return every gas account ever used, by chain and address."""
     # Of the open ones there is an index; all that an account ever sent are many.
     waiting = GasTransaction.objects.filter(
         account=OuterRef("pk"), state__in=ON_THEIR_WAY
@@ -60,7 +60,7 @@ def gas_health() -> list[GasHealth]:
 
 
 def troubled_forwarders() -> dict[str, int]:
-    """Return by chain how many forwarders our gas failed to empty so often that a person must look."""
+    """Return, by chain, how many forwarders failed so often that a person must look."""
     rows = TroubledForwarder.objects.filter(
         failures__gte=TroubledForwarder.MOST_FAILURES
     )
@@ -69,5 +69,5 @@ def troubled_forwarders() -> dict[str, int]:
 
 
 def book_checks() -> list[BookCheck]:
-    """Return how the last comparison of each chain's books ended."""
+    """Return the result of each chain's last comparison."""
     return list(BookCheck.objects.order_by("chain"))

@@ -1,4 +1,4 @@
-"""The choices settlements know."""
+"""Choices of the settlements app's fields."""
 
 from typing import Final
 
@@ -6,26 +6,26 @@ from django.db.models import TextChoices
 
 
 class Purpose(TextChoices):
-    """Why a gas account sends a transaction."""
+    """The purpose of a gas account's transaction."""
 
     # Forwarders are flushed to their merchants.
     SWEEP = "sweep"
-    # A payer's signed authorisation is carried out.
+    # Carries out a payer's signed authorisation.
     X402 = "x402"
-    # Nothing: it uses up a number that another transaction left open.
+    # Empty: fills a gap in the nonces.
     CANCEL = "cancel"
 
 
 class TransactionState(TextChoices):
-    """How far a transaction came. Whether it did what it was sent for, the token's own events tell."""
+    """The state of a transaction. The token's own events tell whether it had its effect."""
 
-    # Signed and written down, perhaps broadcast.
+    # Signed and stored, perhaps sent.
     INTENDED = "intended"
-    # A node took it.
+    # A node accepted it.
     SENT = "sent"
     # In a block, deep enough to stay there.
     MINED = "mined"
-    # Its number was used by something else; it can never be mined.
+    # Its nonce was used by something else; it can never be mined.
     DROPPED = "dropped"
 
 
@@ -33,7 +33,7 @@ ON_THEIR_WAY: Final = (TransactionState.INTENDED, TransactionState.SENT)
 
 
 class SettlementStatus(TextChoices):
-    """How far money is on its way from forwarders to a merchant's wallet."""
+    """The state of a settlement."""
 
     PENDING = "pending"
     SENT = "sent"
@@ -42,21 +42,21 @@ class SettlementStatus(TextChoices):
 
 
 class Sender(TextChoices):
-    """Who pays the gas of a settlement."""
+    """Who pays a settlement's gas."""
 
     GATEWAY = "gateway"
     # A person's own wallet in the browser.
     WALLET = "wallet"
-    # A stranger: anybody may flush a forwarder.
+    # A third party: anybody may flush a forwarder.
     EXTERNAL = "external"
-    # Nobody: on its chain payers pay the merchant's own wallet.
+    # None: on its chain payers pay the merchant's own wallet.
     DIRECT = "direct"
 
 
 class ReleasedBy(TextChoices):
-    """Who let go what was held in escrow."""
+    """Who released escrow."""
 
     MEMBER = "member"
     API = "api"
-    # A stranger flushed the forwarder, which pays the merchant all the same.
+    # A third party flushed the forwarder, which pays the merchant all the same.
     EXTERNAL = "external"

@@ -1,4 +1,4 @@
-"""What beat rings for settlements. Running one twice, or late, does no harm; one process at a time looks after a chain."""
+"""Celery tasks of settlements. Running one twice, or late, does no harm; a lease lets one process work on a chain."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -44,7 +44,7 @@ log = structlog.get_logger(__name__)
 
 @shared_task(name="settlements.tend")
 def tend_transactions() -> None:
-    """Look after every chain's transactions, and go on with the batches behind them."""
+    """Follow every chain's transactions, and resume their batches."""
     for spec in forwarder_chains():
         if _has_work(spec.name):
             _work(spec.name, "tend", _tend)
@@ -52,7 +52,7 @@ def tend_transactions() -> None:
 
 @shared_task(name="settlements.refresh_balances")
 def refresh_gas_balances() -> None:
-    """Ask what the gas accounts hold, and tell operators of those that run low."""
+    """Read the gas accounts' balances, and warn operators of low ones."""
     for spec in forwarder_chains() if gas_keys() else []:
         _work(spec.name, "balances", _refresh)
     for spec in fee_chains() if solana_gas_keys() else []:
@@ -61,7 +61,7 @@ def refresh_gas_balances() -> None:
 
 @shared_task(name="settlements.sweep")
 def sweep_due_task() -> None:
-    """Empty the forwarders whose time it is."""
+    """Run due automatic settlements."""
     if not gas_keys():
         return
     for spec in forwarder_chains():
@@ -70,7 +70,7 @@ def sweep_due_task() -> None:
 
 @shared_task(name="settlements.note_outflows")
 def note_outflows_task() -> None:
-    """End what merchants' own wallets sent, and write down what strangers did."""
+    """Finish settlements of merchants' own wallets, and record third parties' flushes."""
     now = timezone.now()
     for spec in forwarder_chains():
         note_outflows(spec.name, now=now)
@@ -79,9 +79,9 @@ def note_outflows_task() -> None:
 
 @shared_task(name="settlements.check_books")
 def check_books_task() -> int:
-    """Compare the books of a chain, if it is one's turn, with their rows and with the chain; return how many differences.
+    """Compare the books of a due chain with their rows and with the chain; return how many differences.
 
-    One chain in each run, and each once a day: a chain whose nodes hang holds a worker for seconds, and no other chain.
+    One chain per run, each once a day: a chain with hanging nodes delays no other chain.
     """
     now = timezone.now()
     spec = next_to_check(forwarder_chains(), now=now)
@@ -93,7 +93,7 @@ def check_books_task() -> int:
 
 @shared_task(name="settlements.prune_gas")
 def prune_gas_task() -> None:
-    """Forget signed bytes that nobody could send any more, and old sums of gas."""
+    """Clear old signed bytes, and old sums of gas."""
     now = timezone.now()
     prune_raw(now=now)
     prune_spans(now=now)
@@ -128,7 +128,7 @@ def _sweep(chain: str, node: GasNode, now: datetime) -> None:
 def _work(
     chain: str, name: str, work: Callable[[str, GasNode, datetime], None]
 ) -> None:
-    """Do a piece of work over a chain's nodes, as `_attempt` does."""
+    """Run some work over a chain's nodes, as `_attempt` does."""
 
     def over_nodes() -> None:
         with gas_node(chain) as node:
@@ -138,7 +138,7 @@ def _work(
 
 
 def _attempt(chain: str, name: str, work: Callable[[], None]) -> None:
-    """Do a piece of work unless another process does; a chain that does not answer keeps nobody from the others."""
+    """Run some work unless another process does; a failing chain does not stop the others."""
     with alone(f"{name}:{chain}") as is_ours:
         if not is_ours:
             return

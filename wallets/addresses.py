@@ -1,7 +1,6 @@
-"""Addresses as people's wallets show them, whatever the chain.
+"""Addresses in the form that wallets show, for any chain.
 
-Each family reads its own (`wallets.chains`). Whether one is a good place for a merchant's money is another question: see
-`wallets.receiving.traps`.
+Each family reads its own (`wallets.chains`). `wallets.receiving.traps` checks whether an address is safe to receive money.
 """
 
 from wallets.chains import registry
@@ -10,7 +9,7 @@ from wallets.chains import registry
 def shown_address(address: str) -> str:
     """Return an address as people's wallets show it: on TON without the mark of a contract (non-bounceable), elsewhere as it is.
 
-    For people only: what is stored, compared and told by the API is canonical. Any text may come, and is returned as it is.
+    For display only: stored, compared and API addresses are canonical. Other text is returned unchanged.
     """
     for family in registry.FAMILIES:
         shown = family.shown_address(address)

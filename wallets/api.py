@@ -1,4 +1,4 @@
-"""Chain metadata, for building a network selector."""
+"""The chains' API, for building a network selector."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from wallets.states import ChainStatus
 class ChainViewSet(ApiViewSet):
     """`/api/v1/chains`."""
 
-    # No key is read here, so that everybody counts by address and a wrong key hurts nobody.
+    # No key is read here, so all requests count by address and a wrong key has no effect.
     authentication_classes = ()
     key_required = False
 

@@ -1,10 +1,10 @@
-"""The wallets app."""
+"""The wallets app's Django configuration."""
 
 from django.apps import AppConfig
 
 
 class WalletsConfig(AppConfig):
-    """Brings the checks of the chain settings."""
+    """Registers the checks of the chain settings."""
 
     name = "wallets"
 

@@ -1,6 +1,6 @@
-"""Payments that a buyer's own wallet is to sign: the nodes that help.
+"""Payments that a buyer's own wallet signs, prepared with the chain's nodes.
 
-Nothing here moves money. What a wallet signed and a watcher sees is a payment like any other.
+Nothing here moves money. A signed payment is seen by watchers like any other.
 """
 
 import threading
@@ -10,24 +10,24 @@ from wallets.chains.adapters import open_pool
 from wallets.chains.payments import Cashier, PaymentOrder, PreparedPayment
 from wallets.chains.specs import ChainSpec
 
-# Connections to nodes are kept, and are not for two threads at once.
+# Connections to nodes are kept, and must not be shared between threads.
 _of_this_thread = threading.local()
 
 
 def prepare_payment(
     spec: ChainSpec, order: PaymentOrder, *, now: datetime, until: datetime
 ) -> PreparedPayment:
-    """Return a payment for the payer to sign, of no use after `until`. Raises ChainError, NotEnoughError."""
+    """Return a payment for the payer to sign, valid up to `until`. Raises ChainError, NotEnoughError."""
     return _cashier(spec).prepare_payment(order, now=now, until=until)
 
 
 def send_payment(spec: ChainSpec, raw: bytes, signature: bytes) -> None:
-    """Send what `prepare_payment` returned and the payer signed. Raises ChainError, TransactionRefusedError."""
+    """Send the result of `prepare_payment` with the payer's signature. Raises ChainError, TransactionRefusedError."""
     _cashier(spec).send(raw, signature)
 
 
 def _cashier(spec: ChainSpec) -> Cashier:
-    """Return this thread's own, made anew when the chain's settings are others."""
+    """Return this thread's cashier, recreated when the chain's settings change."""
     kept: dict[str, tuple[ChainSpec, Cashier]] = _of_this_thread.__dict__
     known = kept.get(spec.name)
     if known is None or known[0] != spec:

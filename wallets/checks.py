@@ -1,4 +1,4 @@
-"""System checks of the chain settings, so that a mistake is told at start and not by a lost payment.
+"""System checks of the chain settings, which find mistakes at start.
 
 wallets.E001 unknown network            wallets.E005 malformed token contract
 wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
@@ -43,7 +43,7 @@ _HINT = "The docstring of wallets/chains/registry.py and docs/guide/configuratio
 
 @register(TAG)
 def check_chain_settings(**_: Any) -> list[CheckMessage]:
-    """Tell every chain setting that cannot be used or that nothing reads."""
+    """Report every chain setting that is invalid or unused."""
     errors = {error.msg: error for error in _setting_errors()}
     unknown = [
         checks.Warning(f"Nothing reads {name}.", hint=_HINT, id="wallets.W001")

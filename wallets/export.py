@@ -1,4 +1,4 @@
-"""What a merchant's export tells of its wallets and of the money that came."""
+"""The merchant's export of wallets and transfers."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,6 +1,6 @@
-"""Looking a transaction up by its hash on every chain it may be of, as for a buyer who paid and sees nothing happen.
+"""Looks up a transaction by its hash on every possible chain, for buyers' and machines' questions.
 
-Nothing here is credited: what watchers record is the truth, and what they missed they are asked to read again
+Nothing is credited here: watchers' records are authoritative, and what they missed is read again
 (`wallets.reconciliation.missed`).
 """
 
@@ -48,17 +48,17 @@ log = structlog.get_logger(__name__)
 DEADLINE_SECONDS: Final = 8.0
 
 MOST_AT_ONCE: Final = 4
-"""How many questions to one chain a process waits for at once: one whose nodes hang must not take the others' places."""
+"""How many requests to one chain a process waits for at once: a chain with hanging nodes must not take the others' places."""
 
-# Of what a chain's nodes allow, the watchers need most. A look-up asks each of them two to five things.
+# Watchers need most of what a chain's nodes allow. A look-up sends each of them two to five requests.
 _BUYERS_SHARE: Final = 5
 _BUYERS_SCOPE: Final = "lookup"
 _MACHINES_SHARE: Final = 4
-# Of their own, so that confirmations told anew leave machines' look-ups what is theirs.
+# A separate share, so that repeated confirmations leave machines' look-ups theirs.
 _HEADS_SHARE: Final = 10
 _LEAST_A_MINUTE: Final = 6
 
-# Nodes close what nothing is said on for long.
+# Nodes close connections that are idle for long.
 _IDLE_SECONDS: Final = 5.0
 
 _free_places: Final = {
@@ -68,11 +68,11 @@ _free_places: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What came of looking a transaction up.
+    """The result of looking up a transaction.
 
     `transactions` are those that have this hash, one for each chain that knows it, sorted by the chains' priority.
-    `unasked` names the chains it might be on that could not be asked: no node answered in time, or they were asked too
-    often already. `head` is the height of the newest block, where one chain was asked with it and knows the transaction.
+    `unasked` names possible chains without an answer: no node answered in time, or their limit was reached. `head` is the
+    newest block's height, if one chain was asked for it and knows the transaction.
     """
 
     transactions: tuple[FoundTransaction, ...]
@@ -81,7 +81,7 @@ class Lookup:
 
 
 def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
-    """Ask every chain that could have the transaction a text names, all at the same time, for so many seconds in all.
+    """Ask every chain that could have the transaction in a text, in parallel, within a total deadline.
 
     Chains without a node of ours are left out. Raises UnreadableHashError.
     """
@@ -108,7 +108,7 @@ def look_up_on(
     asker: str = "",
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Lookup:
-    """Ask one chain for a transaction, as `ask_on` does, and wait for what it tells."""
+    """Ask one chain for a transaction, as `ask_on` does, and wait for the answer."""
     return ask_on(
         chain, tx_hash, asker=asker, deadline_seconds=deadline_seconds
     ).answer()
@@ -123,8 +123,8 @@ def ask_on(
 ) -> "Asked":
     """Begin to ask one chain for a transaction in its own spelling, as for a machine that paid: these have a share apart.
 
-    `asker` names on whose behalf: one alone gets three quarters of the share, so that whoever is made to ask for nonsense
-    by strangers silences nobody else.
+    `asker` identifies the caller: each gets at most three quarters of the share, so that nonsense from strangers cannot
+    block other callers.
     """
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
@@ -138,7 +138,7 @@ def ask_on(
 
 
 def head_on(chain: str, *, deadline_seconds: float) -> int | None:
-    """Return the height of a chain's newest block, of a share of its own; None where no node tells in so many seconds."""
+    """Return the height of a chain's newest block, from a separate share; None if no node answers in time."""
     until = time.monotonic() + deadline_seconds
     specs = {spec.name: spec for spec in watched_chains()}
     if chain not in specs:
@@ -150,7 +150,7 @@ def head_on(chain: str, *, deadline_seconds: float) -> int | None:
 
 
 class Asked:
-    """A question that a node is thinking about."""
+    """A request that is in progress."""
 
     def __init__(self, chain: str, question: "_Question | None", until: float) -> None:
         self._chain = chain
@@ -158,7 +158,7 @@ class Asked:
         self._until = until
 
     def answer(self) -> Lookup:
-        """Wait for what the chain tells, until the question's deadline."""
+        """Wait for the answer, until the request's deadline."""
         question = self._question
         if question is None or not question.is_answered(until=self._until):
             return Lookup((), (self._chain,))
@@ -176,7 +176,7 @@ def _may_ask(spec: ChainSpec, asker: str) -> bool:
 
 
 def recorded(found: FoundTransaction) -> list[Transfer]:
-    """Return the transfers that are recorded of a transaction, of real money and whosever they are."""
+    """Return the recorded transfers of a transaction, of real money, whoever owns them."""
     hashes = {found.tx_hash} | {one.tx_hash for one in found.transfers}
     rows = Transfer.objects.filter(
         chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
@@ -185,12 +185,12 @@ def recorded(found: FoundTransaction) -> list[Transfer]:
 
 
 def draw_look_up(spec: ChainSpec) -> RateState:
-    """Count a question that a buyer's page makes us ask a chain's nodes, as `look_up` counts its own; return the state."""
+    """Count a request that a buyer's page causes, as `look_up` counts its own; return the state."""
     return _draw(spec, _BUYERS_SCOPE, share=_BUYERS_SHARE)
 
 
 def _draw(spec: ChainSpec, scope: str, *, share: int) -> RateState:
-    # Counted for all buyers or machines of the installation together: what one of them may do is for others to limit.
+    # Counted for all buyers or machines of the installation together; limits per caller are elsewhere.
     allowed = max(spec.requests_per_minute // share, _LEAST_A_MINUTE)
     return hit(Limit(scope, allowed), spec.name, now=time.time())
 
@@ -203,7 +203,7 @@ def _ask(
     share: int,
     with_head: bool = False,
 ) -> "_Question | None":
-    """Begin to ask a chain for a transaction, or only for its head; None where it was asked too often, or too many wait."""
+    """Start to ask a chain for a transaction, or only for its head; None if it was asked too often, or too many wait."""
     if _draw(spec, scope, share=share).exceeded:
         return None
     if not _free_places[spec.name].acquire(blocking=False):
@@ -212,7 +212,7 @@ def _ask(
 
 
 class _Question(threading.Thread):
-    """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and touches no database."""
+    """Asks one chain. A daemon, which may outlive the deadline by its nodes' time-outs, and uses no database."""
 
     def __init__(
         self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool
@@ -227,18 +227,18 @@ class _Question(threading.Thread):
         self.start()
 
     def is_answered(self, *, until: float) -> bool:
-        """Tell whether `found` is what the chain knows; wait for it until a time of the monotonic clock."""
+        """Wait until a time of the monotonic clock; return whether `found` is the chain's answer."""
         self.join(max(until - time.monotonic(), 0.0))
         return self._is_answered
 
     def run(self) -> None:
-        """Ask, on connections of its own."""
+        """Ask, over its own connections."""
         try:
             self._find()
         except ChainError as error:
             log.warning("not looked up", chain=self._spec.name, error=str(error))
         except Exception:
-            # A page that says "could not be asked" is better than one that waits for an answer that never comes.
+            # A page that says "could not be asked" is better than one that never ends waiting.
             log.exception("look-up failed", chain=self._spec.name)
         finally:
             _free_places[self._spec.name].release()
@@ -264,14 +264,14 @@ class _Question(threading.Thread):
 
 
 class _IdleAdapters:
-    """Connections that wait for the next question: who opens one anew asks its node first which chain it has."""
+    """Idle connections for the next request: a new one would first check its node's chain."""
 
     def __init__(self) -> None:
         self._adapters: dict[str, list[tuple[ChainSpec, float, ChainAdapter]]] = {}
         self._lock = threading.Lock()
 
     def take(self, spec: ChainSpec) -> ChainAdapter:
-        """Return an adapter that nobody else has."""
+        """Return an adapter for exclusive use."""
         with self._lock:
             kept = self._adapters.pop(spec.name, [])
             usable = [one for one in kept if self._is_usable(spec, one)]
@@ -284,7 +284,7 @@ class _IdleAdapters:
         )
 
     def put(self, spec: ChainSpec, adapter: ChainAdapter) -> None:
-        """Keep an adapter for the next one. There are never more of them than questions at once."""
+        """Keep an adapter for the next request. There are never more of them than requests at once."""
         with self._lock:
             kept = self._adapters.setdefault(spec.name, [])
             kept.append((spec, time.monotonic(), adapter))
@@ -293,7 +293,7 @@ class _IdleAdapters:
         self, spec: ChainSpec, kept: tuple[ChainSpec, float, ChainAdapter]
     ) -> bool:
         known, since, _ = kept
-        # Another one, made from other settings, has other nodes.
+        # An adapter made from other settings has other nodes.
         return known is spec and time.monotonic() - since < _IDLE_SECONDS
 
 

@@ -10,7 +10,7 @@ from wallets.chains.specs import ChainSpec, Network
 
 
 class _Loaded:
-    """Keeps the registry for the settings it was made from, so that asking costs nothing."""
+    """Caches the registry for its settings, so that reading it costs nothing."""
 
     def __init__(self) -> None:
         self._network = ""
@@ -35,25 +35,25 @@ def chains() -> Mapping[str, ChainSpec]:
 
 
 def chain_spec(name: str) -> ChainSpec:
-    """Return one chain. Raises KeyError for a name that is none."""
+    """Return one chain. Raises KeyError for an unknown name."""
     return chains()[name]
 
 
 def is_accepted(chain: str, symbol: str) -> bool:
-    """Whether a token can pay a checkout; what people confuse with one is only recorded."""
+    """Whether a token can pay a checkout; look-alikes are only recorded."""
     token = chain_spec(chain).tokens.get(symbol)
     return token is not None and token.accepted
 
 
 def accepted_tokens() -> list[str]:
-    """Return the symbols of the tokens that are accepted on any chain, by the alphabet."""
+    """Return the symbols of the tokens accepted on any chain, sorted."""
     return sorted(
         {token.symbol for spec in chains().values() for token in spec.accepted_tokens}
     )
 
 
 def watched_chains() -> list[ChainSpec]:
-    """Return the chains that a watcher of ours can read: those with a node."""
+    """Return the chains that have a node, so a watcher can read them."""
     return [spec for spec in chains().values() if spec.rpc_urls]
 
 
@@ -65,12 +65,12 @@ def address_on(spec: ChainSpec, text: str) -> str:
 
 
 def reads_accounts(spec: ChainSpec) -> bool:
-    """Whether a chain can only be asked account by account."""
+    """Whether a chain can only be read account by account."""
     return spec.family.reads_accounts
 
 
 def poll_seconds(spec: ChainSpec) -> float:
-    """Return how often to ask a chain for a new block; slow chains need it less."""
+    """Return how often to ask a chain for a new block; slow chains are asked less often."""
     if spec.poll_seconds is not None:
         return spec.poll_seconds
     poll: float = settings.CHAIN_POLL_SECONDS

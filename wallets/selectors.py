@@ -1,4 +1,4 @@
-"""The chains' statuses and what each merchant offers, cached for seconds: creating a checkout asks each time."""
+"""The chains' statuses and merchants' offers, cached for seconds: every new checkout reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from wallets.networks import (
 )
 from wallets.states import ChainStatus
 
-# More than this many addresses make a longer question than the answer without them.
+# More addresses than this make a longer request than the answer without them.
 MOST_RECIPIENTS: Final = 1_000
 _MOST_CACHED: Final = 10_000
 _DELAYED_AFTER: Final = timedelta(seconds=15)
@@ -64,7 +64,7 @@ def receiving_wallets(merchant_id: int) -> Mapping[str, str]:
 
 
 def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
-    """Return how each known chain is, from what its watcher last wrote; one nobody watches is down."""
+    """Return each known chain's status, from its watcher's last writes; a chain without a watcher is down."""
     cursors = _cursors()
     watched = {spec.name for spec in watched_chains()}
     return {
@@ -90,9 +90,9 @@ def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
 
 
 def _expected_at(spec: ChainSpec, cursor: ChainCursor, head_at: datetime) -> datetime:
-    """When the next word of the chain is due: its watcher says so, for quiet chains are read once a minute.
+    """Return when the chain's next update is due: quiet chains are read once a minute.
 
-    A watcher that lives renews its lease between two passes too, so where it does not, a quiet chain is a silent one.
+    A living watcher renews its lease between two passes too. So without renewal a quiet chain counts as silent.
     """
     told_at = head_at
     if reads_accounts(spec) and cursor.accounts_read_at is not None:
@@ -100,13 +100,13 @@ def _expected_at(spec: ChainSpec, cursor: ChainCursor, head_at: datetime) -> dat
     usual = told_at + timedelta(seconds=poll_seconds(spec))
     if cursor.due_at is None:
         return usual
-    # As far as the pass before the next one was late, the next one will be.
+    # The next pass may be as late as the one before.
     quiet = cursor.due_at - (head_at - told_at)
     return max(usual, min(quiet, cursor.lease_until))
 
 
 def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelta:
-    """How old the newest block is. A local chain mints only when somebody pays."""
+    """Return the newest block's age. A local chain makes blocks only for payments."""
     if spec.is_local or cursor.head_time is None:
         return timedelta(0)
     return now - cursor.head_time
@@ -164,9 +164,9 @@ def _live_offer(spec: ChainSpec, wallet: str) -> Offerable:
 
 
 def _test_offer(spec: ChainSpec, wallets: Mapping[str, str]) -> Offerable:
-    """Prefer the merchant's own wallet, so that real money sent by mistake is not lost."""
+    """Return a test offer with the merchant's own wallet if possible, so that real money sent by mistake is not lost."""
     if spec.exact_amount_required:
-        # While a merchant has none, nobody's address, so that nobody's is shown.
+        # Without a wallet, an address without an owner, so that no stranger's is shown.
         return _offerable_of(spec, wallet=wallets.get(spec.name, spec.family.nobody))
     return _offerable_of(spec, destination=_test_destination(spec, wallets))
 
@@ -194,7 +194,7 @@ def _offerable_of(
 
 
 class Owner(NamedTuple):
-    """Whose an address is: a deposit address, or a merchant's own wallet where the amount tells payments apart."""
+    """The owner of an address: a deposit address, or a merchant's own wallet on an exact-amount chain."""
 
     deposit_id: int | None
     wallet_id: int | None
@@ -207,7 +207,7 @@ _OWNERS = """
     FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
     WHERE d.mode = 'live'
 """
-# Of a wallet that went from one merchant to another the present owner is meant.
+# For a wallet that moved between merchants, the present owner.
 _WALLET_OWNERS = """
     UNION ALL
     (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id, w.purpose
@@ -218,7 +218,7 @@ _WALLET_OWNERS = """
 
 
 def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
-    """Return which of these addresses on a chain are ours to be paid at, and whose."""
+    """Return our paid addresses among these on a chain, with their owners."""
     if not keys:
         return {}
     statement = _OWNERS
@@ -230,7 +230,7 @@ def owners_of(chain: str, keys: set[bytes]) -> dict[bytes, Owner]:
 
 
 class Watch(NamedTuple):
-    """A watched wallet, and whose it is."""
+    """A watched wallet and its merchant."""
 
     wallet_id: int
     merchant_id: int
@@ -245,7 +245,7 @@ _WATCHES = """
 
 
 def watches_of(chain: str, keys: set[bytes]) -> dict[bytes, list[Watch]]:
-    """Return which of these addresses on a chain are watched, and by whom: several merchants may watch the same."""
+    """Return the watched addresses among these on a chain, by watcher: several merchants may watch the same."""
     found: dict[bytes, list[Watch]] = {}
     if not keys:
         return found
@@ -257,7 +257,7 @@ def watches_of(chain: str, keys: set[bytes]) -> dict[bytes, list[Watch]]:
 
 
 def watched_keys(chain: str) -> Hint | None:
-    """Return every address that a chain's money can reach or leave and that matters; None when they are too many to name.
+    """Return every address of ours on a chain, as recipient or sender; None if they are too many to name.
 
     However long ago an address was given out, somebody may still pay it. What was never paid has nothing to send.
     """
@@ -266,12 +266,12 @@ def watched_keys(chain: str) -> Hint | None:
     watched = _keys(live.values_list("key", flat=True).distinct())
     deposits: set[bytes] = set()
     if spec.family.has_forwarders:
-        # In the order of an index: else it may begin with all the simulated ones.
+        # In index order: otherwise all simulated ones may come first.
         rows = DepositAddress.objects.filter(mode=Mode.LIVE).order_by("-watched_until")
         deposits = _keys(rows.values_list("key", flat=True))
     recipients = watched | deposits
     if spec.exact_amount_required:
-        # A wallet that was replaced may still be in somebody's address book.
+        # A replaced wallet may still be in a payer's address book.
         wallets = ReceivingWallet.objects.filter(chain=chain)
         recipients |= _keys(wallets.values_list("key", flat=True).distinct())
     if len(recipients) > MOST_RECIPIENTS:
@@ -284,7 +284,7 @@ def _keys(rows: QuerySet[Any, Any]) -> set[bytes]:
     return {bytes(key) for key in rows[: MOST_RECIPIENTS + 1]}
 
 
-# Asked of each by itself, in one step of an index, however much others were paid.
+# One index look-up for each, however many payments others had.
 _PAID = """
     SELECT d.key
     FROM wallets_depositaddress d
@@ -295,7 +295,7 @@ _PAID = """
 
 
 def _paid_deposits(chain: str, keys: set[bytes]) -> set[bytes]:
-    """Return which deposit addresses ever had something on a chain. `keys` are few: MOST_RECIPIENTS."""
+    """Return the deposit addresses that ever received something on a chain. `keys` are few: MOST_RECIPIENTS."""
     if not keys:
         return set()
     with connection.cursor() as cursor:

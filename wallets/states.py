@@ -1,10 +1,10 @@
-"""The choices wallets know."""
+"""Choices of the wallets app's fields."""
 
 from django.db.models import TextChoices
 
 
 class TransferState(TextChoices):
-    """How sure we are of a transfer. Only the watcher moves it."""
+    """A transfer's confirmation state. Only the watcher changes it."""
 
     DETECTED = "detected"
     CONFIRMED = "confirmed"
@@ -12,21 +12,21 @@ class TransferState(TextChoices):
 
 
 class ClaimKind(TextChoices):
-    """What a transfer was used for, and what an address was given out for. A transfer is used once in the whole system."""
+    """The use of a transfer, and the purpose of an address. A transfer is used once in the whole system."""
 
     CHECKOUT = "checkout"
     X402 = "x402"
 
 
 class Direction(TextChoices):
-    """Which way a movement went, seen from the merchant."""
+    """A movement's direction, as the merchant sees it."""
 
     IN = "in"
     OUT = "out"
 
 
 class WatchStatus(TextChoices):
-    """Whether all of a watched wallet's history is known."""
+    """Whether a watched wallet's whole history is read."""
 
     IMPORTING = "importing"
     ACTIVE = "active"
@@ -35,9 +35,9 @@ class WatchStatus(TextChoices):
 class DifferenceKind(TextChoices):
     """How two sources of a chain disagree about a transfer."""
 
-    # The second source knows it, we had not read it.
+    # The second source knows it, but we had not read it.
     MISSED = "missed"
-    # We had read it, the second source does not know it.
+    # We had read it, but the second source does not know it.
     UNKNOWN = "unknown"
 
 

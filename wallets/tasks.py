@@ -1,4 +1,4 @@
-"""Sweeps. Running one twice, or late, does no harm."""
+"""Celery tasks. Running one twice, or late, does no harm."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -9,6 +9,6 @@ from wallets.receiving.changes import apply_wallet_changes
 
 @shared_task(name="wallets.apply_wallet_changes")
 def apply_wallet_changes_task() -> int:
-    """Carry out what has waited long enough: other receiving wallets, and shorter waits."""
+    """Apply due changes: other receiving wallets, and shorter waits."""
     now = timezone.now()
     return apply_wallet_changes(now=now) + apply_wallet_change_hours(now=now)

@@ -1,4 +1,4 @@
-"""Routes below /api/v1/."""
+"""Routes of the wallets API, below /api/v1/."""
 
 from gateway.core.api.views import ApiRouter
 from wallets.api import ChainViewSet

@@ -1,4 +1,4 @@
-"""Watchers as a process: one thread per chain, each with its own database connection, until told to end."""
+"""The watcher process: one thread per chain, each with its own database connection, until stopped."""
 
 import os
 import secrets
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 _LONGEST_PAUSE = 30.0
 _HALTED_PAUSE = 5.0
-# Containers are given ten before they are killed.
+# Containers get ten seconds before they are killed.
 _STOP_SECONDS = 8.0
 
 
@@ -48,7 +48,7 @@ class WatchedChain:
         self.pool: RpcPool = open_pool(spec)
 
     def refusal(self) -> str | None:
-        """Say why this chain cannot be watched: none of its nodes is of this chain. None if one may be."""
+        """Return why this chain cannot be watched: none of its nodes is of this chain. None if one is."""
         mismatches = self.pool.mismatches()
         for mismatch in mismatches:
             log.error("node of another chain", chain=self.spec.name, error=mismatch)
@@ -58,7 +58,7 @@ class WatchedChain:
 
 
 def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> None:
-    """Watch until `until()` returns; then give the leases back.
+    """Watch until `until()` returns; then release the leases.
 
     A chain that is still being read after 8 seconds keeps its lease until that runs out.
     """
@@ -69,7 +69,7 @@ def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> Non
             target=work,
             args=(chain, owner, stop),
             name=f"{verb} {chain.spec.name}",
-            # A node that does not answer must not hold up the end: what is written is written whole or not at all.
+            # A hanging node must not delay the end: a pass is written whole or not at all.
             daemon=True,
         )
         for verb, work in (("watch", _watch_chain), ("audit", _audit_chain))
@@ -105,7 +105,7 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
 
 
 def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:
-    """Return what reads this chain in the way it can be read, over a pool of its nodes."""
+    """Return the chain's watcher, by blocks or by account, over a pool of its nodes."""
     adapter = spec.family.open_adapter(spec, pool)
     if reads_accounts(spec):
         return AccountWatcher(spec, cast("AccountAdapter", adapter), owner=owner)
@@ -128,7 +128,7 @@ def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
         )
         return error
     except Exception as error:
-        # A chain that is silently no longer watched is the worst that can happen here.
+        # A chain that silently stops being watched is the worst failure here.
         log.exception("watcher failed", chain=watcher.spec.name)
         connection.close()
         return error
@@ -142,7 +142,7 @@ def _let_go(watcher: ChainWatcher) -> None:
 
 
 class _Pace:
-    """How long to wait between the beginnings of two passes, in seconds."""
+    """The pause between the starts of two passes, in seconds."""
 
     def __init__(self, poll: float) -> None:
         self._poll = poll

@@ -1,4 +1,4 @@
-"""The event API: what was sent, or should have been."""
+"""The event API: events that were sent or are waiting."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Misconfiguration that would only show when money moves, refused at start-up instead."""
+"""System checks of webhook settings, at start-up."""
 
 from typing import Any
 

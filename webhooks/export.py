@@ -1,4 +1,4 @@
-"""What a merchant's export tells of its webhooks. Their bodies say again what the checkouts say."""
+"""The merchant's export of webhooks, without bodies, which repeat the checkouts."""
 
 from collections.abc import Iterator
 

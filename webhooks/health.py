@@ -1,11 +1,11 @@
-"""How an endpoint does, and what follows from it."""
+"""An endpoint's health, and its consequences."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from webhooks.schedule import Answer
 
-# From so many failures in a row one delivery at a time is tried, on the oldest event's schedule.
+# From this many failures in a row, one delivery at a time is tried, on the oldest event's schedule.
 PROBATION_AFTER = 5
 DISABLED_AFTER = timedelta(days=5)
 
@@ -26,13 +26,13 @@ class Health:
         return self.consecutive_failures >= PROBATION_AFTER
 
     def after(self, answer: Answer, *, at: datetime) -> "Health":
-        """Return the health after one more try that ended at `at`."""
+        """Return the health after another attempt that ended at `at`."""
         if answer.succeeded:
             return Health()
         return Health(self.consecutive_failures + 1, self.failing_since or at)
 
     def reason_to_disable(self, answer: Answer, *, at: datetime) -> str:
-        """Return why nothing more should be sent after `answer`, empty if there is no reason."""
+        """Return why the endpoint must be disabled after `answer`; empty if not."""
         if answer.gone:
             return GONE
         if self.failing_since is not None and at - self.failing_since >= DISABLED_AFTER:

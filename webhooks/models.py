@@ -1,6 +1,6 @@
-"""The outbox: what happened, to whom it must be told, and every time we tried.
+"""The outbox: events, deliveries and attempts.
 
-Nothing here knows a domain: payloads arrive ready and are kept as the bytes that will be sent.
+It knows no domain: payloads arrive ready and are kept as the bytes to send.
 """
 
 from functools import partial
@@ -17,12 +17,12 @@ from webhooks.health import PROBATION_AFTER
 from webhooks.states import DeliveryStatus
 
 URL_LENGTH = 2048
-# Endpoints that take no events as they come: switched off, or on probation.
+# Endpoints that do not take events at once: disabled, or on probation.
 TROUBLED = Q(disabled_at__isnull=False) | Q(consecutive_failures__gte=PROBATION_AFTER)
 
 
 class Endpoint(models.Model):
-    """A URL of a merchant that receives events, with its health. URLs given on single checkouts have rows too."""
+    """A merchant's URL that receives events, with its health. URLs of single checkouts have rows too."""
 
     # The indexes below begin with the merchant.
     merchant = models.ForeignKey(
@@ -30,24 +30,24 @@ class Endpoint(models.Model):
     )
     mode = models.CharField(max_length=4, choices=Mode)
     url = models.CharField(max_length=URL_LENGTH)
-    # The merchant-level URL, used where a checkout names none.
+    # The merchant's default URL, used if a checkout names none.
     is_default = models.BooleanField(default=False)
     consecutive_failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
-    # On probation one delivery at a time is tried, and waiting ones use up no tries.
+    # On probation one delivery at a time is tried, and waiting ones use up no attempts.
     next_probe_at = models.DateTimeField(null=True)
     owner_told_at = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_reason = models.CharField(max_length=200, blank=True)
-    # The sender that serves this endpoint, alone, until then. A crashed one's endpoints come back when it passes.
+    # The sender that serves this endpoint exclusively until then. A crashed sender's endpoints return when it passes.
     served_by = models.CharField(max_length=40, blank=True)
     served_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
-            # By digest: an index takes no more than 2,704 bytes, and an address it refused would keep the event, and
-            # the credit it tells of, from ever being written.
+            # By digest: an index entry holds at most 2,704 bytes. A longer address would keep the event, and the credit it
+            # reports, from being written.
             models.UniqueConstraint(
                 F("merchant"), F("mode"), MD5("url"), name="endpoint_once_per_url"
             ),
@@ -113,18 +113,18 @@ class EventCounter(models.Model):
 
 
 class Event(models.Model):
-    """Something a merchant is told. The body is frozen here; every try sends the same bytes."""
+    """An event for a merchant. The body is frozen here; every attempt sends the same bytes."""
 
-    # Unique by constraints: `unique=True` would add a second index each, for LIKE, to every insert.
+    # Unique by constraints: `unique=True` would add a second index for LIKE to each, at every insert.
     public_id = models.CharField(max_length=40, default=partial(new_id, "evt"))
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
     type = models.CharField(max_length=40)
-    # The public id of what it is about.
+    # The public id of its subject.
     subject_id = models.CharField(max_length=40)
-    # Says which occurrence this is, so that the same one cannot be written twice.
+    # Identifies the occurrence, so that it cannot be written twice.
     occurrence = models.CharField(max_length=120)
     sequence = models.BigIntegerField()
     body = models.BinaryField()
@@ -142,7 +142,7 @@ class Event(models.Model):
         ]
         indexes = [
             models.Index(fields=["subject_id"], name="events_of_subject"),
-            # Lists of one type: a rare one would be looked for among all events.
+            # For lists of one type: a rare one would be searched among all events.
             models.Index(
                 fields=["merchant", "mode", "type", "sequence"], name="events_by_type"
             ),
@@ -153,10 +153,10 @@ class Event(models.Model):
 
 
 class Delivery(models.Model):
-    """An event on its way to an endpoint."""
+    """A delivery of an event to an endpoint."""
 
     public_id = models.CharField(max_length=40, default=partial(new_id, "whd"))
-    # The constraint below indexes the event, the partial indexes the endpoint: others would only slow the writes.
+    # The constraint below indexes the event, the partial indexes the endpoint; further indexes would slow the writes.
     event = models.ForeignKey(
         Event, models.CASCADE, related_name="deliveries", db_index=False
     )
@@ -168,11 +168,11 @@ class Delivery(models.Model):
     )
     tries = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField()
-    # Set once next_attempt_at has passed, so that the sender walks what is due and not what waits.
+    # Set once next_attempt_at has passed, so that the sender walks only due deliveries.
     is_due = models.BooleanField(default=True)
     finished_at = models.DateTimeField(null=True)
-    # Copies of the endpoint's and the event's, for the lists of a merchant: an index spans one table. The endpoint's
-    # own key is checked, so this one need not be.
+    # Copies from endpoint and event, for a merchant's lists: an index spans one table. The endpoint's own key is checked,
+    # so this one need not be.
     merchant = models.ForeignKey(
         Merchant,
         models.CASCADE,
@@ -208,19 +208,19 @@ class Delivery(models.Model):
                 condition=Q(status=DeliveryStatus.PENDING, is_due=False),
                 name="delivery_waiting",
             ),
-            # An endpoint's oldest delivery, whose schedule its probation follows; and what waits for it to be enabled.
+            # An endpoint's oldest delivery, which sets its probation's schedule; and the held ones.
             models.Index(
                 fields=["endpoint", "id"],
                 condition=Q(status__in=[DeliveryStatus.PENDING, DeliveryStatus.HELD]),
                 name="delivery_unfinished",
             ),
-            # How many of an endpoint's were given up.
+            # The number of an endpoint's failed deliveries.
             models.Index(
                 fields=["endpoint"],
                 condition=Q(status=DeliveryStatus.FAILED),
                 name="delivery_failed",
             ),
-            # Every list of a merchant's deliveries and every range of time: one walk for each status and type.
+            # A merchant's lists and time ranges: one walk for each status and type.
             models.Index(
                 fields=["merchant", "mode", "status", "event_type", "created_at", "id"],
                 name="delivery_listed",
@@ -232,7 +232,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One HTTP try: what was sent, what came back, how long it took."""
+    """One HTTP attempt: request, response, duration."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     started_at = models.DateTimeField()
@@ -242,7 +242,7 @@ class Attempt(models.Model):
     error = models.CharField(max_length=200, blank=True)
     request_headers = models.JSONField(default=dict)
     response_headers = models.JSONField(default=dict)
-    # The first 16 KB of what the endpoint said, bytes that are not UTF-8 replaced.
+    # The first 16 KB of the endpoint's response, with invalid UTF-8 replaced.
     response_body = models.TextField(blank=True)
 
     def __str__(self) -> str:

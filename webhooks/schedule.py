@@ -1,11 +1,11 @@
-"""When a delivery is tried, and what an answer means."""
+"""The retry schedule, and how answers are judged."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-# Wait before each try, in seconds: at once, then over about 76 hours.
+# Seconds before each attempt: at once, then over about 76 hours.
 DELAYS = (0, 5, 30, 120, 600, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 MAX_TRIES = len(DELAYS)
 JITTER = 0.2
@@ -14,7 +14,7 @@ LONGEST_RETRY_AFTER = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one try: a status, or an error class where there was none."""
+    """An attempt's result: a status, or an error class if there was none."""
 
     status_code: int | None
     error: str = ""
@@ -22,19 +22,22 @@ class Answer:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the receiver took it. Redirects are failures: the merchant named one URL, and is told at that one."""
+        """Whether the receiver accepted it.
+
+        A redirect is a failure: the merchant named one URL, and only that one is called.
+        """
         return self.status_code is not None and 200 <= self.status_code < 300
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver asks never to be called again."""
+        """Whether the receiver asks never to be called again (410)."""
         return self.status_code == HTTPStatus.GONE
 
 
 def next_try_at(
     tries: int, *, now: datetime, spread: float, retry_after: timedelta | None = None
 ) -> datetime | None:
-    """Return when to try again after `tries` failures (1 or more), None when the last one was made.
+    """Return the time of the next attempt after `tries` failures (1 or more); None after the last one.
 
     `spread` in -1..1 places the wait within its 20 % of jitter. A longer Retry-After is honoured up to a day.
     """

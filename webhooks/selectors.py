@@ -1,4 +1,4 @@
-"""Reading the outbox."""
+"""Queries of the outbox."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MAX_SEQUENCE = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events of a merchant and mode a list is about. With `after` it runs forward, oldest first."""
+    """The filters of a list of events. With `after` it runs forward, oldest first."""
 
     merchant_id: int
     mode: Mode
@@ -44,7 +44,7 @@ def parse_filter(
 
 
 def event_bodies(wanted: EventFilter, page: Page) -> list[bytes]:
-    """Return the bodies of a page of events, as they were sent. Raises InvalidRequestError."""
+    """Return the bodies of a page of events, as sent. Raises InvalidRequestError."""
     events = _events(wanted)
     offset = page.offset
     if page.starting_after is not None:
@@ -59,7 +59,7 @@ def event_bodies(wanted: EventFilter, page: Page) -> list[bytes]:
 
 
 def event_total(wanted: EventFilter) -> int:
-    """Return how many events the filter leaves."""
+    """Return how many events match the filter."""
     if wanted.type is None and wanted.checkout_id is None:
         # Sequences have no gaps, so the counter is the count.
         return max(_last_sequence(wanted) - (wanted.after or 0), 0)
@@ -78,7 +78,7 @@ def _events(wanted: EventFilter) -> QuerySet[Event]:
 
 
 def _skip(events: QuerySet[Event], wanted: EventFilter, offset: int) -> QuerySet[Event]:
-    """Leave out the first so many of a list of all types. Sequences have no gaps, so none of them is read."""
+    """Skip the first `offset` of a list of all types. Sequences have no gaps, so no row is read for it."""
     if not offset:
         return events
     if wanted.after is not None:

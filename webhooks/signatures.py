@@ -1,7 +1,7 @@
-"""Signatures over webhook bodies, in two families that published libraries verify.
+"""Webhook signatures, in two formats that published libraries verify.
 
-The `t=...,v1=...` header is Stripe's form (https://docs.stripe.com/webhooks#verify-manually); the three `webhook-*`
-headers are Standard Webhooks 1.0.0 (https://github.com/standard-webhooks/standard-webhooks). Both come from one secret.
+The `t=...,v1=...` header is Stripe's form (https://docs.stripe.com/webhooks#verify-manually); the three `webhook-*` headers
+are Standard Webhooks 1.0.0 (https://github.com/standard-webhooks/standard-webhooks). Both come from one secret.
 """
 
 import hmac
@@ -40,7 +40,7 @@ def sign(
 
 
 def _stripe_signature(body: bytes, timestamp: int, secret: str) -> str:
-    # Stripe's scheme keys with the secret's text, prefix and all.
+    # Stripe's scheme uses the secret's text as key, with its prefix.
     signed = b"%d." % timestamp + body
     return "v1=" + hmac.digest(secret.encode(), signed, "sha256").hex()
 
@@ -48,7 +48,7 @@ def _stripe_signature(body: bytes, timestamp: int, secret: str) -> str:
 def _standard_signature(
     body: bytes, message_id: str, timestamp: int, secret: str
 ) -> str:
-    # Standard Webhooks keys with the bytes that the text after the prefix encodes.
+    # Standard Webhooks uses the bytes encoded after the prefix as key.
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{message_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()

@@ -1,10 +1,10 @@
-"""The choices webhooks know."""
+"""Statuses of webhooks."""
 
 from django.db.models import TextChoices
 
 
 class DeliveryStatus(TextChoices):
-    """Where an event's delivery to one URL stands."""
+    """The status of a delivery."""
 
     PENDING = "pending"
     # Its endpoint is disabled; enabling it makes the delivery pending again.

@@ -1,4 +1,4 @@
-"""Sweeps. Each calls one service; running one twice, or late, does no harm."""
+"""Celery tasks. Each calls one service; running one twice, or late, does no harm."""
 
 from celery import shared_task
 from django.utils import timezone

@@ -1,5 +1,5 @@
-"""What can go wrong beside the facilitator's reasons."""
+"""Errors that are not the facilitator's refusal reasons."""
 
 
 class ProofUnknownError(Exception):
-    """No node could tell of a transaction: that says nothing about the payment."""
+    """No node answered about a transaction: that says nothing about the payment."""

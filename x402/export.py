@@ -1,4 +1,4 @@
-"""What a merchant's export tells of what machines paid."""
+"""The merchant's export of machines' payments."""
 
 from collections.abc import Iterator
 from typing import Final

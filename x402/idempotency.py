@@ -1,4 +1,4 @@
-"""The Idempotency-Key of a request, by which its repetitions are known."""
+"""The Idempotency-Key of a request, which identifies repetitions."""
 
 from typing import Final
 
@@ -10,8 +10,8 @@ _LONGEST: Final = 255
 
 
 def idempotency_key(request: Request) -> str:
-    """Return a request's key, "" where it has none. Raises InvalidRequestError."""
-    # Of `request.headers` every header would be made anew.
+    """Return a request's key, "" if it has none. Raises InvalidRequestError."""
+    # `request.headers` would rebuild every header.
     key: str = request.META.get("HTTP_IDEMPOTENCY_KEY", "")
     if len(key) > _LONGEST or not key.isprintable():
         raise InvalidRequestError(

@@ -1,21 +1,21 @@
-"""What resource servers ask of the facilitator, read and checked already."""
+"""Validated requests of the specification's protocol."""
 
 from dataclasses import dataclass
 from typing import Final
 
 SCHEME: Final = "exact"
-"""The one scheme there is: the amount that is asked for is the amount that is paid."""
+"""The only scheme: the requested amount is the paid amount."""
 
 FAILING: Final = "fail_"
-"""In test mode a hash that begins so, with a reason after it, is refused for that reason."""
+"""The prefix of a test hash that names the reason for its refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A payment that a machine says it made. `tx_hash` is in its chain's own spelling, addresses are in canonical form.
+    """A machine's claimed payment. `tx_hash` is in its chain's own spelling, addresses are in canonical form.
 
     `units` are base units. `signature` is the payer's, over `x402.byhash.signatures.message_of`; `public_key` comes with it
-    where an address does not tell the key (TON). Empty texts where there is none.
+    if an address does not reveal the key (TON). Missing ones are "".
     """
 
     tx_hash: str
@@ -30,7 +30,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What the resource costs. `units` are base units, `resource` is whatever the merchant calls it."""
+    """The price of the resource. `units` are base units, `resource` is the merchant's own name for it."""
 
     chain: str
     token: str
@@ -42,7 +42,7 @@ class Requirements:
 class VerifyRequest:
     """A body of `POST /x402/verify` in the specification's form.
 
-    `digest` is SHA-256 over all that matters of it, so that a repetition is known.
+    `digest` is SHA-256 over its significant fields, which identifies a repetition.
     """
 
     proof: Proof

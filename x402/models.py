@@ -1,4 +1,4 @@
-"""Payments of machines: what was proven, what was promised, and what must not be taken twice."""
+"""Machine payments: payments, authorisations, forwarders and kept responses."""
 
 from functools import partial
 
@@ -19,12 +19,12 @@ PROOF_LENGTH = 100
 
 
 class MachineSettings(models.Model):
-    """What a merchant wants of machines' payments. Without a row the defaults hold."""
+    """A merchant's requirements for machines' payments. Without a row the defaults hold."""
 
     merchant = models.OneToOneField(
         Merchant, models.CASCADE, related_name="machine_settings", primary_key=True
     )
-    # A proof by hash alone can be used by whoever sees it first: this closes it.
+    # Anybody who sees a hash first could use it: requiring a signature prevents that.
     requires_signature = models.BooleanField(default=False)
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class MachineSettings(models.Model):
 
 
 class Forwarder(models.Model):
-    """Where a merchant's machines pay on chains with forwarders: one for each wallet that the money ends up in."""
+    """Where a merchant's machines pay on chains with forwarders: one for each receiving wallet."""
 
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="+", db_index=False
@@ -54,7 +54,7 @@ class Forwarder(models.Model):
 
 
 class X402Payment(models.Model):
-    """A transfer that paid for one thing, once: whoever inserts its key first has it."""
+    """A transfer that paid for one thing, once: the first insert of its key wins."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "x4p")
@@ -65,12 +65,12 @@ class X402Payment(models.Model):
     mode = models.CharField(max_length=4, choices=Mode)
     protocol = models.CharField(max_length=5, choices=Protocol)
     chain = models.CharField(max_length=16)
-    # In the chain's own spelling, as transfers have it.
+    # In the chain's own spelling, as in transfers.
     tx_hash = models.CharField(max_length=PROOF_LENGTH)
     position = models.PositiveIntegerField()
     token = models.CharField(max_length=12)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
-    # What the resource asked for; never more than `units`.
+    # The requested amount; never more than `units`.
     required_units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     payer = models.CharField(max_length=80)
     pay_to = models.CharField(max_length=80)
@@ -86,7 +86,7 @@ class X402Payment(models.Model):
     final_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
     reversed_at = models.DateTimeField(null=True)
-    # Once a watcher has recorded it too; in test mode never.
+    # Set once a watcher has recorded it too; never in test mode.
     transfer = models.OneToOneField(
         Transfer, models.PROTECT, null=True, related_name="x402_payment"
     )
@@ -95,7 +95,7 @@ class X402Payment(models.Model):
         db_table = "x402_payment"
         verbose_name = "x402 payment"
         constraints = [
-            # What makes "one transfer pays once" true in the whole system. Simulated ones are each merchant's own.
+            # Ensures "one transfer pays once" in the whole system. Simulated ones are separate for each merchant.
             models.UniqueConstraint(
                 fields=["chain", "tx_hash", "position"],
                 condition=Q(mode=Mode.LIVE),
@@ -143,7 +143,7 @@ class X402Payment(models.Model):
 
 
 class Sighting(models.Model):
-    """When a merchant first asked about a transaction: its age counts from then, however often nodes were away since."""
+    """When a merchant first asked about a transaction: its age counts from then, despite later outages."""
 
     merchant = models.ForeignKey(
         Merchant, models.CASCADE, related_name="+", db_index=False
@@ -165,7 +165,7 @@ class Sighting(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """What a request with an Idempotency-Key was answered, so that its repetition gets the same. Only `valid: true` is kept."""
+    """A response kept under an Idempotency-Key, so that repetitions get the same. Only `valid: true` is kept."""
 
     merchant = models.ForeignKey(
         Merchant, models.CASCADE, related_name="+", db_index=False
@@ -192,8 +192,8 @@ class KeptAnswer(models.Model):
 class Authorization(models.Model):
     """A payer's signed authorisation (the standard's scheme `exact`): carried out once, and served once.
 
-    `nonce` is what the token contract or program refuses to see twice: EIP-3009's or Permit2's number, on Solana the
-    hash of the transaction's message.
+    The token contract or program accepts `nonce` once: EIP-3009's or Permit2's nonce, on Solana the hash of the
+    transaction's message.
     """
 
     merchant = models.ForeignKey(
@@ -210,20 +210,21 @@ class Authorization(models.Model):
     state = models.CharField(
         max_length=7, choices=AuthorizationState, default=AuthorizationState.TAKEN
     )
-    # The process that carries it out, until then; a crashed one's is taken up by the next request.
+    # The process that carries it out, until then; after a crash the next request takes over.
     taken_until = models.DateTimeField(null=True)
     transaction = models.ForeignKey(
         GasTransaction, models.PROTECT, null=True, related_name="+"
     )
     tx_hash = models.CharField(max_length=PROOF_LENGTH, blank=True)
-    # Only on Solana, where payer and gas account sign one transaction: all of it, and the most it costs us, in lamports.
+    # Solana only, where payer and gas account sign one transaction: the whole of it, and its maximum cost to us in
+    # lamports.
     signed = models.BinaryField(null=True)
     network_fee = models.BigIntegerField(null=True)
-    # How it was asked for: the standard's version.
+    # The standard's version of the request.
     pending = models.JSONField(null=True)
-    # The answer that ended it.
+    # The final response.
     answer = models.JSONField(null=True)
-    # When the one settle was answered `success`, and the Idempotency-Key of that request.
+    # When a settle request got `success`, and its Idempotency-Key.
     served_at = models.DateTimeField(null=True)
     served_key = models.CharField(max_length=255, blank=True)
     payment = models.OneToOneField(
@@ -251,7 +252,7 @@ class Authorization(models.Model):
                 condition=Q(network_fee__isnull=False),
                 name="x402_authorization_spending",
             ),
-            # What is still to be ended, and holds back proofs by hash of the same money.
+            # Open ones, which block proofs by hash of the same money.
             models.Index(
                 fields=["chain", "pay_to"],
                 condition=Q(
@@ -259,7 +260,7 @@ class Authorization(models.Model):
                 ),
                 name="x402_authorization_open",
             ),
-            # What a fork may let through after all.
+            # Ones that a reorg may still let succeed.
             models.Index(
                 fields=["created_at"],
                 condition=Q(

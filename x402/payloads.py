@@ -1,4 +1,4 @@
-"""Answers of the facilitator in the specification's form."""
+"""Responses of the facilitator in the specification's form."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from x402.rules import Verdict
 
 
 def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, Any]:
-    """Return the answer for a payment that was used up by this request, but for `confirmations`, which its keeper knows.
+    """Return the response for a payment that this request used up, without `confirmations`, which the caller adds.
 
     `tx_hash` is in its chain's own spelling, however the request spelled it.
     """
@@ -26,7 +26,7 @@ def valid_payload(tx_hash: str, payment_id: str, *, now: datetime) -> dict[str, 
 
 
 def invalid_payload(tx_hash: str, verdict: Verdict) -> dict[str, Any]:
-    """Return the answer for a payment that does not pay, or not yet."""
+    """Return the response for a payment that does not pay, or not yet."""
     return {
         "valid": False,
         "txHash": tx_hash,
@@ -65,8 +65,8 @@ def config_payload(
 ) -> dict[str, Any]:
     """Return `GET /x402/config`.
 
-    `pay_to` is an address for each network that machines can pay on; `missing` the page that adds a wallet, for each other one.
-    `requires_signature` says whether a proof by hash needs the payer's signature.
+    `pay_to` has the address of each network that machines can pay on; `missing` has the page that adds a wallet for each
+    other one. `requires_signature` says whether a proof by hash needs the payer's signature.
     """
     assets = {
         name: [token.symbol for token in chain_spec(name).accepted_tokens]

@@ -1,7 +1,7 @@
-"""Whether a proof by hash pays for a resource: facts in, a verdict out. Pure.
+"""Rules for proofs by hash: from facts to a verdict. Pure.
 
-Nothing that the request claims is believed. What counts is what the chain's own records say of the transaction, and where the
-merchant is paid according to our own.
+The request's claims are not trusted. Only the chain's records of the transaction and our records of the merchant's
+addresses count.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from x402.inputs import Proof, Requirements
 from x402.states import Reason
 
 OLDEST: Final = timedelta(hours=1)
-"""A transfer must be younger when a request first names it. Source: the contract."""
+"""The maximum age of a transfer when a request first names it. Source: the contract."""
 
 IN_HAND: Final = timedelta(hours=2)
-"""For so long an authorisation that was begun holds back what looks like its transfer; perhaps nobody ever ends it."""
+"""How long an authorisation in progress blocks a similar transfer; it may never be ended."""
 
 _LONGEST_WAIT: Final = 60
 
@@ -26,9 +26,9 @@ _LONGEST_WAIT: Final = 60
 class Candidate:
     """A movement of the transaction in a listed token. `confirmations` count its own block.
 
-    `is_final` says that its watcher recorded it as final, under `transfer_id`, `is_deep_enough` that whoever told of it calls it
-    final, however few confirmations that takes. `is_awaited` says that it may be what a signed authorisation moved that we are
-    settling for the same payer, whose own request it then pays.
+    `is_final` says that its watcher recorded it as final, under `transfer_id`, `is_deep_enough` that its source calls it
+    final, however few confirmations that takes. `is_awaited` says that it may be the transfer of a signed authorisation
+    being settled for the same payer, which then pays that one's own request.
     """
 
     tx_hash: str
@@ -50,9 +50,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the transaction. `pay_to` is an address of ours at which this merchant is paid.
+    """The facts about the transaction. `pay_to` is an address of ours at which this merchant is paid.
 
-    `other_movements` says that it moved something that is no listed token.
+    `other_movements` says that it moved an unlisted token.
     """
 
     pay_to: str
@@ -64,7 +64,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Either the candidate that pays, or the reason why none does; `retry_after` in seconds where that may change."""
+    """Either the candidate that pays, or the reason why none does; `retry_after` in seconds if that may change."""
 
     paid: Candidate | None = None
     reason: Reason | None = None
@@ -92,7 +92,7 @@ USED: Final = Verdict(
 def judge_claims(
     proof: Proof, wanted: Requirements, *, is_paid_there: bool
 ) -> Verdict | None:
-    """Return the verdict on what the request says by itself; None where the chain must be asked.
+    """Return the verdict on the request's own claims; None if the chain must be asked.
 
     `is_paid_there` says whether the merchant is paid at the payTo it names.
     """
@@ -122,9 +122,9 @@ def judge(
     seen_at: datetime,
     block_seconds: float,
 ) -> Verdict:
-    """Return the verdict on a transaction whose claims were judged already. `seen_at` is when it was first named.
+    """Return the verdict on a transaction whose claims were checked. `seen_at` is when it was first named.
 
-    Of several movements that would do the first unused one pays: two halves are not one payment, and two equal ones are two.
+    Of several suitable movements, the first unused one pays: two halves are not one payment, and two equal ones are two.
     """
     if not facts.is_known:
         return NOT_FOUND
@@ -160,7 +160,7 @@ def judge(
 def _when(
     one: Candidate, proof: Proof, seen_at: datetime, block_seconds: float
 ) -> Verdict:
-    """Judge the age and the depth of the movement that would pay."""
+    """Check the age and the depth of the movement that would pay."""
     if seen_at - one.block_time > OLDEST:
         return _no(Reason.TOO_OLD, "The payment is older than an hour.")
     if one.is_awaited:

@@ -1,4 +1,4 @@
-"""Reading payments of machines: a page of them, narrowed as the query string asks."""
+"""Queries of machines' payments: a page, with filters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from x402.states import PaymentStatus
 
 @dataclass(frozen=True, slots=True)
 class PaymentFilter:
-    """Which payments of a merchant and mode a list is about. Empty texts leave nothing out."""
+    """The filters of a list of payments. Empty texts exclude nothing."""
 
     merchant_id: int
     mode: Mode
@@ -39,7 +39,7 @@ class PaymentFilter:
 def parse_filter(
     merchant_id: int, mode: Mode, query: Mapping[str, str]
 ) -> PaymentFilter:
-    """Read what a list narrows by. Raises InvalidRequestError naming the parameter."""
+    """Parse a list's filters. Raises InvalidRequestError naming the parameter."""
     status = parse_text(query, "status") or ""
     if status and status not in PaymentStatus.values:
         known = ", ".join(PaymentStatus.values)
@@ -57,7 +57,7 @@ def parse_filter(
 
 
 def payments_of(wanted: PaymentFilter) -> QuerySet[X402Payment]:
-    """Return the payments that a filter leaves, newest first."""
+    """Return the payments that match a filter, newest first."""
     found = X402Payment.objects.filter(
         merchant=wanted.merchant_id, mode=wanted.mode
     ).order_by("-pk")
@@ -75,7 +75,7 @@ def payments_of(wanted: PaymentFilter) -> QuerySet[X402Payment]:
 
 
 def payment_page(wanted: PaymentFilter, page: Page) -> list[X402Payment]:
-    """Return one page of a list. Raises InvalidRequestError for a `starting_after` that is none of the merchant's."""
+    """Return one page of a list. Raises InvalidRequestError for an unknown `starting_after`."""
     found = payments_of(wanted)
     if page.starting_after is None:
         return list(found[page.offset : page.offset + page.limit])

@@ -1,10 +1,10 @@
-"""The choices the x402 facilitator knows."""
+"""Choices of the x402 app's fields."""
 
 from django.db.models import TextChoices
 
 
 class Protocol(TextChoices):
-    """How a machine proved that it pays."""
+    """How a machine proved its payment."""
 
     # The hash of a transaction that it sent itself.
     HASH = "hash"
@@ -13,18 +13,18 @@ class Protocol(TextChoices):
 
 
 class PaymentStatus(TextChoices):
-    """What became of a payment's money."""
+    """The state of a payment's money."""
 
-    # It is there, not final yet or still in the merchant's forwarder.
+    # It arrived, but is not final or still in the merchant's forwarder.
     VERIFIED = "verified"
     # It reached the merchant's own wallet.
     SETTLED = "settled"
-    # A reorganisation took it.
+    # A reorg removed it.
     REVERSED = "reversed"
 
 
 class Reason(TextChoices):
-    """Why a payment is not valid; the first two may become so."""
+    """Why a payment is not valid; the first two may change."""
 
     NOT_FOUND = "not_found"
     NOT_CONFIRMED = "not_confirmed"
@@ -40,11 +40,11 @@ class Reason(TextChoices):
 
 
 class AuthorizationState(TextChoices):
-    """How far a signed authorisation was carried out."""
+    """The state of a signed authorisation."""
 
-    # One process has it in hand.
+    # One process holds it.
     TAKEN = "taken"
-    # A transaction that carries it out is written down, perhaps sent.
+    # Its transaction is stored, and perhaps sent.
     SENT = "sent"
     SETTLED = "settled"
     # It can never be carried out.

@@ -1,4 +1,4 @@
-"""Bells and sweeps. Each calls one service; running one twice, or never, loses nothing."""
+"""Celery tasks. Each calls one service; running one twice, or never, loses nothing."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -13,13 +13,13 @@ from x402.payments.transfers import follow_transfers
 
 @shared_task(name="x402.follow_transfers")
 def follow_transfers_task() -> int:
-    """Bring payments in line with the transfers whose facts changed."""
+    """Update payments from the transfers whose facts changed."""
     return follow_transfers(now=timezone.now())
 
 
 @shared_task(name="x402.recheck_payments")
 def recheck_payments_task() -> int:
-    """Look after payments that no watcher has recorded."""
+    """Recheck payments that no watcher has recorded."""
     return recheck_payments(now=timezone.now())
 
 
@@ -31,13 +31,13 @@ def note_arrivals_task() -> int:
 
 @shared_task(name="x402.finish_authorizations")
 def finish_authorizations_task() -> int:
-    """End signed authorisations that were sent and that nobody asks about any more."""
+    """End signed authorisations that were sent and have no waiting request."""
     return finish_open(clock=timezone.now)
 
 
 @shared_task(name="x402.forget_old")
 def forget_old_task() -> None:
-    """Forget kept answers, first sightings and authorisations that nothing depends on any more."""
+    """Delete kept responses, sightings and authorisations that are too old to matter."""
     now = timezone.now()
     forget_old(now=now)
     forget_unsent(now=now)

@@ -1,1 +1,1 @@
-"""The audit log: its entries, the chain of seals, and the words it uses."""
+"""The audit log: entries, the chain of seals, and action labels."""

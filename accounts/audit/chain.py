@@ -1,8 +1,7 @@
-"""Whether the audit log is whole: each seal contains the one before it, so that nothing can be changed in between.
+"""Verifies the audit log: each seal contains the one before it, so entries cannot be changed unnoticed.
 
-Somebody who may write to the database as they like can forge the newest part of a chain, or cut its end off. Against that
-help the heads (`AuditHead`), noted down elsewhere: what they sealed cannot be changed without changing them, and
-`missing_heads` compares them with what is there.
+A person with write access to the database can forge the newest part of a chain, or cut off its end. The heads
+(`AuditHead`), stored elsewhere, reveal that: `missing_heads` compares them with the log.
 """
 
 import hashlib
@@ -44,14 +43,14 @@ class AuditHead:
 
 @dataclass(slots=True)
 class AuditReport:
-    """What a look at the whole log found: the head of each chain, and what is wrong, in words."""
+    """The result of a full verification: each chain's head, and what is wrong, in words."""
 
     heads: list[AuditHead] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     @property
     def entries(self) -> int:
-        """How many entries are sealed."""
+        """Return how many entries are sealed."""
         return sum(head.number for head in self.heads)
 
 
@@ -82,7 +81,7 @@ def verify_audit_log(chain: int | None = None) -> AuditReport:
 
 
 def missing_heads(noted: Iterable[AuditHead]) -> list[str]:
-    """Say which heads that were noted down earlier are no seals of the log any more: what they sealed was changed or cut."""
+    """Return the stored heads that are no seals of the log any more: their entries were changed or cut off."""
     faults = []
     for head in noted:
         kept = AuditSeal.objects.filter(chain=head.chain, number=head.number).first()

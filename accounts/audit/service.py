@@ -1,4 +1,4 @@
-"""The audit log: what was done by whom."""
+"""Writes the audit log."""
 
 from datetime import datetime
 from typing import Any

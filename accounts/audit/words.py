@@ -1,4 +1,4 @@
-"""What entries of the audit log say to people."""
+"""The audit log's texts for people."""
 
 import json
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "inbox.failed": "Inbox decision refused",
     }
 )
-"""The acts that people look for; what is not here reads as its code does."""
+"""Labels of common actions; others are shown as their code."""
 
 _EMPTY: Final = (None, "")
 
@@ -74,9 +74,9 @@ def action_words(action: str) -> str:
 def changed_values(
     before: dict[str, Any] | None, after: dict[str, Any] | None
 ) -> list[tuple[str, str | None, str | None]]:
-    """Return what an entry says of each thing that is another now: its name, what it was and what it is.
+    """Return each changed field of an entry: name, old and new value.
 
-    None where nothing is said, and where it was nothing.
+    None stands for an absent or empty value.
     """
     then, now = before or {}, after or {}
     return [

@@ -1,1 +1,1 @@
-"""How a merchant's pages look: colours, logo, style sheet, and the form that sets them."""
+"""Branding: colours, logo, style sheet, and the form that sets them."""

@@ -1,7 +1,7 @@
-"""What is drawn in a merchant's colour, so that everything stays readable whatever the colour is. Pure.
+"""Derives colours from a merchant's accent so that everything stays readable. Pure.
 
-Contrast: WCAG 2.2, https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio. Lightness is moved in Oklab's polar form, which
-keeps the hue as people see it: https://bottosson.github.io/posts/oklab/.
+Contrast: WCAG 2.2, https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio. Lightness is moved in Oklab's polar form, which keeps
+the hue as people see it: https://bottosson.github.io/posts/oklab/.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import atan2, cos, hypot, sin
 from typing import Final
 
-# WCAG 2.2, 1.4.3 (text) and 1.4.11 (what is no text).
+# WCAG 2.2, 1.4.3 (text) and 1.4.11 (non-text).
 READABLE: Final = 4.5
 VISIBLE: Final = 3.0
 
@@ -22,9 +22,10 @@ _BLACK = "#000000"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A half of static/css/florin.css: the grounds that the accent is drawn on, and how its own soft ground looks.
+    """One theme of static/css/florin.css: the backgrounds of the accent, and its soft background.
 
-    `soft` is that ground's lightness and most chroma; `is_dark` says which way a colour moves to stand out.
+    `soft` has that background's lightness and highest chroma; `is_dark` says in which direction a colour moves to stand
+    out.
     """
 
     grounds: tuple[str, ...]
@@ -99,7 +100,7 @@ def palette(accent: str, scheme: Scheme) -> Palette:
 
 
 def _standing_out(seen: _Lch, grounds: Iterable[str], *, is_dark: bool) -> str:
-    """Return the colour, moved away from the grounds no further than it takes to be readable on each."""
+    """Return the colour, moved away from the backgrounds just enough to be readable on each."""
     grounds = tuple(grounds)
     return next(
         shade
@@ -109,7 +110,7 @@ def _standing_out(seen: _Lch, grounds: Iterable[str], *, is_dark: bool) -> str:
 
 
 def _hover(seen: _Lch, ink: str) -> str:
-    """A neighbour of the fill that carries the same ink; away from the ink if there is room on that side."""
+    """Return a neighbour of the fill that carries the same ink; away from the ink if there is room on that side."""
     away, towards = (-0.07, 0.14) if ink == _WHITE else (0.07, -0.07)
     is_room = 0.1 < seen.lightness < 0.93
     lightness = seen.lightness + (away if is_room else towards)
@@ -117,7 +118,7 @@ def _hover(seen: _Lch, ink: str) -> str:
 
 
 def _shades(seen: _Lch, end: float) -> Iterator[str]:
-    """The colour at lightnesses from its own to `end`, the last of which is black or white."""
+    """Return the colour at lightnesses from its own to `end`; the last is black or white."""
     for step in range(_STEPS + 1):
         lightness = seen.lightness + (end - seen.lightness) * step / _STEPS
         yield _to_hex(_Lch(lightness, seen.chroma, seen.hue))

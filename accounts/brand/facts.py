@@ -1,4 +1,4 @@
-"""How a merchant's pages look and what they call things, as plain data for templates. The logo's bytes are no part of it."""
+"""A merchant's branding as plain data for templates, without the logo's bytes."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,7 +13,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """What pages show of a merchant. Everything but the name may be empty, and is ours then.
+    """The branding that pages show. Everything but the name may be empty; then Florin's default applies.
 
     `style_version` and `logo_digest` are the last parts of the addresses of the style sheet and the logo.
     """
@@ -28,18 +28,18 @@ class Brand:
 
     @property
     def mark(self) -> str:
-        """The one or two initials that stand for a merchant without a logo."""
+        """Return the initials that replace a missing logo."""
         words = [word for word in self.name.split() if word[0].isalnum()]
         return "".join(word[0] for word in words[:2]).upper()
 
 
 def with_brand(rows: QuerySet[M]) -> QuerySet[M]:
-    """Return the rows with their merchants and how those look, in one query and without the logos' bytes."""
+    """Return the rows with their merchants and branding, in one query and without the logos' bytes."""
     return rows.select_related("merchant__branding").defer("merchant__branding__logo")
 
 
 def brand_of(merchant: Merchant) -> Brand:
-    """Return how a merchant's pages look. Read through `with_brand`, or this is another query."""
+    """Return a merchant's branding. Read the merchant through `with_brand` to avoid another query."""
     branding: Branding | None = getattr(merchant, "branding", None)
     if branding is None:
         return Brand(name=merchant.name)

@@ -1,4 +1,4 @@
-"""How a merchant's pages look. What each text may be, the service says; here stands what a browser sends."""
+"""Forms of branding. The service validates the texts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _LINK = {"inputmode": "url", "autocomplete": "off", "placeholder": "https://"}
 
 
 class BrandingForm(forms.Form):
-    """Name, logo, colour, links and the words of the return button. An empty field goes back to ours."""
+    """Name, logo, colour, links and the return button's text. An empty field resets to the default."""
 
     display_name = forms.CharField(
         label="Name that buyers read",
@@ -60,7 +60,7 @@ class BrandingForm(forms.Form):
         return logo
 
     def changes(self) -> BrandingChanges:
-        """Return what is to change, once the form is valid; no new file leaves the logo as it is."""
+        """Return the changes of a valid form; without a new file the logo stays."""
         typed = self.cleaned_data
         changes = BrandingChanges(
             display_name=typed["display_name"],
@@ -77,7 +77,7 @@ class BrandingForm(forms.Form):
 
 
 class CheckoutPageForm(forms.Form):
-    """What the page of a checkout lets buyers do, and what they are sent."""
+    """What the checkout page offers to buyers, and which mails they get."""
 
     buyers_may_retry = forms.BooleanField(
         label="Buyers may start an expired checkout again, at the price it had",

@@ -1,4 +1,4 @@
-"""Draws a merchant's logo anew, so that nothing a stranger wrote is ever served: only pixels get through.
+"""Redraws a merchant's logo, so that only its pixels are served, never an uploaded file.
 
 Vector formats are refused: an SVG is a document that may hold scripts, links and other documents.
 """
@@ -18,17 +18,20 @@ MAX_PIXELS: Final = 10_000_000
 MAX_BYTES: Final = 256 * 1024
 MAX_SIDE: Final = 512
 MAX_SCANS: Final = 100
-"""Of a JPEG; programs write about ten. Each is a walk over all pixels, however few bytes it has: 2 MB of them take a minute."""
+"""The maximum of a JPEG's scans; programs write about ten.
 
-# No other decoder of Pillow's sees the bytes.
+Each walks over all pixels, however few bytes it has: 2 MB of them take a minute.
+"""
+
+# Other decoders of Pillow never see the bytes.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 # Noise does not compress: 192 pixels square take 147 KB at worst.
 _SIDES = (MAX_SIDE, 384, 256, 192)
 _JPEG: Final = b"\xff\xd8"
-# Nothing else in a scan looks like it: there a zero follows whatever is 255.
+# Nothing else in a scan looks like it: otherwise a zero follows each 255 byte.
 _SCAN: Final = b"\xff\xda"
 _NOT_A_PICTURE = "The logo must be a PNG, JPEG, WebP or GIF picture; SVG is not taken."
-# What Pillow's decoders raise for hostile bytes, found by fuzzing; a warning is one where warnings are errors.
+# Pillow's exceptions for hostile bytes, found by fuzzing; a warning is one if warnings are errors.
 _BROKEN = (
     OSError,
     SyntaxError,
@@ -74,10 +77,10 @@ def redraw(data: bytes) -> bytes:
 
 
 def _upright(picture: Image.Image) -> Image.Image:
-    """Decode a picture, turn it as its camera said, and drop everything but the pixels."""
+    """Decode a picture, rotate it by its camera's tag, and drop everything but the pixels."""
     picture.load()
     if picture.mode.startswith("I"):
-        # 16 bits a pixel, which a plain conversion would cut off instead of scale.
+        # 16 bits a pixel, which a plain conversion would truncate instead of scale.
         picture = picture.convert("I").point(lambda value: value / 256).convert("L")
     turned = ImageOps.exif_transpose(picture).convert("RGBA")
     turned.info = {}

@@ -1,4 +1,4 @@
-"""What a colour does to a merchant's pages, before it is saved: drawn in both themes, and said in words."""
+"""The preview of an accent colour before it is saved: in both themes, and in words."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _DARK_LETTERS: Final = "#000000"
 
 
 def preview_stylesheet(accent: str) -> str:
-    """Return what draws the preview in an accent; nothing where there is none, or no colour.
+    """Return the preview's style sheet for an accent; empty without a valid colour.
 
     The preview stands inside a page of ours, so the colours hold in it alone, whatever the reader's own theme is.
     """
@@ -30,7 +30,7 @@ def preview_stylesheet(accent: str) -> str:
 
 
 def preview_notes(accent: str) -> list[str]:
-    """Say in words what is changed about an accent so that everything stays readable."""
+    """Return the notes on how an accent was changed to stay readable."""
     if not accent:
         return ["Without a colour of your own, pages are drawn in ours."]
     if not is_colour(accent):

@@ -1,4 +1,4 @@
-"""The style sheet and the logo of a merchant's pages. Their addresses change with them, so browsers keep both for ever."""
+"""The public style sheet and logo of a merchant's pages. Their addresses change with them, so browsers cache both for ever."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -16,9 +16,9 @@ from gateway.core.web.pages import (
     uncached,
 )
 
-# By one client, of one merchant's: each buyer's browser asks once, and many may share an address.
+# Per client and merchant: each buyer's browser asks once, and many may share an address.
 BRAND = Limit("brand", 600)
-# Opened by themselves, neither is a page that could load anything.
+# Opened directly, neither may load anything.
 _HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
     "Content-Security-Policy": "default-src 'none'",

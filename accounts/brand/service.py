@@ -1,4 +1,4 @@
-"""How a merchant's pages look: checked, drawn anew, and audited."""
+"""Changes a merchant's branding: validate, redraw the logo, audit."""
 
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -18,18 +18,18 @@ from gateway.core.web_urls import (
     url_policy,
 )
 
-# Half of a SHA-256 in hexadecimal: nobody finds two logos with the same.
+# Half of a SHA-256 in hexadecimal: no two logos can be found with the same.
 DIGEST_LENGTH: Final = 32
 # As long as the columns.
 _LENGTHS: Final = {"display_name": 80, "return_label": 40}
-# Joiners shape letters in Persian, Hindi and many more, and turn nothing around.
+# Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
 _JOINERS = "\u200c\u200d"
 
 
 class BrandingChanges(TypedDict, total=False):
-    """What is to change. An empty value goes back to ours; a key that is missing stays as it is.
+    """Changes of branding. An empty value resets to the default; a missing key stays unchanged.
 
-    `logo` is a picture as it was sent in, `accent` is `#rrggbb`.
+    `logo` is an uploaded picture, `accent` is `#rrggbb`.
     """
 
     display_name: str
@@ -49,7 +49,7 @@ def change_branding(
     actor_label: str = "",
     address: str | None = None,
 ) -> Branding:
-    """Change how a merchant's pages look, or refuse the whole. Saying the same twice changes nothing.
+    """Change a merchant's branding, or refuse all changes. Idempotent.
 
     The audit entry names what changed; a logo by its digest. Raises InvalidRequestError whose `param` is the key.
     """
@@ -77,7 +77,7 @@ def change_branding(
                 address=address,
                 now=now,
             )
-    # What was read before shows the old look.
+    # Cached relations show the old branding.
     merchant.branding = branding
     return branding
 
@@ -90,7 +90,7 @@ def _save(branding: Branding, after: Mapping[str, Any], now: datetime) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A column's bytes as bytes: the database gives a view of them."""
+    """Return a column's bytes as bytes: the database returns a view of them."""
     return bytes(value) if isinstance(value, memoryview) else value
 
 
@@ -113,7 +113,7 @@ def _checked(changes: BrandingChanges) -> dict[str, Any]:
 
 
 def _words(text: str, param: str) -> str:
-    """Return a line that is what it looks like: nothing in it hides, breaks the line or turns the writing around."""
+    """Return a line of plain text: without hidden characters, line breaks or text-direction marks."""
     words = unicodedata.normalize("NFC", text.strip())
     if len(words) > _LENGTHS[param]:
         raise InvalidRequestError(

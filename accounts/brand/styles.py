@@ -1,4 +1,4 @@
-"""The style sheet of a merchant's pages: what they need beside ours, and only where there is something of the merchant's."""
+"""The style sheet of a merchant's pages: only the rules that branding adds to ours."""
 
 from functools import lru_cache
 from hashlib import blake2b

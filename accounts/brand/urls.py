@@ -1,4 +1,4 @@
-"""Routes of what a merchant's pages look like, on every host that serves pages."""
+"""Routes of branding, on every host that serves pages."""
 
 from django.urls import re_path
 

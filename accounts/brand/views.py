@@ -1,4 +1,4 @@
-"""How a merchant's pages look, with a preview, and what its checkout page does."""
+"""The settings pages of branding, with a preview, and of the checkout page."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -50,7 +50,7 @@ _PREVIEWED: Final = {"display_name": 80, "return_label": 40}
 
 @seated(get=Act.SEE, post=Act.MANAGE_BRANDING)
 def branding(request: SeatedRequest) -> HttpResponse:
-    """Show how the pages look; take another look."""
+    """Show the branding; save changes."""
     present = _present(request)
     if request.method != "POST":
         initial = {name: getattr(present, name) for name in _TEXTS} if present else {}
@@ -64,7 +64,7 @@ def branding(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_BRANDING)
 def checkout_page(request: SeatedRequest) -> HttpResponse:
-    """Switch what the checkout page does."""
+    """Save the checkout page's switches."""
     form = CheckoutPageForm(request.POST)
     form.is_valid()
     now, address = timezone.now(), address_or_none(request)
@@ -83,7 +83,7 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def preview(request: SeatedRequest) -> HttpResponse:
-    """Draw a part of the checkout page in both themes, as a form that is not saved yet has it."""
+    """Render a part of the checkout page in both themes from an unsaved form."""
     texts = {
         name: request.GET.get(name, "")[:most] for name, most in _PREVIEWED.items()
     }

@@ -1,4 +1,4 @@
-"""The merchant's audit log: what was done by whom, and whether the log is whole."""
+"""The merchant's audit log page, with its verification."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -39,13 +39,13 @@ _HEADER: Final = (
     "after",
     "address",
 )
-# What no person did: a command, a key, the system.
+# Acts without a person: a command, a key, the system.
 _NOBODY: Final = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the log is narrowed by: a person's public id (or `nobody`), and an action's code; empty for all."""
+    """The log's filters: a person's public id (or `nobody`), and an action's code; empty for all."""
 
     person: str
     action: str
@@ -79,7 +79,7 @@ def audit_log(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
-    """Send what the page is narrowed to as a CSV file."""
+    """Send the filtered log as a CSV file."""
     chunks = chunks_by_key(_entries(request, _wanted(request)))
     name = f"audit-log-{request.seat.merchant.public_id}"
     return csv_response(name, _HEADER, map(_cells, chain.from_iterable(chunks)))
@@ -114,7 +114,7 @@ def _entries(request: SeatedRequest, wanted: Wanted) -> QuerySet[AuditEntry]:
 
 
 def _people(request: SeatedRequest, wanted: Wanted) -> list[tuple[str, str]]:
-    """Return who can be asked for: the team, and whoever is asked for now."""
+    """Return the people to filter by: the team, and the currently selected one."""
     team = [seat.user for seat in team_of(request.seat.merchant)]
     people = {person.public_id: person.email for person in team}
     if wanted.person and wanted.person != _NOBODY and wanted.person not in people:

@@ -1,4 +1,4 @@
-"""Where the dashboard begins: the merchant one was at last, or the first one, or making one."""
+"""The dashboard's entry page: redirects to a merchant, or creates one."""
 
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -19,7 +19,7 @@ from gateway.core.web.client_address import address_or_none
 
 @signed_in("GET")
 def choose(request: PersonRequest) -> HttpResponse:
-    """Go to the first merchant of the person; to making one, where there is none."""
+    """Redirect to the person's first merchant, or to the form for a new one."""
     merchants = merchants_of(request.user)
     if not merchants:
         return HttpResponseRedirect(reverse("dashboard_new_merchant"))
@@ -28,7 +28,7 @@ def choose(request: PersonRequest) -> HttpResponse:
 
 @signed_in("GET", "POST")
 def new_merchant(request: PersonRequest) -> HttpResponse:
-    """Make a merchant whose owner is whoever asks."""
+    """Create a merchant owned by the current person."""
     form = MerchantForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         merchant = create_merchant(

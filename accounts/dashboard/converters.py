@@ -1,4 +1,4 @@
-"""What a path of the dashboard may say: which merchant, and live or test. Anything else is no route."""
+"""Path converters of the dashboard: merchant and mode. Other values match no route."""
 
 from django.urls import register_converter
 
@@ -12,11 +12,11 @@ class MerchantConverter:
     regex = f"mer_[{ALPHABET.decode()}]{{{LENGTH}}}"
 
     def to_python(self, value: str) -> str:
-        """Leave it as it is."""
+        """Return it unchanged."""
         return value
 
     def to_url(self, value: str) -> str:
-        """Leave it as it is."""
+        """Return it unchanged."""
         return value
 
 

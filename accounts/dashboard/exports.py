@@ -1,4 +1,4 @@
-"""Everything the gateway keeps about a merchant, for its owners."""
+"""The export page: all data of a merchant, for its owners."""
 
 from collections.abc import Iterator
 
@@ -22,13 +22,13 @@ from gateway.core.web.client_address import address_or_none
 
 @seated(get=Act.SEE)
 def data_export(request: SeatedRequest) -> HttpResponse:
-    """Say what an export holds."""
+    """Show what an export contains."""
     return render(request, "dashboard/export.html")
 
 
 @seated(post=Act.CLOSE, fresh=True)
 def download(request: SeatedRequest) -> HttpResponseBase:
-    """Send the export; that somebody took it along is audited first."""
+    """Send the export, after auditing it."""
     merchant = request.seat.merchant
     record(
         merchant,

@@ -1,9 +1,9 @@
-"""Pages that say no."""
+"""Error pages of forms."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that did not come from a page of ours, or from one that was opened too long ago."""
+    """Answer a form that was not sent from our page, or from one that was opened too long ago."""
     return render(request, "account/forged.html", status=403)

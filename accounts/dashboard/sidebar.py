@@ -1,4 +1,4 @@
-"""The dashboard's sidebar: what an entry is, and how one person sees it now. `gateway.dashboard.navigation` lists them."""
+"""The dashboard's sidebar: entries, and their state for one person. `gateway.dashboard.navigation` lists them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from accounts.team.seats import Seat
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
+    """An entry of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
 
     `count` returns how much waits there for a seat; zero is not shown.
     """
@@ -32,7 +32,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entry as this person sees it now."""
+    """An entry for the current person."""
 
     label: str
     icon: str
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group as this person sees it now. `count` is how much waits in all of it."""
+    """A group for the current person. `count` is the total that waits in it."""
 
     heading: str
     lines: tuple[Line, ...]
@@ -51,19 +51,19 @@ class Section:
 
     @property
     def count(self) -> int:
-        """How much waits behind its heading."""
+        """Return how much waits behind its heading."""
         return sum(line.count for line in self.lines)
 
 
 def section_of(group: Group, request: HttpRequest) -> Section:
-    """Return how a group stands in the sidebar of a request that has a seat: open where the page is one of its own."""
+    """Return a group for a request with a seat: open if it contains the current page."""
     lines = tuple(line_of(entry, request) for entry in group.entries)
     is_here = any(line.is_current for line in lines)
     return Section(group.heading, lines, is_open=group.stays_open or is_here)
 
 
 def line_of(entry: Entry, request: HttpRequest) -> Line:
-    """Return how an entry stands in the sidebar of a request that has a seat."""
+    """Return an entry for a request with a seat."""
     seat: Seat = request.seat  # type: ignore[attr-defined]
     url = seat.url(entry.route)
     count = entry.count(seat) if entry.count else 0
@@ -71,7 +71,7 @@ def line_of(entry: Entry, request: HttpRequest) -> Line:
 
 
 def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:
-    # Every page is below the overview's address.
+    # Every page's address begins with the overview's.
     if url == seat.url("dashboard_overview"):
         return request.path == url
     return request.path.startswith(url)

@@ -1,1 +1,1 @@
-"""What the service costs a merchant: plans, fee entries and their daily totals."""
+"""Fees: plans, fee entries and their daily totals."""

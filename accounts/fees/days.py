@@ -1,4 +1,4 @@
-"""Daily totals of fees, by merchant and chain: those charged in the day, less those taken back in it."""
+"""Daily totals of fees, by merchant and chain: charged less refunded ones."""
 
 from typing import Final
 

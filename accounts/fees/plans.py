@@ -1,4 +1,4 @@
-"""What a merchant pays for the service."""
+"""Sets merchants' plans."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -20,7 +20,7 @@ def set_plan(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Put a merchant on a plan from now on; `rate` is a fraction. What it was on already changes nothing.
+    """Set a merchant's plan from now on; `rate` is a fraction. The same plan again changes nothing.
 
     Raises IntegrityError for a rate that is not the plan's.
     """

@@ -1,7 +1,7 @@
-"""What each payment costs its merchant: charged once when it completes, and taken back where a network takes the payment.
+"""Fees of payments: charged once at completion, and refunded when a reorg removes the payment.
 
-Nothing is taken from what the buyer pays; these are the books that statements are made of. Nothing is changed in them either:
-what is taken back, or charged again, is an entry of the month it happens in.
+Nothing is deducted from the buyer's payment; statements are made of these entries. Entries never change: a refund, or
+another charge, is a new entry of its month.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,8 @@ Numerics multiply exactly, and half a millionth of a dollar is rounded up. Cents
 def insert_fees(paid: str) -> str:
     """Return SQL that charges what `paid` selects, for a part of the caller's statement.
 
-    That is merchant_id, kind, subject_id, chain, token and received. The rate is read by the statement that writes it down: a
-    plan changes wholly before or wholly after each payment, and nobody's plan is locked while money is credited.
+    That is merchant_id, kind, subject_id, chain, token and received. The same statement reads the rate: a plan changes
+    either before or after each payment, without a lock.
     """
     return f"""
         INSERT INTO accounts_feeentry
@@ -46,7 +46,7 @@ _CHARGE: Final = (
     f"{insert_fees(_COMPLETED)} ON CONFLICT (kind, subject_id, number) DO NOTHING"
 )
 
-# The last entry of each payment, once more with the other sign. Of two that turn one entry, the key lets one.
+# Inserts the reversing entry of each payment's last entry. Of two concurrent reversals, the key accepts one.
 _TURN: Final = """
     INSERT INTO accounts_feeentry (merchant_id, kind, subject_id, number, corrects_id, chain, token, received, rate, amount,
                                    charged_at)
@@ -78,7 +78,7 @@ class CompletedPayment:
 
 
 def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
-    """Write the fee of each payment at its merchant's present rate, in one statement of the caller's transaction.
+    """Write the fee of each payment at its merchant's current rate, in one statement of the caller's transaction.
 
     What was charged already keeps its rate and its amount.
     """
@@ -98,7 +98,7 @@ def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
 
 
 def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
-    """Take back the fees of payments that a reorganisation took, unless they are; `now` says which month's books have it.
+    """Refund the fees of payments that a reorg removed; `now` determines the month.
 
     The caller holds the locks of what was paid.
     """
@@ -106,14 +106,14 @@ def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
 
 
 def unvoid(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
-    """Charge again, as it was charged first, what the network brought back and `void` took back; locks as for `void`."""
+    """Charge again, at the first rate, payments that came back after `void`; locks as for `void`."""
     _turn(kind, subject_ids, now=now, is_taken_back=True)
 
 
 def _turn(
     kind: FeeKind, subject_ids: Iterable[str], *, now: datetime, is_taken_back: bool
 ) -> None:
-    """Write the opposite of each payment's last entry, where it is taken back or is not, as the caller expects."""
+    """Insert the reversing entry of each payment, if its last entry is (or is not) a refund, as the caller expects."""
     if not (ids := list(subject_ids)):
         return
     parameters: dict[str, Any] = {

@@ -1,1 +1,1 @@
-"""API keys: their format, making and revoking them, and authentication by key."""
+"""API keys: format, creation, revocation, and authentication."""

@@ -17,20 +17,20 @@ from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.errors import AuthenticationError
 
-# `last_used_at` is for people; a minute's precision spares the hot path a write.
+# `last_used_at` is for people; a minute's precision saves a write on the hot path.
 _LAST_USED_PRECISION = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whom a key speaks for."""
+    """The merchant, mode and key of an authenticated request."""
 
     key_id: str
     merchant_id: int
     mode: Mode
 
 
-# Its lifetime bounds how long a revoked key still works. Refusals are not cached. Tests replace `time.monotonic`.
+# Its lifetime limits how long a revoked key still works. Refusals are not cached. Tests replace `time.monotonic`.
 key_cache: TTLCache[bytes, Principal] = TTLCache(
     maxsize=10_000,
     ttl=settings.API_KEY_CACHE_SECONDS,
@@ -39,7 +39,7 @@ key_cache: TTLCache[bytes, Principal] = TTLCache(
 
 
 def principal_of(key: str) -> Principal:
-    """Return whom `key` speaks for. Raises AuthenticationError (key_invalid, key_revoked)."""
+    """Return the principal of `key`. Raises AuthenticationError (key_invalid, key_revoked)."""
     return _look_up(digest_of(key))
 
 
@@ -62,7 +62,7 @@ def _look_up(digest: bytes) -> Principal:
 
 
 def principal_of_request(request: Request) -> Principal:
-    """Return whom an authenticated request speaks for."""
+    """Return the principal of an authenticated request."""
     principal = request.auth
     if not isinstance(principal, Principal):
         raise AuthenticationError("No API key.", code="key_missing")

@@ -1,4 +1,4 @@
-"""The shape of an API key: `sk_live_` or `sk_test_`, then 43 characters carrying 256 random bits."""
+"""The format of an API key: `sk_live_` or `sk_test_`, then 43 characters with 256 random bits."""
 
 import hashlib
 import secrets
@@ -12,5 +12,5 @@ def new_key(mode: Mode) -> str:
 
 
 def digest_of(key: str) -> bytes:
-    """Return what is stored and looked up. SHA-256 suffices: the key has 256 bits of its own."""
+    """Return the stored digest. SHA-256 suffices, because the key has 256 random bits."""
     return hashlib.sha256(key.encode()).digest()

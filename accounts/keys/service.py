@@ -1,4 +1,4 @@
-"""API keys: made, shown once, revoked."""
+"""Creates and revokes API keys."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ def create_api_key(
     actor: User | None = None,
     address: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """Create a key and return it with its secret, which nobody can be shown again. `address` is the client's."""
+    """Create a key and return it with its secret, which cannot be shown again. `address` is the client's."""
     secret = new_key(mode)
     key = ApiKey.objects.create(
         merchant=merchant,
@@ -53,7 +53,7 @@ def revoke_api_key(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Revoke a key; every worker forgets it within API_KEY_CACHE_SECONDS. Revoking twice changes nothing."""
+    """Revoke a key; every worker forgets it within API_KEY_CACHE_SECONDS. Idempotent."""
     changed = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
     if changed:
         record(

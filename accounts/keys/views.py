@@ -1,4 +1,4 @@
-"""The merchant's API keys of one mode: listed, made, shown once, revoked."""
+"""The page of a mode's API keys: list, create, show once, revoke."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -23,14 +23,14 @@ from gateway.core.web.client_address import address_or_none
 
 @seated(get=Act.SEE)
 def keys(request: SeatedRequest) -> HttpResponse:
-    """List the keys, without their secrets: nobody has those."""
+    """List the keys without their secrets, which are not stored."""
     return _page(request, KeyForm())
 
 
 @seated(post=Act.MANAGE_KEYS, fresh=True)
 @sensitive_variables("secret")
 def create(request: SeatedRequest) -> HttpResponse:
-    """Make a key. Its secret stands in this answer and nowhere else."""
+    """Create a key. No other response contains its secret."""
     form = KeyForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=422)
@@ -49,7 +49,7 @@ def create(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_KEYS, fresh=True)
 def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
-    """End a key."""
+    """Revoke a key."""
     key = _key(request, key_id)
     revoke_api_key(
         key,

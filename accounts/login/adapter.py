@@ -1,4 +1,4 @@
-"""How the login library meets the rest: who may sign up, where guesses are counted, how mail goes out, what is audited."""
+"""Adapters of the login library: sign-up, guess limits, mails and auditing."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -34,10 +34,10 @@ from gateway.core.ids import new_code
 from gateway.core.web.client_address import address_or_none
 from mails.outbox import queue_mail
 
-# Where a session keeps the invitation that its person came by.
+# The session's key for the invitation that the person used.
 INVITATION_KEY: Final = "invitation"
-# Mails that an address may get because somebody, perhaps a stranger, asked for them: nobody is flooded through us. What
-# tells of a change is not among them, or whoever made the change could drown it.
+# Limits of mails that strangers can trigger to an address. Notices of changes are not limited: otherwise the person who
+# made a change could suppress them.
 _PER_RECIPIENT: Final = Limit("login-mail", 10, 3600)
 _ASKED_FOR: Final = frozenset(
     f"account/email/{name}"
@@ -49,14 +49,14 @@ _ASKED_FOR: Final = frozenset(
         "unknown_account",
     )
 )
-# What the library tells of once it is committed: `accounts.login.factor_views` has written the entry beside the change.
+# Signals after the commit, for which `accounts.login.factor_views` has written the entry with the change.
 _AUDITED_BEFORE: Final = frozenset(
     {"mfa/email/totp_activated", "mfa/email/recovery_codes_generated"}
 )
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """The library's decisions about logins, as this installation makes them."""
+    """The library's decisions about logins."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "The e-mail address or the password is wrong.",
@@ -66,13 +66,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Say whether this person may make an account: everybody, or whoever was invited."""
+        """Return whether this person may create an account: everybody, or only invited people."""
         return settings.SIGNUP_OPEN or invited_email(request) is not None
 
     def save_user(
         self, request: HttpRequest, user: User, form: Any, commit: bool = True
     ) -> User:
-        """Keep the name as well. Who came by an invitation has proved their address by that."""
+        """Store the name as well. An invitation proves the address."""
         user.name = form.cleaned_data.get("name", "")
         if invited_email(request):
             self.stash_verified_email(request, form.cleaned_data["email"])
@@ -87,28 +87,28 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             raise ValidationError(str(error), code="locked") from error
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Look at a password, and forget earlier guesses where it is right."""
+        """Check a password, and forget earlier guesses if it is right."""
         user: User | None = super().authenticate(request, **credentials)
         if user is not None:
             guard.forgive(credentials["email"], Secret.PASSWORD)
             if request.user == user:
-                # Django may have replaced an older hash just now; this session goes on.
+                # Django may have just replaced an older hash; this session continues.
                 request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         return user
 
     def logout(self, request: HttpRequest) -> None:
-        """Log out. An operator who looked at a merchant's pages stops."""
+        """Log out. It ends an operator's impersonation."""
         end_look(request, now=timezone.now())
         super().logout(request)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Ask again where the last proof is too old. A login is a proof."""
+        """Require reauthentication if the last one is too old. A login counts."""
         return needs_proof(self.request, now=timezone.now())
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Return how the person can prove it is them, a passkey first.
+        """Return the methods of reauthentication, a passkey first.
 
-        Whoever has a second factor proves it by that one: the password is what a thief of a session is likely to have.
+        With a second factor, that one is required: a session thief may well have the password.
         """
         methods = super().get_reauthentication_methods(user)
         factors = [one for one in methods if one["id"] != "reauthenticate"]
@@ -116,15 +116,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return factors or methods
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Return the client's address as the trusted proxies tell it."""
+        """Return the client's address as trusted proxies report it."""
         return session_address(request)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return where a password is reset: on our own address, whatever the request called us."""
+        """Return the page for resetting a password, on our own address, whatever host the request used."""
         return f"{settings.BASE_URL}/account/password/reset/key/{key}/"
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Promise a mail in our own words."""
+        """Queue a mail with our own text."""
         moment = timezone.now()
         if template_prefix in _ASKED_FOR and _had_enough(email, moment):
             return
@@ -145,7 +145,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Audit a change to somebody's login, and tell them."""
+        """Audit a change of a person's login, and mail them."""
         if template_prefix not in _AUDITED_BEFORE:
             action = template_prefix.replace("/email/", ".")
             audit_login_change(self.request, action, user=user, now=timezone.now())
@@ -160,7 +160,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         extra_tags: str = "",
         message: str | None = None,
     ) -> None:
-        """Show our own words on the next page."""
+        """Show our own text on the next page."""
         words = message or MESSAGES[str(message_template)]
         if words:
             text = words.format(**(message_context or {}))
@@ -183,7 +183,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return secrets.unseal(encrypted_text.encode())
 
     def build_totp_svg(self, url: str) -> str:
-        """Draw the key's QR code as an element of the page: the policy lets no data: image in."""
+        """Return the key's QR code as inline SVG: the policy allows no data: image."""
         drawn = qrcode.make(url, image_factory=SvgPathImage, border=2)
         return str(drawn.to_string(encoding="unicode"))
 
@@ -194,7 +194,7 @@ def _had_enough(email: str, now: datetime) -> bool:
 
 
 def invited_email(request: HttpRequest) -> str | None:
-    """Return the address that the invitation in this session was sent to, while it is open."""
+    """Return the address of the open invitation in this session."""
     token = request.session.get(INVITATION_KEY)
     if not token:
         return None
@@ -207,7 +207,7 @@ def invited_email(request: HttpRequest) -> str | None:
 def audit_login_change(
     request: HttpRequest, action: str, *, user: User, now: datetime
 ) -> None:
-    """Audit a change to a person's own login; it belongs to no merchant."""
+    """Audit a change of a person's own login; it belongs to no merchant."""
     record(
         None,
         action=action,

@@ -1,4 +1,4 @@
-"""Forgetting what nobody needs any more: sessions that ended, counts of guesses."""
+"""Deletes ended sessions and old counts of guesses."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from accounts.login.guard import forget_old_guesses
 
 
 def forget_old_logins(*, now: datetime) -> int:
-    """Delete sessions that ended, what was noted beside them, and old counts of guesses; return how many rows."""
+    """Delete ended sessions with their records, and old counts of guesses; return how many rows."""
     SessionStore.clear_expired()
     alive = Session.objects.values("session_key")
     deleted, _ = UserSession.objects.exclude(session_key__in=alive).delete()

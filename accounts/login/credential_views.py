@@ -1,7 +1,6 @@
 """Changes of a person's password and address, each in one transaction with its audit entry.
 
-The library commits each by itself. A process that died a moment later would leave a change that no entry tells of, and
-that nobody is told of by mail.
+The library commits changes alone. If the process then died, a change would have no entry and no mail.
 """
 
 from allauth.account import views
@@ -11,9 +10,9 @@ from django.db import transaction
 change_password = transaction.atomic(views.password_change)
 set_password = transaction.atomic(views.password_set)
 reset_password = transaction.atomic(views.password_reset_from_key)
-# The library asks for no proof here, and whoever changes the address can have the password reset.
+# The library needs no reauthentication here, but a new address can reset the password.
 change_email = reauthentication_required(app="allauth.account")(
     transaction.atomic(views.email)
 )
-# An address is changed once its code is typed.
+# An address is changed once its code is entered.
 confirm_email = transaction.atomic(views.email_verification_sent)

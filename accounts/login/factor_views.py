@@ -1,6 +1,6 @@
 """Changes of a person's second factors, each in one transaction with its audit entry.
 
-The library commits each by itself. A process that died a moment later would leave a change that no entry tells of.
+The library commits changes alone. If the process then died, a change would have no entry.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from accounts.login.adapter import audit_login_change
 
 
 class ActivateApp(totp.ActivateTOTPView):  # type: ignore[misc]
-    """Sets an authenticator app up. The library tells of it after the commit, too late for the entry."""
+    """Sets up an authenticator app. The library's signal comes after the commit, too late for the entry."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Set the app up, audited."""
@@ -27,7 +27,7 @@ class ActivateApp(totp.ActivateTOTPView):  # type: ignore[misc]
 
 
 class GenerateCodes(GenerateRecoveryCodesView):  # type: ignore[misc]
-    """Makes new recovery codes, of which the library tells after the commit as well."""
+    """Creates new recovery codes; the library's signal comes after the commit as well."""
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Make the codes, audited."""
@@ -39,7 +39,7 @@ class GenerateCodes(GenerateRecoveryCodesView):  # type: ignore[misc]
 
 activate_totp = ActivateApp.as_view()
 generate_recovery_codes = GenerateCodes.as_view()
-# Of these the library tells at once.
+# For these the library's signal comes before the commit.
 deactivate_totp = transaction.atomic(totp.deactivate_totp)
 add_webauthn = transaction.atomic(webauthn.add_webauthn)
 remove_webauthn = transaction.atomic(webauthn.remove_webauthn)

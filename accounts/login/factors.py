@@ -1,4 +1,4 @@
-"""Second factors, where the login library leaves a gap."""
+"""Second factors: prevents the reuse of codes, which the login library does not."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -10,17 +10,17 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.mfa.utils import decrypt
 from django.db.models import Q
 
-# A code is right in its own period and in the one after it, as RFC 6238 (5.2) advises: one that changed in the app while
-# it was typed or sent still counts. The library would take the next period's code as well; its use could not be told
-# from `last_used_at`, so that is refused here.
+# A code is valid in its own period and the next, as RFC 6238 (5.2) advises: a code that changed while it was typed still
+# counts. The library would also accept the next period's code; its use could not be told from `last_used_at`, so it is
+# refused here.
 _STEPS_BACK: Final = (0, 1)
 
 
 def use_up(factor: Authenticator, code: str, *, now: datetime) -> bool:
-    """Say whether a right code is used for the first time, and note that it was. Of two at once, one is the first.
+    """Return whether a valid code is used for the first time, and record its use. Of two at once, one succeeds.
 
-    An app's code that was used once, and every code before it, is a replay (RFC 6238, 5.2). The library notes used codes
-    in a cache that each process has for itself. Recovery codes it crosses out in their row.
+    An app's code that was used once, and every code before it, is a replay (RFC 6238, 5.2). The library records used codes
+    in a per-process cache. It marks recovery codes in their row.
     """
     if factor.type != Authenticator.Type.TOTP:
         return True
@@ -33,7 +33,7 @@ def use_up(factor: Authenticator, code: str, *, now: datetime) -> bool:
 
 
 def _start_of(factor: Authenticator, code: str, now: datetime) -> datetime | None:
-    """Return when the period of an app's code began, or None where it is of no period that counts."""
+    """Return when the period of an app's code began; None if the period is not valid."""
     key = decrypt(factor.data["secret"])
     period = app_settings.TOTP_PERIOD
     current = int(now.timestamp()) // period

@@ -1,4 +1,4 @@
-"""The login library's forms, with our words, and with every secret that can be guessed behind the guard."""
+"""The login library's forms, with our texts, and guess limits on every secret."""
 
 from typing import Any
 
@@ -28,15 +28,15 @@ class LoginForm(PlainFields, library.LoginForm):  # type: ignore[misc]
 
 
 class ConfirmEmailForm(PlainFields, library.ConfirmEmailVerificationCodeForm):  # type: ignore[misc]
-    """The code that was mailed."""
+    """The mailed code."""
 
 
 class ChangeEmailForm(PlainFields, library.ChangeEmailForm):  # type: ignore[misc]
-    """Another address to log in with."""
+    """A new login address."""
 
 
 class PasswordAgainForm(PlainFields, library.ReauthenticateForm):  # type: ignore[misc]
-    """The password, to show it is still the same person. The adapter counts the guess."""
+    """The password, for reauthentication. The adapter counts the guess."""
 
 
 class SetPasswordForm(PlainFields, library.SetPasswordForm):  # type: ignore[misc]
@@ -44,13 +44,13 @@ class SetPasswordForm(PlainFields, library.SetPasswordForm):  # type: ignore[mis
 
 
 class ResetPasswordForm(PlainFields, library.ResetPasswordForm):  # type: ignore[misc]
-    """Whose password is to be reset."""
+    """The address whose password is to be reset."""
 
 
 class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
-    """A new account. Who was invited has the invited address, and no other."""
+    """A new account. An invited person must use the invited address."""
 
-    # Strangers read it in mails of ours, so it says nothing beside its line.
+    # Strangers read it in our mails, so it has one plain line.
     name = LineField(
         label="Your name",
         max_length=120,
@@ -66,17 +66,17 @@ class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
             self.fields["email"].disabled = True
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Make the account; where there is one with the address, take as long and say the same."""
+        """Create the account; if the address has one, take as long and answer the same."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)
 
 
 class ChangePasswordForm(PlainFields, library.ChangePasswordForm):  # type: ignore[misc]
-    """Another password. The present one can be guessed at here as well as at the login."""
+    """A new password. The current one can be guessed here as well as at login."""
 
     def clean_oldpassword(self) -> str:
-        """Look at the present password, if it may be looked at."""
+        """Check the current password, within the guess limit."""
         _admit(self.user.email, Secret.PASSWORD)
         password: str = super().clean_oldpassword()
         guard.forgive(self.user.email, Secret.PASSWORD)
@@ -84,12 +84,12 @@ class ChangePasswordForm(PlainFields, library.ChangePasswordForm):  # type: igno
 
 
 class ResetPasswordKeyForm(PlainFields, library.ResetPasswordKeyForm):  # type: ignore[misc]
-    """A new password for who followed the link in our mail."""
+    """A new password, after the link in our mail."""
 
     def save(self) -> None:
-        """Set it, and lift what wrong passwords had locked.
+        """Set it, and lift the lock from wrong passwords.
 
-        The count of codes stays: a second factor is there for the day on which a stranger reads the mail.
+        The count of codes stays: the second factor protects against a stranger who reads the mail.
         """
         super().save()
         guard.forgive(self.user.email, Secret.PASSWORD)
@@ -100,7 +100,7 @@ class _GuardedCode:
     authenticator: Authenticator
 
     def clean_code(self) -> str:
-        """Look at a code, if it may be looked at."""
+        """Check a code, within the guess limit."""
         now = timezone.now()
         _admit(self.user.email, Secret.CODE)
         code: str = super().clean_code()  # type: ignore[misc]
@@ -115,7 +115,7 @@ class AuthenticateForm(_GuardedCode, PlainFields, mfa.AuthenticateForm):  # type
 
 
 class ReauthenticateForm(_GuardedCode, PlainFields, mfa.ReauthenticateForm):  # type: ignore[misc]
-    """A code that shows it is still the same person."""
+    """A code, for reauthentication."""
 
 
 def _admit(email: str, secret: Secret) -> None:
@@ -126,4 +126,4 @@ def _admit(email: str, secret: Secret) -> None:
 
 
 class ActivateTotpForm(PlainFields, totp.ActivateTOTPForm):  # type: ignore[misc]
-    """The first code of an app that was just set up; its key is on the same page, so there is nothing to guess."""
+    """The first code of a new app; its key is on the same page, so there is nothing to guess."""

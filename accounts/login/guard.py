@@ -1,8 +1,8 @@
-"""Guesses at secrets: five in a row, then none for fifteen minutes.
+"""Limits guesses at secrets: five in a row, then none for fifteen minutes.
 
-A guess is counted before the secret is looked at, in one statement on one row, so that of guesses that come at the same
-moment five are evaluated and no more. (Counting afterwards let all of forty parallel guesses through.) An address that
-nobody has is counted like any other, so that being locked tells nothing about it.
+A guess is counted before the secret is checked, in one statement on one row, so of parallel guesses only five are
+evaluated. (Counting afterwards let all of forty parallel guesses through.) Unknown addresses are counted as well, so a lock
+reveals nothing.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from accounts.models import Guesses
 MOST_FAILURES: Final = 5
 LOCKED_FOR: Final = timedelta(minutes=15)
 
-# The fifth guess locks as it is admitted: if it is right, `forgive` takes the lock away again. A count that nobody
-# added to for as long as a lock lasts begins anew; that gives a patient guesser nothing that waiting for the lock does not.
+# The fifth guess locks when it is admitted: if it is right, `forgive` removes the lock. A count without new guesses for a
+# lock's duration starts again; that helps a guesser no more than waiting for the lock.
 _ADMIT = """
 INSERT INTO accounts_guesses AS g (digest, failures, last_at, locked_until)
 VALUES (%(digest)s, 1, %(now)s, NULL)
@@ -36,14 +36,14 @@ RETURNING failures
 
 
 class Secret(StrEnum):
-    """What is guessed at. Each is counted by itself: who knows a password must not reset the count of codes with it."""
+    """The kinds of secrets, counted separately: a known password must not reset the count of codes."""
 
     PASSWORD = "password"  # noqa: S105
     CODE = "code"
 
 
 def admit(email: str, secret: Secret, *, now: datetime) -> None:
-    """Count a guess that is about to be looked at. Raises LockedError, and then it must not be looked at."""
+    """Count a guess before it is checked. Raises LockedError, and then it must not be checked."""
     digest = _digest_of(email, secret)
     values: dict[str, Any] = {
         "digest": digest,
@@ -60,19 +60,19 @@ def admit(email: str, secret: Secret, *, now: datetime) -> None:
 
 
 def forgive(email: str, secret: Secret) -> None:
-    """Forget the count, as a guess was right."""
+    """Reset the count after a right guess."""
     Guesses.objects.filter(digest=_digest_of(email, secret)).delete()
 
 
 def forget_old_guesses(*, now: datetime) -> int:
-    """Delete counts that no lock and no guess needs any more; return how many."""
+    """Delete expired counts; return how many."""
     deleted, _ = Guesses.objects.filter(last_at__lt=now - 2 * LOCKED_FOR).delete()
     return deleted
 
 
 def _minutes_left(digest: bytes, now: datetime) -> int:
     until = Guesses.objects.filter(digest=digest).values_list("locked_until", flat=True)
-    # Of two guesses at once, the one that was locked out may have looked at the clock first.
+    # Of two guesses at once, the one that was locked out may have read the clock first.
     left = min((until.first() or now) - now, LOCKED_FOR)
     return max(1, ceil(left / timedelta(minutes=1)))
 

@@ -1,8 +1,7 @@
-"""How passwords are hashed: Argon2id, a few at a time, in threads of their own.
+"""Password hashing: Argon2id, a few at a time, in separate threads.
 
-A hash is meant to cost memory, and anybody may ask for one by sending the login form. So a process makes at most four at
-once, and a caller that gets no turn within two seconds is answered 429. Threads of their own return that memory to the
-next hash; in web threads, the allocator keeps some for each of them.
+A hash costs memory, and anybody can cause one with the login form. So a process makes at most four at once; a caller that
+waits two seconds gets 429. Separate threads return the memory to the next hash; web threads would each keep some.
 """
 
 from collections.abc import Callable
@@ -56,5 +55,5 @@ def _in_turn(pool: ThreadPoolExecutor, make: Callable[[], T]) -> T:
     except NoTurnError:
         if asked.cancel():
             raise RateLimitError(_RETRY_SECONDS) from None
-        # Its turn had come already: the work is being done, so its result is used.
+        # Its turn had already come: the work is running, so its result is used.
         return asked.result()

@@ -1,4 +1,4 @@
-"""The page that an invitation's mail leads to. The link alone does nothing: accepting is pressing the button."""
+"""The page behind an invitation's link. The link itself changes nothing: a button accepts."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -20,7 +20,7 @@ from gateway.core.web.client_address import address_or_none
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show what is offered; with POST, take it."""
+    """Show the invitation; a POST accepts it."""
     try:
         offer = find_invitation(token, now=timezone.now())
         if request.method == "POST" and isinstance(request.user, User):
@@ -29,7 +29,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         words = {"message": error.message}
         return render(request, "account/invitation_over.html", words, status=409)
     if not request.user.is_authenticated:
-        # Opens sign-up to this address, where it is closed, and is where they come back to.
+        # Opens sign-up for this address if it is closed, and returns here afterwards.
         request.session[INVITATION_KEY] = token
     context = {"offer": offer, "role": Role(offer.role).label.lower()}
     return render(request, "account/invitation.html", context)

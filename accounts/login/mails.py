@@ -1,4 +1,4 @@
-"""What people are told by mail and on the next page about their own login: the login library says when, we say how."""
+"""Texts of mails and messages about a person's login, in place of the login library's."""
 
 from typing import Any, Final
 
@@ -107,6 +107,6 @@ MESSAGES: Final = {
 
 
 def letter(name: str, words: dict[str, Any]) -> tuple[str, str]:
-    """Return subject and text of a mail that the library calls `name`."""
+    """Return subject and text of the library's mail `name`."""
     subject, text = LETTERS[name]
     return subject.format(**words), text.format(**words)

@@ -1,4 +1,4 @@
-"""People who can log in: made by an operator or by a command, their address needs no proof; and whether they still can."""
+"""Creates people, and activates, deactivates and appoints them. Their address needs no proof."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ def create_person(email: str, password: str | None, *, name: str = "") -> User:
 
 
 def vouch_for(user: User) -> None:
-    """Count the person's address as verified, as it is their login. Doing it twice changes nothing."""
+    """Mark the person's login address as verified. Idempotent."""
     EmailAddress.objects.update_or_create(
         user=user, email=user.email, defaults={"verified": True, "primary": True}
     )
@@ -34,7 +34,7 @@ def set_active(
     now: datetime,
     address: str | None = None,
 ) -> bool:
-    """Let a person log in or not, and say whether that changed anything. Whoever may not is logged out everywhere."""
+    """Activate or deactivate a person; return whether that changed anything. Deactivation logs out everywhere."""
     user = User.objects.select_for_update().get(pk=user_id)
     if user.is_active == is_active:
         return False
@@ -58,7 +58,7 @@ def set_active(
 def set_operator(
     email: str, *, is_operator: bool, now: datetime, actor_label: str
 ) -> bool:
-    """Let a person see the operator's pages or not, and say whether that changed anything.
+    """Grant or revoke access to the operator's pages; return whether that changed anything.
 
     Raises User.DoesNotExist.
     """

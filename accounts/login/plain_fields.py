@@ -1,4 +1,4 @@
-"""How the login library's fields read: a label says what a field is, and no second text inside of it does."""
+"""Removes placeholders and extra help from the login library's fields: the label is enough."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _NEW_PASSWORD = "At least ten characters; not one that many people use."  # noqa
 
 
 class PlainFields(Form):
-    """Takes placeholders and the library's lists of rules out of a form that is mixed with it."""
+    """A form mixin without placeholders and the library's lists of rules."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""A person's own login: its password and factors at a glance, and where they are logged in."""
+"""A person's security pages: password, factors and sessions."""
 
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
@@ -16,7 +16,7 @@ from accounts.team.seats import PersonRequest
 @require_safe
 @login_required
 def security(request: PersonRequest) -> HttpResponse:
-    """Show how the person logs in, and lead to what changes it."""
+    """Show how the person logs in, with links to change it."""
     factors = list(Authenticator.objects.filter(user=request.user))
     context = {
         "has_totp": any(one.type == Authenticator.Type.TOTP for one in factors),
@@ -39,7 +39,7 @@ def security(request: PersonRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def sessions(request: PersonRequest) -> HttpResponse:
-    """Show where the person is logged in; end everything else."""
+    """Show the person's sessions; a POST ends all others."""
     if request.method == "POST":
         for session in _sessions(request):
             if not session.is_current():
@@ -56,7 +56,7 @@ def sessions(request: PersonRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 @login_required
 def end_session(request: PersonRequest, session_id: int) -> HttpResponse:
-    """End one login of the person's own."""
+    """End one of the person's own sessions."""
     session = get_object_or_404(UserSession, pk=session_id, user=request.user)
     if session.is_current():
         return HttpResponseRedirect("/account/logout/")

@@ -1,4 +1,4 @@
-"""How long a login lasts: a fixed time in all, and a shorter one without a request."""
+"""Session limits: a fixed lifetime, and an idle timeout."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,20 +16,20 @@ from gateway.core.web.client_address import address_or_none
 
 _BEGAN: Final = "login_began"
 _SEEN: Final = "login_seen"
-# Writing it at every request would cost each of them a row; the list of sessions needs no better precision.
+# Writing it at every request would cost a row each; the list of sessions needs no better precision.
 _SEEN_PRECISION_SECONDS: Final = 300
-# An open page sends it with what it asks by itself: nobody need be in front of it.
+# The header of an open page's own polling: no person need be present.
 _UNATTENDED: Final = "Florin-Unattended"
 
 
 class SessionLimitsMiddleware:
-    """Ends logins that are too old or were left alone, and notes now and then that one is in use."""
+    """Ends sessions that are too old or idle, and records their use now and then."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer the request, as nobody's where its login ended."""
+        """Answer the request, anonymously if its session ended."""
         if request.user.is_authenticated:
             now = timezone.now()
             if _is_over(request, now):
@@ -63,5 +63,5 @@ def _note(request: HttpRequest, now: datetime) -> None:
 
 
 def session_address(request: HttpRequest) -> str:
-    """Return the address that is noted beside a login: `::`, the unspecified one, where the network tells none."""
+    """Return the address that is stored with a session: `::`, the unspecified one, if the network gives none."""
     return address_or_none(request) or "::"

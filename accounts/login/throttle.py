@@ -1,4 +1,4 @@
-"""How much one address may send to the pages of people: a bound on guessing across many accounts, and on our mail."""
+"""Limits an address's POSTs to the login pages, against guessing across many accounts and mail floods."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,7 +16,7 @@ PER_ADDRESS: Final = Limit("account", 30)
 
 
 class AccountThrottleMiddleware:
-    """Refuses what a client address posts to /account/ beyond 30 forms a minute, and answers refusals of password hashes."""
+    """Refuses more than 30 forms a minute from one address to /account/, and answers refused password hashes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -33,7 +33,7 @@ class AccountThrottleMiddleware:
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        """Answer 429 where no turn came to hash a password (`accounts.login.hashers`)."""
+        """Answer 429 if no turn came to hash a password (`accounts.login.hashers`)."""
         if isinstance(exception, RateLimitError):
             return too_many(request, exception)
         return None

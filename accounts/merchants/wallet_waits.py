@@ -1,4 +1,4 @@
-"""How long a merchant's new receiving wallets wait before money goes there."""
+"""How long a merchant's new receiving wallets wait before they get money."""
 
 from datetime import datetime, timedelta
 
@@ -25,9 +25,9 @@ def set_wallet_change_hours(
     actor: User | None = None,
     address: str | None = None,
 ) -> Merchant:
-    """Have changes wait longer from now on, or shorter once the present wait is over; the owners are told of the latter.
+    """Make changes wait longer at once, or shorter after the current wait; owners get a mail about a shorter one.
 
-    Saying what is so already takes a shorter wait back. `address` is the client's. Raises InvalidRequestError.
+    Setting the current value cancels a pending shorter wait. `address` is the client's. Raises InvalidRequestError.
     """
     if not 0 <= hours <= MOST_WALLET_CHANGE_HOURS:
         raise InvalidRequestError(
@@ -56,7 +56,7 @@ def set_wallet_change_hours(
 
 
 def apply_wallet_change_hours(*, now: datetime) -> int:
-    """Shorten the waits whose time has come; return how many."""
+    """Apply the due shorter waits; return how many."""
     due = Merchant.objects.filter(next_wallet_change_hours_at__lte=now)
     return sum(_apply(pk, now) for pk in list(due.values_list("pk", flat=True)))
 

@@ -1,4 +1,4 @@
-"""Who is there: merchants, the people of their teams, the keys of their machines, and what was done by whom."""
+"""Merchants, their teams, API keys, branding, fees and the audit log."""
 
 from functools import partial
 
@@ -27,13 +27,13 @@ class Merchant(models.Model):
     fee_rate = models.DecimalField(
         max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER]
     )
-    # Whether the page of an expired checkout lets its buyer make a fresh one. Off: prices may have changed since.
+    # Whether buyers may renew an expired checkout. Off: prices may have changed since.
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
     mails_receipts = models.BooleanField(default=False)
     # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
     round_price_rivals = models.BooleanField(default=False, db_default=False)
-    # How long a new receiving wallet waits before money goes there. A shorter wait waits too, so that no thief shortens it.
+    # How long a new receiving wallet waits before it gets money. A shorter wait waits too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)
@@ -46,7 +46,7 @@ class Merchant(models.Model):
             models.CheckConstraint(
                 condition=Q(fee_tier__in=FeeTier.values), name="merchant_fee_tier_known"
             ),
-            # A plan's rate is the plan's; only a custom one is negotiated.
+            # A plan's rate is fixed; only a custom one is negotiated.
             models.CheckConstraint(
                 condition=Q(fee_tier=FeeTier.CUSTOM, fee_rate__gte=0, fee_rate__lt=1)
                 | Q(fee_tier=FeeTier.STARTER, fee_rate=TIER_RATES[FeeTier.STARTER])
@@ -75,21 +75,21 @@ class Merchant(models.Model):
 
     @property
     def shown_name(self) -> str:
-        """The name that buyers read. Where it is needed, read the merchant with its branding, or this is a query."""
+        """Return the name that buyers read. Read the merchant with its branding to avoid another query."""
         branding: Branding | None = getattr(self, "branding", None)
         return (branding.display_name if branding else "") or self.name
 
 
 class Branding(models.Model):
-    """How a merchant's pages look and what they call things. Without a row, or where a field is empty, pages look like ours.
+    """A merchant's branding. Without a row, or for an empty field, pages use the default.
 
-    The logo was drawn anew from what was sent in, and is never what a stranger wrote.
+    The logo is redrawn from the upload, never the uploaded file.
     """
 
     merchant = models.OneToOneField(
         Merchant, models.CASCADE, related_name="branding", primary_key=True
     )
-    # Instead of the merchant's name, where that is a legal one nobody knows.
+    # Replaces the merchant's name where that is an unknown legal one.
     display_name = models.CharField(max_length=80, blank=True)
     # PNG, and half of its SHA-256 in hexadecimal: its address changes with it.
     logo = models.BinaryField(default=bytes, max_length=256 * 1024)
@@ -119,7 +119,7 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """Find a person whatever capitals the address is typed in."""
+        """Find a person by address, in any case."""
         return self.get(email__iexact=username)
 
 
@@ -170,7 +170,7 @@ class Membership(models.Model):
 
 
 class ApiKey(models.Model):
-    """A machine's key. Only its SHA-256 digest is kept; the key itself is shown once and never again."""
+    """An API key. Only its SHA-256 digest is stored; the key itself is shown once."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "key")
@@ -200,13 +200,13 @@ class ApiKey(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One act that changed money or access. Written once; a trigger refuses changes."""
+    """An act that changed money or access. Written once; a trigger refuses changes."""
 
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, null=True, related_name="audit_entries"
     )
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    # What acted where no person did: an API key, a command, the system.
+    # The actor without a person: an API key, a command, the system.
     actor_label = models.CharField(max_length=254)
     action = models.CharField(max_length=80)
     object_id = models.CharField(max_length=80, blank=True)
@@ -219,7 +219,7 @@ class AuditEntry(models.Model):
         verbose_name_plural = "audit entries"
         indexes = [
             models.Index(fields=["merchant", "-id"], name="audit_of_merchant"),
-            # What its page is narrowed by.
+            # The page's filters.
             models.Index(fields=["merchant", "action", "-id"], name="audit_by_action"),
             models.Index(fields=["merchant", "actor", "-id"], name="audit_by_actor"),
         ]
@@ -229,10 +229,10 @@ class AuditEntry(models.Model):
 
 
 class FeeEntry(models.Model):
-    """What one payment costs: its rate and its amount, as they were when it completed. For real money only.
+    """A payment's fee: rate and amount at its completion. Real money only.
 
-    Entries are written once; a trigger refuses changes, so that no month changes once it is over. Where a reorganisation takes
-    the payment, an entry of that moment takes the fee back, and another one charges it again when the payment comes back.
+    Entries are written once; a trigger refuses changes, so a past month never changes. If a reorg removes the payment, a
+    new entry refunds the fee, and another charges it again when the payment returns.
     """
 
     merchant = models.ForeignKey(
@@ -241,16 +241,16 @@ class FeeEntry(models.Model):
     kind = models.CharField(max_length=8, choices=FeeKind)
     # The checkout's or the x402 payment's public id.
     subject_id = models.CharField(max_length=40)
-    # 0 charges the payment, odd ones take it back, and the even ones after them charge it again.
+    # 0 charges the payment, odd ones refund it, and the even ones after them charge it again.
     number = models.PositiveIntegerField(default=0, db_default=0)
-    # The entry that charged it first, for all others.
+    # The first entry of the payment; null for the first itself.
     corrects = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
     # Those of the transfer that completed it.
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
-    # In USD, and negative where it is taken back. What was received may be more than one uint256 of base units.
+    # In USD, and negative for a refund. The received amount may exceed one uint256 of base units.
     received = models.DecimalField(max_digits=96, decimal_places=6)
     rate = models.DecimalField(max_digits=6, decimal_places=5)
     amount = models.DecimalField(max_digits=96, decimal_places=6)
@@ -277,7 +277,7 @@ class FeeEntry(models.Model):
             ),
         ]
         indexes = [
-            # Statements, month by month, and what they take back and charge again.
+            # Statements, by month, with refunds and repeated charges.
             models.Index(fields=["merchant", "charged_at"], name="fee_by_month"),
             models.Index(
                 fields=["merchant", "charged_at"],
@@ -291,9 +291,9 @@ class FeeEntry(models.Model):
 
 
 class FeeDay(models.Model):
-    """Part of what a merchant's fees add up to in a day (UTC), less what was taken back in it; its rows are to be added up.
+    """A delta of a merchant's fees in a day (UTC), less refunds; the rows of a day add up.
 
-    Kept as `gateway.core.daily_totals` says, by a trigger. `count` is the number of those charged less that of those taken back.
+    Kept as `gateway.core.daily_totals` says, by a trigger. `count` is the number of charges less refunds.
     """
 
     merchant = models.ForeignKey(
@@ -317,7 +317,7 @@ class FeeDay(models.Model):
         indexes = [
             # Reports.
             models.Index(fields=["merchant", "day"], name="fee_day_report"),
-            # Putting rows together.
+            # Folding.
             models.Index(
                 fields=["id"], condition=Q(is_sum=False), name="fee_day_change"
             ),
@@ -328,7 +328,7 @@ class FeeDay(models.Model):
 
 
 class Invitation(models.Model):
-    """A place in a team, offered to an e-mail address. The link carries a secret of which only the digest is kept."""
+    """An invitation of an e-mail address to a team. The link contains a secret of which only the digest is stored."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "inv")
@@ -340,7 +340,7 @@ class Invitation(models.Model):
     invited_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
-    # When it was accepted, or taken back: it ends once, one way or the other.
+    # When it was accepted or withdrawn: it ends once.
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -361,7 +361,7 @@ class Invitation(models.Model):
 
 
 class Guesses(models.Model):
-    """How often in a row a secret of somebody was guessed wrong. The somebody is a digest, and need not exist."""
+    """How often in a row a person's secret was guessed wrong. The person is a digest, and need not exist."""
 
     # SHA-256 of the kind of secret and the e-mail address.
     digest = models.BinaryField(max_length=32, primary_key=True)
@@ -377,7 +377,7 @@ class Guesses(models.Model):
 
 
 class AuditSeal(models.Model):
-    """What makes a changed or missing audit entry show: each seal contains the one before, in a chain per merchant.
+    """Reveals changed or missing audit entries: each seal contains the one before, in a chain per merchant.
 
     A trigger writes it when the entry's transaction commits, so that acts of one merchant need not wait for each other;
     another refuses changes. The digest is SHA-256 over the previous seal's and the entry's fields (`accounts.audit.chain`).
@@ -386,7 +386,7 @@ class AuditSeal(models.Model):
     entry = models.OneToOneField(
         AuditEntry, models.PROTECT, primary_key=True, related_name="seal"
     )
-    # Zero for entries that belong to no merchant; without a reference, so that sealing locks nothing else.
+    # Zero for entries without a merchant; not a foreign key, so that sealing locks nothing else.
     chain = models.BigIntegerField()
     number = models.BigIntegerField()
     digest = models.BinaryField(max_length=32)

@@ -1,4 +1,4 @@
-"""Merchants who would take cards as well, if that were there."""
+"""The waitlist of merchants who want to take cards."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ COUNTRY_LENGTH = 80
 
 
 class FiatInterest(models.Model):
-    """Somebody to write to once cards can be taken. One place per merchant, mode and address."""
+    """A person to notify once cards are available. One entry per merchant, mode and address."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "fiw")
@@ -29,7 +29,7 @@ class FiatInterest(models.Model):
     mode = models.CharField(max_length=4, choices=Mode)
     email = models.CharField(max_length=EMAIL_LENGTH)
     company = models.CharField(max_length=COMPANY_LENGTH, blank=True)
-    # As they say it: people read it, and nothing is decided by it.
+    # Free text for people; no logic uses it.
     country = models.CharField(max_length=COUNTRY_LENGTH, blank=True)
     # USD.
     monthly_volume = models.DecimalField(

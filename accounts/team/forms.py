@@ -1,4 +1,4 @@
-"""Merchants and their teams."""
+"""Forms for merchants and teams."""
 
 from django import forms
 
@@ -24,7 +24,7 @@ class MerchantForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
-    """Whom to invite, as what."""
+    """The address to invite, and its role."""
 
     email = forms.EmailField(
         label="E-mail address",

@@ -1,7 +1,6 @@
-"""An operator's look at a merchant's pages: read-only, for half an hour, and told in the merchant's audit log.
+"""An operator's impersonation of a merchant: read-only, for half an hour, and recorded in the merchant's audit log.
 
-The log is what a look rests on. The session only names it, so that no look goes on, or comes back with an old copy of a
-session, that the log does not tell of.
+The log is authoritative. The session only refers to it, so an old copy of a session cannot revive an ended impersonation.
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ _SESSION_KEY: Final = "operator_look"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look that goes on: at whom, why, and until when at most."""
+    """A current impersonation: merchant, reason, and end."""
 
     public_id: str
     merchant: Merchant
@@ -41,9 +40,9 @@ class Look:
 def begin_look(
     request: HttpRequest, merchant: Merchant, *, reason: str, now: datetime
 ) -> Look:
-    """Let the operator who asks see the merchant's pages. Another look of this session ends.
+    """Start impersonating a merchant. Another impersonation of this session ends.
 
-    Whether somebody is an operator is asked at each request, by `find_look`; a look of anybody else's shows nothing.
+    `find_look` checks at each request whether the person is an operator; for others it shows nothing.
     """
     end_look(request, now=now)
     look = Look(new_id("look"), merchant, reason, now + LASTS)
@@ -53,7 +52,7 @@ def begin_look(
 
 
 def find_look(request: HttpRequest, *, now: datetime) -> Look | None:
-    """Return the look that goes on in this session. One that is over, or whose operator is none now, is forgotten."""
+    """Return this session's current impersonation. An expired one, or one of a former operator, is dropped."""
     named = request.session.get(_SESSION_KEY)
     if named is None:
         return None
@@ -65,7 +64,7 @@ def find_look(request: HttpRequest, *, now: datetime) -> Look | None:
 
 
 def end_look(request: HttpRequest, *, now: datetime) -> Look | None:
-    """End the look of this session, and return it; None where none went on."""
+    """End this session's impersonation, and return it; None if there was none."""
     look = find_look(request, now=now)
     if look is not None:
         _record(request, look, _STOPPED, now)

@@ -1,4 +1,4 @@
-"""Places in a team that are offered by mail. The link works once, for seven days, and for one address alone."""
+"""Invitations to teams by mail. The link works once, for seven days, and for one address."""
 
 import hashlib
 import secrets
@@ -24,7 +24,7 @@ from mails.outbox import queue_mail
 LASTS: Final = timedelta(days=7)
 # More open invitations than any team needs; each is a mail to a stranger.
 MOST_OPEN: Final = 50
-# An offer that replaces another is a mail as well; so many one person sends in a day, to all and to one address.
+# An invitation that replaces another is a mail too: limits per person and day, in all and to one address.
 MOST_A_DAY: Final = 100
 MOST_TO_ONE: Final = 5
 _DAY: Final = timedelta(days=1)
@@ -44,9 +44,9 @@ def invite(
     now: datetime,
     address: str | None = None,
 ) -> Invitation:
-    """Offer a place by mail; an open offer to the same address ends.
+    """Invite an address by mail; an open invitation to it ends.
 
-    Raises TeamError for a member, for too many offers, and where `actor` may not invite, or not any more.
+    Raises TeamError for a member, for too many invitations, and if `actor` may not invite (any more).
     """
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     _check_allowed(merchant, actor)
@@ -75,7 +75,7 @@ def invite(
 def withdraw_invitation(
     invitation: Invitation, *, actor: User, now: datetime, address: str | None = None
 ) -> None:
-    """Take an offer back. Taking it back twice, or after it was accepted, changes nothing."""
+    """Withdraw an invitation. Withdrawing an ended one changes nothing."""
     if _end(invitation, now):
         _record(invitation, "invitation.withdrawn", actor, now, address)
 
@@ -84,7 +84,7 @@ def withdraw_invitation(
 def accept_invitation(
     invitation: Invitation, *, user: User, now: datetime, address: str | None = None
 ) -> Merchant:
-    """Give the person its place. Raises InvitationError where the offer is over or was made to another address."""
+    """Accept an invitation. Raises InvitationError if it has ended or was made to another address."""
     if invitation.email.lower() != user.email.lower():
         raise InvitationError(_NOT_YOURS)
     if invitation.expires_at <= now or not _end(invitation, now):
@@ -115,13 +115,13 @@ def withdraw_all_of(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Take back what somebody offered who may not any more: it must not lead them back in under another address."""
+    """Withdraw the invitations of a person who lost the right: they must not return by them under another address."""
     for invitation in _open_ones(merchant).filter(invited_by=inviter).order_by("pk"):
         withdraw_invitation(invitation, actor=actor, now=now, address=address)
 
 
 def find_invitation(token: str, *, now: datetime) -> Invitation:
-    """Return the open invitation that a link names, with its merchant. Raises InvitationError."""
+    """Return the open invitation of a link, with its merchant. Raises InvitationError."""
     try:
         secret = Signer(salt=_SALT).unsign(token)
     except BadSignature as error:
@@ -130,7 +130,7 @@ def find_invitation(token: str, *, now: datetime) -> Invitation:
     named = open_ones.filter(
         digest=_digest_of(secret), ended_at=None, expires_at__gt=now
     )
-    # Whoever was deactivated comes back by nothing they prepared.
+    # A deactivated person must not return by a prepared invitation.
     invitation = named.exclude(invited_by__is_active=False).first()
     if invitation is None:
         raise InvitationError(_OVER)
@@ -142,13 +142,13 @@ def _open_ones(merchant: Merchant) -> QuerySet[Invitation]:
 
 
 def _end(invitation: Invitation, now: datetime) -> bool:
-    """End an invitation; the one who ends it first is the only one who does."""
+    """End an invitation; only the first caller succeeds."""
     changed = Invitation.objects.filter(pk=invitation.pk, ended_at=None)
     return bool(changed.update(ended_at=now))
 
 
 def _check_allowed(merchant: Merchant, actor: User) -> None:
-    """Lock the actor's own place: whoever takes it away finds the offer, or the offer finds it gone."""
+    """Lock the actor's own membership, so that its removal and an invitation see each other."""
     seats = Membership.objects.select_for_update().filter(merchant=merchant)
     seat = seats.filter(user=actor).first()
     if seat is None or not may(Role(seat.role), Act.MANAGE_TEAM):

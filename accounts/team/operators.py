@@ -1,4 +1,4 @@
-"""Operators: staff who have a second factor, and whose login had it."""
+"""Operators: staff with a second factor that this login used."""
 
 from typing import Final
 
@@ -14,21 +14,21 @@ _FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
 def operators() -> QuerySet[User]:
-    """Return everybody who may open the operator's pages, and is told what an installation needs; oldest first."""
+    """Return everybody who may open the operator's pages and gets the installation's mails; oldest first."""
     return User.objects.filter(is_staff=True, is_active=True).order_by("pk")
 
 
 def is_operator(request: HttpRequest) -> bool:
-    """Say whether the person may open the operator's pages at all, however they logged in."""
+    """Return whether the person may open the operator's pages, however they logged in."""
     return request.user.is_active and request.user.is_staff
 
 
 def has_factor(user: User) -> bool:
-    """Say whether the person has a second factor."""
+    """Return whether the person has a second factor."""
     return bool(is_mfa_enabled(user, types=_FACTORS))
 
 
 def proved_by_factor(request: HttpRequest) -> bool:
-    """Say whether this login had a second factor; one that began before it was set up had not."""
+    """Return whether this login used a second factor."""
     proofs = get_authentication_records(request, request.user)
     return any(proof["method"] == "mfa" for proof in proofs)

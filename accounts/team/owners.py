@@ -1,4 +1,4 @@
-"""Reaching the people who own a merchant."""
+"""Mails to the owners of a merchant."""
 
 from datetime import datetime
 
@@ -13,9 +13,9 @@ from mails.outbox import queue_mail
 def mail_owners(
     merchant_id: int, *, key: str, subject: str, text: str, now: datetime
 ) -> int:
-    """Promise each owner a mail in the caller's transaction; return how many were new.
+    """Queue a mail to each owner in the caller's transaction; return how many were new.
 
-    `key` says what it is about; each owner's has their public id after it. Nobody sees another one's address.
+    `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses.
     """
     owners = User.objects.filter(
         is_active=True,
@@ -38,9 +38,9 @@ def mail_owners(
 def tell_of_owners(
     merchant: Merchant, what: str, *, about: User, actor: User, now: datetime
 ) -> None:
-    """Tell every owner of now what becomes of one, in the caller's transaction.
+    """Mail all current owners about a change of ownership, in the caller's transaction.
 
-    Say it while whoever goes is one still: otherwise a thief could first remove those who would be told of what comes next.
+    Call it before the change: otherwise a thief could first remove those who would be notified.
     """
     mail_owners(
         merchant.pk,

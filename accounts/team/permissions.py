@@ -1,4 +1,4 @@
-"""What each role may do: the contract's table, and nothing that is not in it."""
+"""Permissions of each role, exactly as in the contract's table."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,19 +7,19 @@ from accounts.states import Role
 
 
 class Act(StrEnum):
-    """Something a member of a team may be allowed to do."""
+    """A permission of a team member."""
 
-    # Every page of the merchant, without changing anything.
+    # All pages of the merchant, read-only.
     SEE = "see"
-    # Links, checkouts, the inbox, escrow, settling, sending a webhook again.
+    # Links, checkouts, the inbox, escrow, settling, resending webhooks.
     RUN_PAYMENTS = "run_payments"
     EXPORT = "export"
-    # The webhook URL and its secret, and what machines' proofs need.
+    # The webhook URL and its secret, and requirements for machines' proofs.
     MANAGE_WEBHOOKS = "manage_webhooks"
     MANAGE_BRANDING = "manage_branding"
     MANAGE_WATCHED_WALLETS = "manage_watched_wallets"
     MANAGE_KEYS = "manage_keys"
-    # Those of machines too, and when forwarders are emptied.
+    # Machine wallets too, and the schedule of settlements.
     MANAGE_RECEIVING_WALLETS = "manage_receiving_wallets"
     MANAGE_TEAM = "manage_team"
     CLOSE = "close"
@@ -42,5 +42,5 @@ ROLE_ACTS: Final = {Role.OWNER: _OWNER, Role.ADMIN: _ADMIN, Role.VIEWER: _VIEWER
 
 
 def may(role: Role, act: Act) -> bool:
-    """Say whether a role includes an act."""
+    """Return whether a role has a permission."""
     return act in ROLE_ACTS[role]

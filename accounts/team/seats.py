@@ -1,7 +1,7 @@
-"""The place of a person in a merchant's team, as one request finds it; who may open which page of the dashboard.
+"""Seats: a person's place in a merchant's team for one request, and access rules of the dashboard's pages.
 
-Every view of a merchant's pages is decorated with `seated`, which names the act that each of its methods takes. A method
-without a decision is refused, and a test walks the routes: one whose view is not decorated fails it.
+Every view of a merchant's pages is decorated with `seated`, which names the permission of each method. A method without one
+is refused, and a test checks that every route is decorated.
 """
 
 from collections.abc import Callable, Iterable
@@ -42,9 +42,9 @@ _SAFE: Final = {"GET", "HEAD"}
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Who asks (`user`), for which merchant, as what, and whether about real money.
+    """The person (`user`), merchant, role and mode of a request.
 
-    `look` is there where an operator looks who is not in the team: they see pages, and take nothing along.
+    `look` is set for an operator's impersonation from outside the team: they see pages but cannot export.
     """
 
     user: User
@@ -54,7 +54,7 @@ class Seat:
     look: Look | None = None
 
     def can(self, act: Act | str) -> bool:
-        """Say whether the person may do this here."""
+        """Return whether the person has a permission here."""
         if self.look:
             return Act(act) is Act.SEE
         return may(self.role, Act(act))
@@ -66,22 +66,22 @@ class Seat:
 
 
 class PersonRequest(HttpRequest):
-    """A request of somebody who is logged in."""
+    """A request of a logged-in person."""
 
     user: User
 
 
 class SeatedRequest(PersonRequest):
-    """A request whose person sits in the merchant's team, or looks at it as an operator."""
+    """A request of a team member, or of an operator who impersonates the merchant."""
 
     seat: Seat
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What each method of a route takes. `fresh` asks for a recent proof of who it is, whatever the method.
+    """The permission of each method of a route. `fresh` requires a recent login, whatever the method.
 
-    A route of `everybody` who is logged in belongs to no merchant.
+    A route for `everybody` who is logged in belongs to no merchant.
     """
 
     acts: dict[str, Act]
@@ -95,11 +95,11 @@ View = Callable[..., HttpResponseBase]
 def seated(
     *, get: Act | None = None, post: Act | None = None, fresh: bool = False
 ) -> Callable[[View], View]:
-    """Let members of the merchant in the path in, as far as their role goes, and an operator who looks at it.
+    """Let members of the path's merchant in by their role, and impersonating operators.
 
     The view gets a `SeatedRequest`, and the path's arguments without `mer_id` and `mode`. Strangers get a 404, a method
-    without a decision a 405, and a role that is too small the page that says so. With `fresh`, whoever did not prove in
-    the last ten minutes that it is them does so first, and comes back.
+    without a permission a 405, and an insufficient role an explanation. With `fresh`, people whose login is older than ten
+    minutes reauthenticate first.
     """
     acts = {"GET": get, "HEAD": get, "POST": post}
     decision = Decision({name: act for name, act in acts.items() if act}, fresh=fresh)
@@ -125,7 +125,7 @@ def seated(
 
 
 def signed_in(*methods: str) -> Callable[[View], View]:
-    """Let everybody in who is logged in: for pages of the dashboard that belong to no merchant yet."""
+    """Let every logged-in person in, for pages of the dashboard without a merchant."""
     decision = Decision(dict.fromkeys(_with_head(methods), Act.SEE), everybody=True)
 
     def decorate(view: View) -> View:
@@ -142,7 +142,7 @@ def signed_in(*methods: str) -> Callable[[View], View]:
 
 
 def find_seat(request: HttpRequest, *, mer_id: str, mode: Mode, now: datetime) -> Seat:
-    """Return the person's place in a merchant's team, or where they look at it as an operator.
+    """Return the person's seat in a merchant's team, or as an impersonating operator.
 
     Raises Http404 where there is none.
     """
@@ -170,7 +170,7 @@ def _refuse(
     if not seat.can(act) or (seat.look and is_change):
         return render(request, "dashboard/refused.html", {"act": act}, status=403)
     if decision.fresh and needs_proof(request, now=timezone.now()):
-        # The login library's middleware sends the person to prove it, and the request on afterwards.
+        # The login library's middleware asks for reauthentication, and repeats the request afterwards.
         raise ReauthenticationRequired
     return None
 
@@ -186,12 +186,12 @@ def _with_head(methods: Iterable[str]) -> list[str]:
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:
-    # A form that was sent after the login ended cannot be sent again from an address.
+    # A form that was sent after the session ended cannot be sent again from an address.
     is_part = "HX-Request" in request.headers
     is_page = request.method in _SAFE and not is_part
     back = request.get_full_path() if is_page else "/dashboard/"
     login = f"{settings.LOGIN_URL}?{urlencode({'next': back})}"
     if is_part:
-        # Browsers follow a redirect unseen, and the login would stand where the part of the page was.
+        # Browsers follow a redirect silently, and the login page would replace the part of the page.
         return HttpResponse(headers={"HX-Redirect": login})
     return HttpResponseRedirect(login)

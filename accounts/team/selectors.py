@@ -1,4 +1,4 @@
-"""What pages of people and teams read."""
+"""Queries of people and teams."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ def team_of(merchant: Merchant) -> list[Membership]:
 
 
 def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
-    """Return who was invited and has not answered yet, the newest first."""
+    """Return open invitations, newest first."""
     waiting = Invitation.objects.filter(
         merchant=merchant, ended_at=None, expires_at__gt=now
     )
@@ -26,13 +26,13 @@ def open_invitations(merchant: Merchant, *, now: datetime) -> list[Invitation]:
 
 
 def merchants_of(user: User) -> list[Merchant]:
-    """Return the merchants in whose teams a person is, by name, closed ones last."""
+    """Return a person's merchants by name, closed ones last."""
     mine = Merchant.objects.filter(memberships__user=user)
     return list(mine.order_by(F("closed_at").asc(nulls_first=True), "name", "pk"))
 
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:
-    """Return the keys of a mode: those that work first, then the revoked ones, each the newest first."""
+    """Return the keys of a mode: active ones first, then revoked ones, each newest first."""
     keys = ApiKey.objects.filter(merchant=merchant, mode=mode).select_related(
         "merchant"
     )

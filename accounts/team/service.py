@@ -1,7 +1,7 @@
-"""Who is in a merchant's team, and as what.
+"""Changes of a merchant's team.
 
-A team is changed under a lock on all of its memberships, so that two owners who remove each other at once cannot both
-succeed: the second finds out that it is no owner any more.
+A change locks all of the team's memberships. So if two owners remove each other at once, the second fails, because they are
+no owner any more.
 """
 
 from datetime import datetime
@@ -35,7 +35,7 @@ def change_role(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Give a member another role. Raises TeamError for the last owner, and where `actor` may not, or not any more."""
+    """Change a member's role. Raises TeamError for the last owner, and if `actor` may not (any more)."""
     team = _lock_team(merchant)
     _check_allowed(team, actor)
     membership = _seat_of(team, member)
@@ -71,7 +71,7 @@ def remove_member(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Take a member out of the team; everybody may go themselves. Raises TeamError as `change_role` does."""
+    """Remove a member from the team; everybody may leave. Raises TeamError as `change_role` does."""
     team = _lock_team(merchant)
     if actor != member:
         _check_allowed(team, actor)
@@ -94,7 +94,7 @@ def remove_member(
 
 
 def _lock_team(merchant: Merchant) -> list[Membership]:
-    """Lock every membership of a merchant, in one order."""
+    """Lock all memberships of a merchant, in one order."""
     team = Membership.objects.select_for_update().filter(merchant=merchant)
     return list(team.order_by("pk"))
 

@@ -1,4 +1,4 @@
-"""The team of a merchant: who is in it, who was invited, and changes to both, which are its owners'."""
+"""The team page: members and invitations; only owners change them."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -75,7 +75,7 @@ def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_TEAM, fresh=True)
 def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
-    """Give a member another role."""
+    """Change a member's role."""
     member = _member(request, user_id)
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -98,13 +98,13 @@ def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_TEAM, fresh=True)
 def remove(request: SeatedRequest, *, user_id: str) -> HttpResponse:
-    """Take a member out of the team."""
+    """Remove a member from the team."""
     return _remove(request, _member(request, user_id))
 
 
 @seated(post=Act.SEE)
 def leave(request: SeatedRequest) -> HttpResponse:
-    """Go; everybody may."""
+    """Leave the team; everybody may."""
     return _remove(request, request.user)
 
 

@@ -1,4 +1,4 @@
-"""What templates of the dashboard need beside their view's context: addresses, and the switches."""
+"""Template tags of the dashboard: addresses and switches."""
 
 from typing import Any
 
@@ -26,21 +26,21 @@ def seat_url(context: dict[str, Any], name: str, **kwargs: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def may_i(context: dict[str, Any], act: str) -> bool:
-    """Say whether the person may do an act of `accounts.team.permissions.Act`, by its value."""
+    """Return whether the person has a permission of `accounts.team.permissions.Act`, by its value."""
     seat: Seat = context["request"].seat
     return seat.can(act)
 
 
 @register.simple_tag(takes_context=True)
 def in_mode(context: dict[str, Any], mode: str) -> str:
-    """Return this page in the other mode; the page above it, where it shows one object, for that has one mode."""
+    """Return this page in the other mode; for a page of one object, the page above it, because objects belong to one mode."""
     request = context["request"]
     return _elsewhere(request, {"mode": Mode(mode)})
 
 
 @register.simple_tag(takes_context=True)
 def at_merchant(context: dict[str, Any], merchant: Merchant) -> str:
-    """Return this page of another merchant of the person."""
+    """Return this page for another merchant of the person."""
     return _elsewhere(context["request"], {"mer_id": merchant.public_id})
 
 
@@ -52,20 +52,20 @@ def my_merchants(context: dict[str, Any]) -> list[Merchant]:
 
 @register.simple_tag(takes_context=True)
 def flashes(context: dict[str, Any]) -> list[Any]:
-    """Return what the page before wanted said, once."""
+    """Return the previous page's messages, once."""
     return list(messages.get_messages(context["request"]))
 
 
 @register.simple_tag(takes_context=True)
 def signup_open(context: dict[str, Any]) -> bool:
-    """Say whether this visitor may make an account."""
+    """Return whether this visitor may create an account."""
     request = context["request"]
     return bool(get_adapter(request).is_open_for_signup(request))
 
 
 @register.filter
 def initials(name: str) -> str:
-    """Return one or two letters that stand for a name."""
+    """Return one or two initials of a name."""
     words = [word for word in name.replace("@", " ").split() if word[0].isalnum()]
     return "".join(word[0] for word in words[:2]).upper() or "?"
 

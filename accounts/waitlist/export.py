@@ -1,4 +1,4 @@
-"""What a merchant's export tells of whom it put on the waitlist."""
+"""The merchant's export of the waitlist."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Reading what somebody says who would take cards."""
+"""Parser of waitlist requests."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -47,7 +47,7 @@ def _email(body: Body) -> str:
 
 
 def _monthly_volume(body: Body) -> Decimal | None:
-    """Read USD a month, without the limits of a checkout's price."""
+    """Parse USD a month, without the limits of a checkout's price."""
     value = body.get("monthly_volume")
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""What the API tells of the waitlist."""
+"""The waitlist in the API's format."""
 
 from typing import Any
 

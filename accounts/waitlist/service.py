@@ -1,4 +1,4 @@
-"""Keeping the waitlist."""
+"""Stores the waitlist."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ class Interest:
 def keep_interest(
     merchant_id: int, mode: Mode, interest: Interest, *, now: datetime
 ) -> tuple[FiatInterest, bool]:
-    """Keep an interest, and say whether it is a new one: the same address, whatever its capitals, is kept once.
+    """Store an interest; return whether it is new: an address is stored once, whatever its case.
 
     A repeat changes nothing of what was said first.
     """

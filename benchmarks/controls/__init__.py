@@ -1,1 +1,1 @@
-"""What the product is measured against in the same run."""
+"""The controls that the product is compared with in the same run."""

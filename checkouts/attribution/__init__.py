@@ -1,1 +1,1 @@
-"""Finding the checkout that a transfer pays, and crediting it."""
+"""Finds the checkout that a transfer pays, and credits it."""

@@ -1,4 +1,4 @@
-"""Which checkouts a transfer to a merchant's own wallet may be meant for: a batch of transfers, a few statements.
+"""Finds the checkouts that transfers to a merchant's own wallet may be meant for: a batch of transfers, a few statements.
 
 Each statement is answered from an index, whatever the number of open checkouts: a test asks the planner.
 """
@@ -58,17 +58,17 @@ class Arrival(NamedTuple):
 
     @property
     def cents(self) -> Decimal:
-        """The amount in USD without these digits."""
+        """Return the amount in USD without these digits."""
         return from_units(self.facts.units - self.suffix)
 
     @property
     def is_round(self) -> bool:
-        """Whether it is a price, or an exact amount of which a wallet left nothing but the price."""
+        """Whether it is a price, or an exact amount that a wallet rounded to the price."""
         return not self.suffix
 
     @property
     def near(self) -> tuple[Decimal, Decimal]:
-        """The lowest and the highest price in USD within whose tolerance it lies, and a little more on both sides."""
+        """Return the lowest and highest price in USD within whose tolerance it lies, with a small margin on both sides."""
         units = self.facts.units
         lowest = min(units * 100 // 101, units - 50_000) - CENT_UNITS
         highest = max(units * 100 // 99, units + 50_000) + CENT_UNITS
@@ -76,11 +76,10 @@ class Arrival(NamedTuple):
 
 
 class Surroundings:
-    """What is known around some transfers, as the database has it now.
+    """The checkouts around some transfers, as the database has them now.
 
     Money that one of them brings counts when the next one is judged. A checkout that expired less than `rival_span` before
-    a transfer is found for it too. However many checkouts there are, few are looked at for each transfer, and each is read
-    once for all of them.
+    a transfer is found for it too. Only a few checkouts are loaded per transfer, each once for all transfers.
     """
 
     def __init__(self, arrivals: Sequence[Arrival], *, rival_span: timedelta) -> None:
@@ -94,12 +93,12 @@ class Surroundings:
         self.look_around(arrivals)
 
     def look_around(self, arrivals: Sequence[Arrival]) -> None:
-        """Take in what is around further transfers. What can pay nothing is not searched for: anybody may send it."""
+        """Load the checkouts around further transfers. Transfers that can pay nothing are skipped: anybody may send them."""
         arrivals = [arrival for arrival in arrivals if not unfit(arrival.facts)]
         if not arrivals:
             return
         self._find_named(arrivals)
-        # Whom a transfer names it belongs to, whoever else is around.
+        # A transfer that names its checkout belongs to it, whatever others are near.
         unnamed = [
             arrival
             for arrival in arrivals
@@ -109,7 +108,7 @@ class Surroundings:
         self._load()
 
     def known(self, transfer_id: int) -> Known:
-        """Return what is known around a transfer, by its row's id."""
+        """Return the facts around a transfer, by its row's id."""
         former = self._former.get(transfer_id)
         return Known(
             labelled=self._candidates(self._labelled, transfer_id),
@@ -120,7 +119,7 @@ class Surroundings:
         )
 
     def count(self, checkout_id: int, units: int) -> None:
-        """Take note that a checkout was credited with so many base units."""
+        """Record that a checkout was credited with this many base units."""
         if known := self._checkouts.get(checkout_id):
             self._checkouts[checkout_id] = replace(
                 known, seen_units=known.seen_units + units
@@ -140,9 +139,9 @@ class Surroundings:
             found[transfer_id][checkout_id] = None
 
     def _find_around(self, arrivals: Sequence[Arrival]) -> None:
-        """Find who asks for such an amount, whose digits it has, and whose price is near.
+        """Find the checkouts with a matching amount, suffix or near price.
 
-        That more were found than are looked at is noted: it may hide somebody.
+        If more were found than are looked at, that is noted: one of the rest may be meant.
         """
         whole = [arrival for arrival in arrivals if arrival.is_round]
         odd = [arrival for arrival in arrivals if not arrival.is_round]
@@ -246,8 +245,8 @@ _ARRIVED = """
         AS arrived(id, merchant, mode, cents, suffix, alike, lowest, highest, block_time))
 """
 
-# A label may name an amount that is released long since: nobody else ever gets that reference. An exact amount names its
-# holder, if it was reserved by then, or leads to the last one who held it.
+# A label may name an amount that was released long ago: no other checkout ever gets that reference. An exact amount names
+# its holder, if it was reserved by then, or leads to its last holder.
 _NAMED = f"""
     WITH {_ARRIVED}
     SELECT 'label', a.id, r.checkout_id
@@ -281,7 +280,7 @@ _IN_TIME = """
     AND c.expires_at >= a.block_time - greatest(%(rival_span)s, %(grace)s)
 """
 
-# Of an exchange's round fee only the digits below a cent are left.
+# After an exchange's round fee, only the digits below a cent are left.
 _SUFFIX = f"""
     WITH {_ARRIVED}
     SELECT a.id, ARRAY(
@@ -293,7 +292,7 @@ _SUFFIX = f"""
     FROM arrived a
 """  # noqa: S608 - nothing but constants is put in
 
-# Of an amount that a wallet cut or rounded only the first digits below a cent are left.
+# Of an amount that a wallet cut or rounded, only the first digits below a cent are left.
 _ALIKE = f"""
     WITH {_ARRIVED}
     SELECT a.id, ARRAY(
@@ -306,7 +305,7 @@ _ALIKE = f"""
     FROM arrived a
 """  # noqa: S608 - nothing but constants is put in
 
-# What is missing of a partly paid checkout is its price, not its amount.
+# The price of a partly paid checkout is what is missing.
 _PRICED = f"""
     WITH {_ARRIVED}
     SELECT a.id,

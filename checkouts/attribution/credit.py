@@ -1,4 +1,4 @@
-"""Writing down what transfers were decided to be: claims, payments, inbox items, and that they are off the queue."""
+"""Writes the decisions about transfers: claims, payments, inbox items, and their removal from the queue."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -45,12 +45,12 @@ class LockedTransfer(Protocol):
 
     @property
     def pk(self) -> int:
-        """Its primary key."""
+        """Return its primary key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A transfer for the inbox, with whom it belongs to, or with whom it might and why it was not credited there."""
+    """A transfer for the inbox, with its checkout, or with possible ones and the reason against each."""
 
     transfer: QueuedTransfer
     checkout_id: int | None
@@ -60,9 +60,9 @@ class Refused:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a batch was decided to be. `postponed` are those that pay checkouts not locked, whose ids are `wanted`.
+    """The decisions about a batch. `postponed` transfers pay checkouts that are not locked, whose ids are `wanted`.
 
-    There was no time for those that are `left`. `notices` are of credited ones, for the inbox to tell.
+    There was no time for those in `left`. `notices` are credited transfers that the inbox reports.
     """
 
     credited: list[tuple[QueuedTransfer, Checkout, str]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Outcome:
 
     @property
     def decided(self) -> set[int]:
-        """The ids of the transfers that are decided for good."""
+        """Return the ids of the transfers that are decided for good."""
         return {t.pk for t, *_ in self.credited} | {r.transfer.pk for r in self.inbox}
 
 
@@ -88,7 +88,7 @@ _PAY = """
 def write_credits(
     credited: Sequence[tuple[LockedTransfer, Checkout, str]], now: datetime
 ) -> None:
-    """Claim the transfers, and make them payments; a primary key refuses to claim one that is in use already."""
+    """Claim the transfers and write their payments; a primary key refuses a second claim."""
     if not credited:
         return
     ids = [transfer.pk for transfer, _, _ in credited]
@@ -100,7 +100,7 @@ def write_credits(
 
 
 def write_inbox(items: Iterable[Refused], now: datetime) -> None:
-    """Put transfers where a person decides about them."""
+    """Write inbox items, for a person to decide."""
     InboxItem.objects.bulk_create(_inbox_item(item, now) for item in items)
 
 
@@ -116,7 +116,7 @@ def _inbox_item(item: Refused, now: datetime) -> InboxItem:
             {"checkout": passed.checkout.public_id, "why_not": passed.why_not}
             for passed in item.passed_over[:_MOST_SHOWN]
         ],
-        # Dust is kept for the books, not for anybody's attention.
+        # Dust is kept for the books, but needs no attention.
         status=(
             InboxStatus.DISMISSED
             if item.decision.reason == InboxReason.DUST
@@ -133,7 +133,7 @@ def release(
     now: datetime,
     later: timedelta,
 ) -> None:
-    """Take the batch off the queue; what is postponed goes to its end, `later` than all that is there.
+    """Take the batch off the queue; postponed transfers go to its end, `later` than all others.
 
     What is left stays where it is. The watcher cannot have changed these rows: we hold their locks.
     """

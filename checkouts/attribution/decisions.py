@@ -1,8 +1,8 @@
-"""Deciding a batch of transfers, with the checkouts they may pay under lock.
+"""Decides a batch of transfers, with the checkouts they may pay under lock.
 
-Whose a deposit address is, everybody knows beforehand. Whom money in a merchant's own wallet belongs to depends on all the
-checkouts around it, and these change. So it is decided twice: without locks to learn which checkouts to lock, and again from
-what the database says once they are, which is what counts.
+Each deposit address has one known owner. In a merchant's own wallet, the owner of a transfer depends on all checkouts
+around it, and these change. So it is decided twice: first without locks, to learn which checkouts to lock, and again under
+the locks. Only the second decision counts.
 """
 
 import time
@@ -36,17 +36,17 @@ from checkouts.states import CheckoutStatus, InboxReason
 from wallets.networks import is_accepted
 from wallets.states import TransferState
 
-# How often a decision may fall on yet another checkout before it is left to the next pass.
+# How often a decision may move to yet another checkout before it is left to the next pass.
 _TRIES = 3
-# Locks are held meanwhile, and the queue is everybody's: after about a second the rest waits for the next batch.
+# Locks are held meanwhile, and all merchants share the queue: after about a second the rest waits for the next batch.
 _LOOKING_SECONDS = 0.5
 _LOOKED_AT = 25
 
 
 class LockedCheckouts:
-    """The checkouts a batch may touch, under lock. `credited_before` says which of its transfers pay which already.
+    """The locked checkouts of a batch. `credited_before` maps those of its transfers that are credited already.
 
-    `handed_by` are the expired ones whose successors took some of these transfers over.
+    `handed_by` are expired checkouts: their successors took over some of these transfers.
     """
 
     def __init__(
@@ -62,16 +62,17 @@ class LockedCheckouts:
         self.add(locked)
 
     def add(self, locked: Iterable[Checkout]) -> None:
-        """Take in further ones."""
+        """Add further locked checkouts."""
         for checkout in locked:
             self.by_pk[checkout.pk] = checkout
             self.by_nonce[bytes(checkout.deposit_nonce)] = checkout
 
 
 def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
-    """Decide what was never decided, and lock whatever checkouts the batch touches.
+    """Decide transfers that were never decided, and lock the checkouts that the batch touches.
 
-    What a reorganisation removed waits until it returns. What there is no time for is `left` in the queue as it is.
+    A transfer that a reorg removed waits until it returns. Transfers for which there is no time stay in the queue as
+    `left`.
     """
     undecided = [
         transfer
@@ -94,7 +95,7 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
 
 
 def _first_look(arrivals: Sequence[Arrival], cautious: set[int]) -> dict[int, Verdict]:
-    """Judge as things stand without locks, as many as there is time for; return the verdicts by the transfers' ids."""
+    """Judge without locks, as many as there is time for; return the verdicts by transfer id."""
     verdicts: dict[int, Verdict] = {}
     around = _surroundings(())
     ends_at = time.monotonic() + _LOOKING_SECONDS
@@ -116,7 +117,7 @@ def _rival_span() -> timedelta:
 
 
 def _cautious(arrivals: Sequence[Arrival]) -> set[int]:
-    """Return the ids of the merchants who want round payments beside a rival reviewed."""
+    """Return the ids of the merchants that review round payments beside a rival."""
     ids = {arrival.merchant_id for arrival in arrivals}
     if not ids:
         return set()
@@ -125,7 +126,7 @@ def _cautious(arrivals: Sequence[Arrival]) -> set[int]:
 
 
 def _judge(arrival: Arrival, around: Surroundings, cautious: set[int]) -> Verdict:
-    """Decide one transfer, and let its money count for the next ones."""
+    """Judge one transfer, and count its money for the next ones."""
     verdict = decide_exact(
         arrival.facts,
         around.known(arrival.pk),
@@ -138,7 +139,7 @@ def _judge(arrival: Arrival, around: Surroundings, cautious: set[int]) -> Verdic
 
 
 def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedCheckouts:
-    """Lock, in the order everybody keeps, whatever the batch is known to touch."""
+    """Lock the checkouts that the batch is known to touch, in the usual order."""
     nonces = {
         bytes(t.nonce) for t in transfers if t.nonce is not None and not t.decided_at
     }
@@ -154,7 +155,7 @@ def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedChecko
 
 
 def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
-    """Lock what nobody else has: out of order, and so without waiting."""
+    """Lock the checkouts that are free: out of order, and so without waiting."""
     return list(
         Checkout.objects.filter(pk__in=ids)
         .order_by("pk")
@@ -163,10 +164,10 @@ def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
 
 
 class _Work:
-    """A batch to be decided, and what a first look made of those in wallets.
+    """A batch to decide, with the first look's verdicts on wallet transfers.
 
-    Whoever was found to name nobody stays so: no checkout is touched, so no lock would make it truer. This is what a crowd's
-    payments come to, and they are not looked at twice.
+    An unmatched transfer stays unmatched: it touches no checkout, so a lock would change nothing, and it is not judged
+    again. Most payments of a rush are of this kind.
     """
 
     def __init__(
@@ -185,12 +186,12 @@ class _Work:
         ]
 
     def likely(self) -> set[int]:
-        """Return the ids of the checkouts that the transfers seem to belong to."""
+        """Return the ids of the checkouts that the transfers probably belong to."""
         meant = (verdict.checkout for verdict in self._guessed.values())
         return {checkout.pk for checkout in meant if checkout is not None}
 
     def decide(self, checkouts: LockedCheckouts) -> Outcome:
-        """Decide everything in the queue's order, by what the database says now."""
+        """Decide everything in queue order, by the current rows."""
         outcome = Outcome()
         around = _surroundings(self._named)
         named = {arrival.pk for arrival in self._named}
@@ -214,7 +215,7 @@ def _note(
     locked: Mapping[int, Checkout],
     outcome: Outcome,
 ) -> None:
-    """Put a verdict into the outcome; where its checkout is not locked, it has to wait."""
+    """Add a verdict to the outcome; if its checkout is not locked, the transfer waits."""
     decision, meant = verdict.decision, verdict.checkout
     if meant is not None and meant.pk not in locked:
         outcome.postponed.append(transfer)

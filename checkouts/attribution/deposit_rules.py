@@ -1,7 +1,7 @@
-"""Whose money is it? A transfer and the facts it is judged by go in, a decision with its reason comes out.
+"""Rules for transfers to deposit addresses: from facts to a decision with its reason.
 
-Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone; those to a merchant's own
-wallet, where the amount tells, in `checkouts.attribution.exact_rules`.
+Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone; transfers to a
+merchant's own wallet are told apart by amount, in `checkouts.attribution.exact_rules`.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from checkouts.states import GRACE, CheckoutStatus, InboxReason
 
 @dataclass(frozen=True, slots=True)
 class TransferFacts:
-    """What is known of a transfer. `accepted` tells our tokens from look-alikes the watcher also reports.
+    """The facts of a transfer. `accepted` separates our tokens from look-alikes that the watcher also reports.
 
-    `labels` are texts that the payer put beside it, and may be anything.
+    `labels` are texts that the payer attached; they may be anything.
     """
 
     chain: str
@@ -31,7 +31,7 @@ class TransferFacts:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutFacts:
-    """What attribution asks of a checkout. `offers` maps a chain to its tokens and to where they are to be sent."""
+    """The facts of a checkout that attribution needs. `offers` maps a chain to its tokens and the address to pay."""
 
     status: CheckoutStatus
     offers: Mapping[str, Any]
@@ -58,7 +58,7 @@ Decision = Credit | ToInbox
 
 
 Place = Literal["address", "wallet"]
-"""Where an offer says that money is to be sent: an address of the checkout's own, or the merchant's wallet."""
+"""Where an offer's money is sent: the checkout's own address, or the merchant's wallet."""
 
 
 def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision:
@@ -72,7 +72,7 @@ def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision
 
 
 def unfit(transfer: TransferFacts) -> ToInbox | None:
-    """Return why a transfer can pay nothing, whatever it is meant for; None where it may."""
+    """Return why the transfer can pay no checkout at all; None if it can."""
     if transfer.units < DUST_UNITS:
         return ToInbox(
             InboxReason.DUST, "less than a cent; transfers this small are never matched"
@@ -88,7 +88,7 @@ def unfit(transfer: TransferFacts) -> ToInbox | None:
 def not_offered(
     transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
 ) -> ToInbox | None:
-    """Return why the transfer is not what the checkout asked for; None where it is."""
+    """Return why the transfer is not what the checkout asked for; None if it is."""
     if is_offered(transfer, checkout, place=place):
         return None
     offer = checkout.offers.get(transfer.chain)
@@ -116,7 +116,7 @@ def is_offered(
 
 
 def not_in_time(transfer: TransferFacts, checkout: CheckoutFacts) -> ToInbox | None:
-    """Return why the transfer came too late for the checkout; None where it did not."""
+    """Return why the transfer came too late for the checkout; None if it was in time."""
     late_by = transfer.block_time - checkout.expires_at
     if checkout.status == CheckoutStatus.COMPLETED:
         return ToInbox(InboxReason.EXTRA, "the checkout was paid already")

@@ -1,4 +1,4 @@
-"""The facts by which a transfer to a merchant's own wallet is judged, and the words in which it is."""
+"""The facts and the verdict about a transfer to a merchant's own wallet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from checkouts.states import InboxReason
 from gateway.core.money import from_units, to_units
 
 
-# Remembered, because a hundred candidates may stand at one price, and each is asked many times.
+# Cached, because a hundred candidates may share one price, and each is asked many times.
 @lru_cache(maxsize=4_096)
 def _is_covered(amount_units: int, seen_units: int) -> bool:
     return seen_units >= needed_units(from_units(amount_units))
@@ -39,13 +39,13 @@ class Reserved:
 
     @property
     def units(self) -> int:
-        """What was to be sent."""
+        """Return the base units to be sent."""
         return self.price_units + self.suffix
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate(CheckoutFacts):
-    """A checkout that might be meant. `reserved` are the exact amounts it holds, none of them released."""
+    """A checkout that might be meant. `reserved` are its exact amounts that are not released."""
 
     pk: int
     public_id: str
@@ -58,27 +58,27 @@ class Candidate(CheckoutFacts):
 
     @property
     def is_covered(self) -> bool:
-        """Whether the transfers seen so far reach what it needs."""
+        """Whether the transfers seen so far cover its price."""
         return _is_covered(self.amount_units, self.seen_units)
 
     @property
     def is_partly_paid(self) -> bool:
-        """Whether its page asks for less than it asked for at first."""
+        """Whether its page asks for less than at first."""
         return self.price_units != self.amount_units
 
     @property
     def price_units(self) -> int:
-        """What its page asks for now, rounded up to a cent: all of it, or what is missing of it."""
+        """Return what its page asks for now, rounded up to a cent: the price, or what is missing of it."""
         return _price_units(self.amount_units, self.seen_units)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the database knows of a transfer's surroundings, all of the same merchant and mode.
+    """The facts around a transfer, all of the same merchant and mode.
 
-    `labelled` are the checkouts that its labels name; `candidates` those that its amount or its digits could mean, live
-    or lately expired, the holder of its exact amount among them. `former` once held the exact amount and holds it no more.
-    `is_crowded` says that there are more candidates than these, `is_near_crowd` that they are among those of a near price.
+    `labelled` are the checkouts that its labels name; `candidates` those that its amount or its digits could mean, live or
+    lately expired, the holder of its exact amount among them. `former` once held the exact amount. `is_crowded` says that
+    there are more candidates than these, `is_near_crowd` that they are among those of a near price.
     """
 
     labelled: Sequence[Candidate] = ()
@@ -90,7 +90,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A checkout that might have been meant and was not credited, and why."""
+    """A checkout that might have been meant but was not credited, and why."""
 
     checkout: Candidate
     why_not: str
@@ -98,7 +98,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of the transfer. `checkout` is the one credited, or the one it belongs to though it came to the inbox."""
+    """The decision about a transfer. `checkout` is the credited one, or the probable one of an inbox item."""
 
     decision: Decision
     checkout: Candidate | None = None
@@ -108,7 +108,7 @@ class Verdict:
 def undecided(
     what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
 ) -> Verdict:
-    """Return that several could be meant, or only one that is over, with what spoke against each."""
+    """Return the verdict that several could be meant, or only an ended one, with the reason against each."""
     passed = [PassedOver(c, f"not the only one of {what}") for c in live]
     passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
     if not live:
@@ -121,5 +121,5 @@ def undecided(
 
 
 def ambiguous(explanation: str, passed: Sequence[PassedOver]) -> Verdict:
-    """Return that a person has to say who is meant."""
+    """Return the verdict that a person has to choose."""
     return Verdict(ToInbox(InboxReason.AMBIGUOUS, explanation), None, tuple(passed))

@@ -1,7 +1,7 @@
-"""Whose money is it, where every buyer pays the merchant's one wallet and only amount and labels tell them apart?
+"""Rules for transfers to a merchant's one wallet, which only amount and labels tell apart.
 
-Pure: no database, no clock. The rules stand in the order in which they are asked, with the contract's numbers; the first one
-that has candidates decides, for credit or for the inbox. Why some are narrower than they could be is in docs/adr/0005 and 0007.
+Pure: no database, no clock. The rules run in the contract's order and carry its numbers. The first rule with candidates
+decides: credit or inbox. docs/adr/0005 and 0007 explain why some rules are narrow.
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
 from gateway.core.money import from_units, to_units
 
 MOST_CANDIDATES: Final = 100
-"""Of more than these that a rule might mean it credits nobody: a merchant's rush must not hold up everybody's queue."""
+"""With more candidates than this, a rule credits none: one merchant's rush must not delay the shared queue."""
 
 MOST_NEAR: Final = 20
-"""As many of a near price are looked at: beside so many nobody is the only one, and a person reads no more."""
+"""How many checkouts of a near price are looked at: with this many none is unique, and a person reads no more."""
 
 _SECOND: Final = timedelta(seconds=1)
 
-# Nobody's price has digits there, so an amount rounded to five decimals is explained like the others.
+# No price has digits there, so an amount rounded to five decimals is explained like the others.
 _EXPLAINED: Final = (1_000, 100, 10)
 
 
@@ -58,13 +58,14 @@ def decide_exact(
 ) -> Verdict:
     """Judge a transfer that arrived in a merchant's own wallet.
 
-    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. Exactly
-    a round price is doubtful beside one where `doubts_round_prices` says so; elsewhere `passed_over` names it.
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. With
+    `doubts_round_prices`, a payment of exactly the price beside a rival is doubtful; otherwise `passed_over` names the
+    rival.
     """
     if refusal := unfit(transfer):
         return Verdict(refusal)
     field = _Field(transfer, known, rival_span)
-    # No suffix: exactly a price, for prices are whole cents.
+    # No suffix: exactly a price, because prices are whole cents.
     field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
     return (
         _named(field)
@@ -93,7 +94,7 @@ class _Field:
         self.others = [c for c in known.candidates if c.pk not in counted]
 
     def holder(self) -> Candidate | None:
-        """The one checkout whose exact amount was sent; a constraint sees to it that there is no other."""
+        """Return the checkout with exactly this amount; a constraint ensures that there is only one."""
         units = self.transfer.units
         if units % CENT_UNITS == 0:
             return None
@@ -103,12 +104,12 @@ class _Field:
         return None
 
     def held(self, candidate: Candidate) -> list[Reserved]:
-        """The exact amounts a checkout held when the transfer was mined, give or take what clocks differ."""
+        """Return the exact amounts that a checkout held when the transfer was mined, allowing for clock differences."""
         latest = self.transfer.block_time + GRACE
         return [r for r in candidate.reserved if r.reserved_at <= latest]
 
     def asked(self, candidate: Candidate) -> list[int]:
-        """The exact amounts of the price that counts, where they could have become this one."""
+        """Return the exact amounts of the current price that could have become this amount."""
         price = candidate.price_units
         if not 0 < self.transfer.units - price < CENT_UNITS:
             return []
@@ -128,7 +129,7 @@ def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
 
 
 def _is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
-    """Whether its buyer may be paying late. Past its time it may still wait for a chain to be read before it expires."""
+    """Whether its buyer may be paying late. After its time it may still be live, waiting for a chain to be read."""
     is_over = (
         checkout.status == CheckoutStatus.EXPIRED
         or checkout.expires_at + GRACE < transfer.block_time
@@ -167,7 +168,7 @@ def _named(field: _Field) -> Verdict | None:
 
 
 def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
-    """It is this checkout's and nobody else's, be it as credit or in the inbox."""
+    """Return that it belongs to this checkout alone, as credit or in the inbox."""
     refusal = (
         not_offered(transfer, checkout, place="wallet")
         or _too_early(transfer, checkout)
@@ -177,7 +178,7 @@ def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
 
 
 def _too_early(transfer: TransferFacts, checkout: Candidate) -> ToInbox | None:
-    """Nobody can name a checkout that is yet to be made, unless clocks differ."""
+    """Whether the transfer is older than the checkout, beyond clock differences."""
     if transfer.block_time >= checkout.created_at - GRACE:
         return None
     return ToInbox(InboxReason.UNMATCHED, "mined before this checkout was made")
@@ -188,7 +189,7 @@ def _crowded(field: _Field) -> Verdict | None:
 
 
 def _crowded_near(field: _Field) -> Verdict | None:
-    """Among so many of about this price nobody is the only one."""
+    """Return the verdict for a crowd of near prices: none is unique."""
     return _too_many(field, MOST_NEAR) if field.known.is_near_crowd else None
 
 
@@ -204,7 +205,7 @@ def _by_round_price(field: _Field) -> Verdict | None:
     cut = [c for c in field.live if _is_cut(field, c)]
     if not cut:
         return None
-    # Not credited for it, but they may be meant.
+    # Not credited, but possibly meant.
     others = [c for c in field.live if c not in cut and _may_be_meant(field, c)]
     rivals = [c for c in field.rivals if _is_cut(field, c) or _may_be_meant(field, c)]
     if _interchangeable([*cut, *others, *rivals]):
@@ -233,7 +234,7 @@ def _among_live(
 
 
 def _beside(rivals: Sequence[Candidate], verdict: Verdict) -> Verdict:
-    """Name the rivals of a credit, for the notice that tells of it."""
+    """Add the rivals to a credit's verdict, for its notice."""
     passed = [
         PassedOver(c, "it had just expired unpaid, at this price") for c in rivals
     ]
@@ -248,9 +249,10 @@ def _is_cut(field: _Field, candidate: Candidate) -> bool:
 
 
 def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
-    """Whether its exact amount becomes this by rounding up, or it asked for this before a part of it was paid.
+    """Whether its exact amount rounds up to this, or it asked for this before it was partly paid.
 
-    What is missing of a checkout anybody can change who sends a few cents with its digits: its price must not pass to others.
+    Anybody can change what is missing of a checkout, by sending a few cents with its digits. Its price must not pass to
+    another checkout by that.
     """
     units = field.transfer.units
     if any(is_rounded_of(units, amount) for amount in field.asked(candidate)):
@@ -271,7 +273,7 @@ def _interchangeable(candidates: Sequence[Candidate]) -> bool:
 
 
 def _oldest(candidates: Sequence[Candidate]) -> Verdict:
-    """Rule 3. Who has the money already needs no more, as long as another one does."""
+    """Rule 3: the oldest that still needs money, if any does."""
     needy = [c for c in candidates if not c.is_covered] or candidates
     oldest = min(needy, key=lambda c: (c.created_at, c.pk))
     reason = "the oldest of checkouts for the same customer, product and price"
@@ -287,7 +289,7 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     ]
     if not near and not rivals:
         return None
-    # Their whole price was near before a part of it was paid.
+    # Their whole price was near, before they were partly paid.
     others = [c for c in field.live if c not in near and _was_near(units, c)]
     if len(near) != 1 or others or rivals:
         return undecided("about this price", [*near, *others], rivals)
@@ -306,7 +308,7 @@ def _by_tolerance(field: _Field) -> Verdict | None:
 
 
 def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
-    """Doubt a choice by price where the digits below a cent are another's, whose payment may have come short of a round fee.
+    """Doubt a choice by price if the digits below a cent are another checkout's, whose payment may lack a round fee.
 
     They may be those of the chosen one as well: two prices can have the same suffix.
     """
@@ -353,7 +355,7 @@ def _explains(units: int, exact: Sequence[int]) -> bool:
 
 
 def _by_suffix(field: _Field) -> Verdict | None:
-    """Rule 5: somebody took a round fee out, and the digits below a cent still name one live checkout."""
+    """Rule 5: a round fee is missing, and the digits below a cent still name one live checkout."""
     suffix = field.transfer.units % CENT_UNITS
     if not suffix:
         return None
@@ -377,7 +379,7 @@ def _falls_short(field: _Field, candidate: Candidate, suffix: int) -> bool:
 
 
 def _by_nothing(field: _Field) -> Verdict:
-    """Rule 6: nobody asked for such an amount."""
+    """Rule 6: no checkout asked for this amount."""
     found = "no checkout that was live then asks for such an amount"
     passed = [PassedOver(c, "its price is another") for c in field.live]
     passed += [PassedOver(c, _why_not_live(field, c)) for c in field.others]

@@ -1,7 +1,7 @@
 """Decides the queued transfers to checkouts' addresses: credits them, or puts them in the inbox.
 
-Locks are taken in the order every writer keeps: transfers, checkouts by id, then counters and events. Nobody waits for
-a transfer's lock here: what another worker has locked is passed over.
+Locks are taken in the usual order: transfers, checkouts by id, then counters and events. Transfers that another worker has
+locked are skipped.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from wallets.transfers.queue import BATCH, SET_ASIDE, process_queue
 
 
 def attribute_transfers(*, now: datetime, batch: int = BATCH) -> int:
-    """Decide every queued transfer to checkouts' addresses; return how many there were. Safe to run many times at once."""
+    """Decide every queued transfer to checkouts' addresses; return how many there were. Safe to run concurrently."""
     return process_queue(
         ClaimKind.CHECKOUT,
         lambda queued: _attribute(queued, now=now),
@@ -62,7 +62,7 @@ def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
     columns = [
         name if name != "nonce" else "deposit__nonce" for name in QueuedTransfer._fields
     ]
-    # `no_key`: an alert about one of these, written by somebody who holds the checkout's lock, must not wait for us.
+    # `no_key`: a writer of an alert about one of these holds the checkout's lock, and must not wait for us.
     rows = queued.select_for_update(
         skip_locked=True, of=("self",), no_key=True
     ).values_list(*columns)
@@ -72,9 +72,9 @@ def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
 def _returned(
     transfers: Sequence[QueuedTransfer], checkouts: LockedCheckouts
 ) -> list[Refused]:
-    """Return credited money that a reorganisation took and that came back when its checkout had expired.
+    """Return credited money that a reorg removed and that came back after its checkout expired.
 
-    Expiry waits for credited transfers to become final, so one whose facts change afterwards has been away.
+    Expiry waits for credited transfers to become final. So a credited transfer that changes afterwards was removed before.
     """
     back = {
         transfer.pk: (transfer, checkout_id)

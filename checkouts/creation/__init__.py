@@ -1,1 +1,1 @@
-"""Creating a checkout: reading the request and writing its rows in one statement."""
+"""Creates checkouts: reads the request and writes its rows in one statement."""

@@ -1,4 +1,4 @@
-"""Fields that several requests have in common, read by hand. Each raises InvalidRequestError naming its parameter."""
+"""Fields that several requests share. Each reader raises InvalidRequestError naming its parameter."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -32,7 +32,7 @@ def amount_in(body: Mapping[str, Any], name: str = "amount") -> Decimal:
 
 
 def amount_of(value: Any, name: str) -> Decimal:
-    """Read one such price; `name` is what an error calls it."""
+    """Read one such price; errors call it `name`."""
     if json.number_text(value) is not None:
         raise refuse(
             name,
@@ -55,14 +55,14 @@ def amount_of(value: Any, name: str) -> Decimal:
 
 
 def currency_of(value: Any) -> str:
-    """Read a currency; there is one."""
+    """Read a currency; only USD is accepted."""
     if value != CURRENCY:
         raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
     return CURRENCY
 
 
 def metadata_text(value: Any) -> str:
-    """Return metadata as compact JSON text, its keys in order and its numbers as they were spelled."""
+    """Return metadata as compact JSON text, with keys in order and numbers as they were spelled."""
     if not isinstance(value, dict):
         raise refuse("metadata", "metadata must be a JSON object.")
     try:
@@ -79,7 +79,7 @@ def metadata_text(value: Any) -> str:
 
 
 def escrow_in(body: Mapping[str, Any]) -> bool:
-    """Read whether the money is to be held until somebody releases it; False where it is absent."""
+    """Read whether the money is held until somebody releases it; False if absent."""
     value = body.get("escrow")
     if value is None:
         return False
@@ -89,7 +89,7 @@ def escrow_in(body: Mapping[str, Any]) -> bool:
 
 
 def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
-    """Read where a buyer is sent afterwards; "" where it is absent."""
+    """Read the address where the buyer is sent afterwards; "" if absent."""
     value = text_in(body, "redirect_url", MAX_URL)
     if value:
         check_url(value, param="redirect_url", policy=policy)
@@ -97,7 +97,7 @@ def redirect_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
 
 
 def webhook_url_in(body: Mapping[str, Any], policy: UrlPolicy) -> str:
-    """Read where events go, refusing early what the sender would refuse anyway; "" where it is absent."""
+    """Read the webhook address, with the sender's own checks; "" if absent."""
     value = text_in(body, "webhook_url", MAX_URL)
     if value:
         check_destination(value, param="webhook_url", policy=policy)

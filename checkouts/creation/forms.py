@@ -1,4 +1,4 @@
-"""Reading a creation request by hand, in one pass: this is the API's hottest path (docs/adr/0003)."""
+"""Parser of creation requests, in one pass: this is the API's hottest path (docs/adr/0003)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -83,7 +83,7 @@ def _expires_in(body: Mapping[str, Any]) -> int:
     digits = json.number_text(value)
     if digits is None or not digits.removeprefix("-").isdigit():
         raise refuse("expires_in", "expires_in must be a whole number of seconds.")
-    # An integer too long for the machine's own is out of range all the more.
+    # An integer beyond machine range is out of range too.
     if not isinstance(value, int) or not MIN_EXPIRES_IN <= value <= MAX_EXPIRES_IN:
         raise refuse(
             "expires_in",
@@ -94,7 +94,7 @@ def _expires_in(body: Mapping[str, Any]) -> int:
 
 
 def _reference(body: Mapping[str, Any], metadata: Mapping[str, Any], name: str) -> str:
-    """A top-level reference wins over one in the metadata."""
+    """Return a reference: the top-level one wins over the metadata's."""
     return text_in(body, name, MAX_LENGTH) or reference_in(metadata, name)
 
 

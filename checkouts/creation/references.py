@@ -1,4 +1,4 @@
-"""The merchant's three references: given at the top of a request, or found in its metadata."""
+"""The merchant's three references: from the request's top level, or from its metadata."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ _SPELLINGS = {
 def reference_in(metadata: Mapping[str, Any], reference: str) -> str:
     """Return the first usable value of `reference` in `metadata`, or "".
 
-    What is over-long, empty or neither string nor number is passed over, never refused.
+    A value that is too long, empty, or neither string nor number is skipped, never refused.
     """
     return next(_usable_values(metadata, reference), "")
 

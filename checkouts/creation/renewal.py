@@ -1,4 +1,4 @@
-"""Making an expired checkout afresh, for a buyer who came too late."""
+"""Renews an expired checkout for a buyer who came too late."""
 
 from datetime import datetime
 from math import ceil
@@ -10,15 +10,15 @@ from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.states import TestScenario
 
-# Of the API's own range: test mode cuts the time of what it lets expire short.
+# From the API's own range: test mode shortens the time of scenarios that expire.
 _LEAST_SECONDS = 300
 
 
 def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
-    """Return the checkout that an expired one is paid by: same amount, references, metadata and addresses to report to.
+    """Return the renewal of an expired checkout: same amount, references, metadata and webhook address.
 
-    It is made on the first call; any number of calls make one. The caller asks `may_begin_again` before. Raises
-    ConflictError: receiving_wallet_missing, capacity_exhausted.
+    Idempotent: all calls return the same one. The caller checks `may_begin_again` first. Raises ConflictError:
+    receiving_wallet_missing, capacity_exhausted.
     """
     created = create_checkout(
         checkout.merchant_id, Mode(checkout.mode), _the_same(checkout), now=now
@@ -40,7 +40,7 @@ def _the_same(checkout: Checkout) -> NewCheckout:
         customer_ref=checkout.customer_ref,
         product_ref=checkout.product_ref,
         order_ref=checkout.order_ref,
-        # Whatever made the first one expire, the second try goes well.
+        # The renewal succeeds, whatever scenario made the first one expire.
         test_scenario=TestScenario.COMPLETED,
         again_for=checkout.public_id,
         escrow=checkout.escrow,

@@ -1,4 +1,4 @@
-"""Creating a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
+"""Creates a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
 
 import secrets
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
 _NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
-# An order_ref being created by somebody else at this very moment is seen on the second look.
+# An order_ref that another request is creating right now is found by the second try.
 _LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedCheckout:
-    """The checkout, and whether this call made it (or found the one an order_ref named already)."""
+    """The checkout, and whether this call created it (or found it by its order_ref)."""
 
     row: CheckoutRow
     is_new: bool
@@ -48,9 +48,9 @@ def create_checkout(
 ) -> CreatedCheckout:
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
-    Any number of identical calls at once make one checkout. Raises ConflictError: state_conflict where the merchant account is
-    closed, receiving_wallet_missing, or capacity_exhausted where only exact-amount chains could be offered and the price has
-    no amount left.
+    Identical concurrent calls create one checkout. Raises ConflictError: state_conflict where the merchant account is
+    closed, receiving_wallet_missing, or capacity_exhausted where only exact-amount chains could be offered and the price
+    has no amount left.
     """
     offerable = offerable_chains(merchant_id, mode)
     if wanted.escrow:
@@ -82,7 +82,7 @@ def _with_room(
     wanted: NewCheckout,
     now: datetime,
 ) -> list[Offerable]:
-    """Leave exact-amount chains out while the price has no amount left."""
+    """Drop exact-amount chains if the price has no amount left."""
     if not is_exhausted(
         merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link
     ):
@@ -93,7 +93,7 @@ def _with_room(
 def _repeated(
     merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool
 ) -> CreatedCheckout:
-    """Return the checkout an order_ref names already: a repeat is answered even where nothing could be offered."""
+    """Return the checkout of an existing order_ref: a repeat is answered even if nothing could be offered now."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
         known = cursor.fetchone()
@@ -156,7 +156,7 @@ def _parameters(
         "expires_at": expires_at,
         "created_at": now,
         "watched_until": expires_at + WATCH_AFTER_EXPIRY,
-        # Twenty bytes an address, end to end: arrays cost more to send than all the rest.
+        # Twenty bytes an address, concatenated: arrays cost more to send than all the rest.
         "keys": b"".join(keys[destination] for destination in destinations),
         "destinations": b"".join(destinations),
         "day": day_of(now),
@@ -183,7 +183,7 @@ def _offer(chain: Offerable, addresses: dict[bytes, str]) -> dict[str, Any]:
 
 
 def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
-    """Return the row just written from what was written, sparing the database a second question."""
+    """Build the new row from its parameters, which saves a query."""
     return CheckoutRow(
         id=created_id,
         status=CheckoutStatus.PENDING,
@@ -233,9 +233,9 @@ _ADDRESSES = insert_deposits(
     watched_until="%(watched_until)s::timestamptz",
 )
 
-# The unique constraint decides who is first. Whoever inserts nothing looks for the row that was there already; a row
-# that another transaction is writing at this very moment is found when the statement is run again. `known` is
-# materialized so that it is not even begun for a new checkout: joined in, it was measured to read the merchant's rows.
+# The unique constraint decides who is first. A statement that inserts nothing looks for the existing row; a row that
+# another transaction is writing right now is found when the statement runs again. `known` is materialized so that it does
+# not run for a new checkout: joined in, it was measured to read the merchant's rows.
 _CREATE = f"""
 WITH created AS (
     INSERT INTO checkouts_checkout (
@@ -266,7 +266,7 @@ SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
 """  # noqa: S608 - only our own column names and constants are put in
 
-# Test mode plays its steps, and escrow holds the money; all others are spared the question.
+# Only test mode (steps) and escrow (holds) need these; others skip the query.
 _STEPS = """), steps AS (
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
     SELECT created.id, s.kind, s.due_at

@@ -1,4 +1,4 @@
-"""What of a merchant's payments wants somebody now."""
+"""The notices about a merchant's payments that need attention."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,7 +17,7 @@ from wallets.selectors import chain_statuses, receiving_wallets
 from wallets.states import ChainStatus
 from webhooks.dashboard.queries import failing_count
 
-# The worse ones first.
+# Most serious first.
 _TROUBLES: Final = (
     (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers."),
     (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show."),
@@ -25,7 +25,7 @@ _TROUBLES: Final = (
 
 
 class Notice(NamedTuple):
-    """A line, what it means, and the page where something can be done about it; `tone` is warn or bad."""
+    """A notice: a line, its meaning, and the page to act on it; `tone` is warn or bad."""
 
     heading: str
     words: str
@@ -37,7 +37,7 @@ class Notice(NamedTuple):
 def notices_of(
     seat: Seat, capacities: Iterable[Capacity], *, now: datetime
 ) -> list[Notice]:
-    """Return what wants attention, the most urgent first."""
+    """Return the current notices, the most urgent first."""
     found = [_alarms(seat), _inbox(seat), _endpoints(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     if seat.mode == Mode.LIVE:
@@ -60,7 +60,7 @@ def _alarms(seat: Seat) -> Notice | None:
 
 
 def _inbox(seat: Seat) -> Notice | None:
-    # Alarms have a line of their own.
+    # Alarms have their own notice.
     waiting = open_count(seat) - alarm_count(seat)
     if waiting <= 0:
         return None

@@ -13,21 +13,21 @@ from checkouts.models import AmountReservation
 from gateway.core.money import readable
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
-"""In use, so many of a price's amounts are a reason to warn."""
+"""The number of a price's amounts in use that triggers a warning."""
 
 LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
-"""So many amounts of a price may payment links take."""
+"""How many amounts of a price payment links may take."""
 
 _FEW_FOR_LINKS: Final = LINK_CAPACITY - LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
 PARITY: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
-"""1 in the database for `KEPT_FROM_LINKS`, which is too long a list to ask with; 0 for the others."""
+"""1 in the database for `KEPT_FROM_LINKS`, a list too long for a query parameter; 0 for the others."""
 
 
 class Capacity(NamedTuple):
     """A price in USD, how many of its exact amounts live and cooling checkouts use, and how many are left.
 
-    `left_for_links` of these a payment link's checkouts may have.
+    Payment links may take `left_for_links` of these.
     """
 
     price: str

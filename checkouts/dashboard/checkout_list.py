@@ -1,4 +1,4 @@
-"""The list of checkouts: its tabs, its filters, what a row shows."""
+"""The list of checkouts: tabs, filters and rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
 _HELD: Final = EscrowStatus.HELD.value
-# Rows read at once for a file: its memory, whatever the file's length.
+# Rows read at once for a file; bounds its memory.
 CSV_HEADER: Final = [
     "id",
     "status",
@@ -49,19 +49,19 @@ CSV_HEADER: Final = [
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a list's query string asks for; what cannot be read asks for nothing."""
+    """The filters of a list's query string; invalid ones are ignored."""
 
     status: CheckoutStatus | None
     text: str
     since: date | None
     until: date | None
     size: int
-    # Only those whose money waits to be released.
+    # Only those in escrow whose money waits for a release.
     is_held: bool = False
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything but the tab leaves checkouts out."""
+        """Whether any filter besides the tab applies."""
         return bool(self.text or self.since or self.until or self.is_held)
 
     def query(self, status: str) -> str:
@@ -78,7 +78,7 @@ class Wanted:
 
 
 def parse_wanted(query: Mapping[str, str]) -> Wanted:
-    """Read a query string that anybody may have written."""
+    """Parse a query string from an untrusted client."""
     status, size = query.get("status", ""), query.get("size", "")
     return Wanted(
         status=CheckoutStatus(status) if status in CheckoutStatus.values else None,
@@ -95,12 +95,12 @@ def _day(text: str) -> date | None:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    # The day after it is counted with, and the last one has none.
+    # The last day is included; the greatest date has no next day.
     return day if day < date.max else None
 
 
 def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
-    """Return the merchant's checkouts, in the mode, that a list is about."""
+    """Return the merchant's checkouts, in the mode, that match the filters."""
     found = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
     if wanted.status is not None:
         found = found.filter(status=wanted.status)
@@ -114,7 +114,7 @@ def checkouts_wanted(seat: Seat, wanted: Wanted) -> QuerySet[Checkout]:
 
 
 def _held(seat: Seat) -> Q:
-    """The checkouts with a hold that nobody lifted, and those that took such a one's money."""
+    """Return the checkouts in escrow, and successors that took such a checkout's money."""
     holds = Hold.objects.filter(
         merchant=seat.merchant, mode=seat.mode, released_at=None
     ).values("subject_id")
@@ -122,7 +122,7 @@ def _held(seat: Seat) -> Q:
 
 
 def _between(seat: Seat, wanted: Wanted) -> Q:
-    """The checkouts of some days: their times, and the keys between which the kept days say that they are."""
+    """Return the checkouts of some days: by their times, and by the key range in the daily totals."""
     days = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode)
     times = Q()
     if wanted.since is not None:
@@ -142,7 +142,7 @@ def _midnight(day: date) -> datetime:
 
 
 class _Paid(NamedTuple):
-    """What the list and the file say of a credited transfer."""
+    """The facts of a credited transfer for the list and the file."""
 
     checkout_id: int
     chain: str
@@ -152,7 +152,7 @@ class _Paid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListedCheckout:
-    """A row of the list. Amounts are as people write them."""
+    """A row of the list. Amounts are formatted for people."""
 
     public_id: str
     title: str
@@ -180,7 +180,7 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
 
 
 def listed(checkouts: Iterable[Checkout]) -> list[ListedCheckout]:
-    """Return what the list shows of checkouts."""
+    """Return the list's rows of checkouts."""
     checkouts = list(checkouts)
     paid = _payments([checkout.pk for checkout in checkouts])
     return [_listed(checkout, paid.get(checkout.pk, [])) for checkout in checkouts]
@@ -213,7 +213,7 @@ def _payments(keys: Sequence[int]) -> dict[int, list[_Paid]]:
 
 
 def status_counts(seat: Seat) -> dict[str, int]:
-    """Return how many checkouts there are of each status, and of all under the empty word: one sum over kept counts."""
+    """Return the number of checkouts by status, and of all under "": one sum over the kept counts."""
     kept = CheckoutCount.objects.filter(merchant=seat.merchant, mode=seat.mode)
     sums = kept.values("status").annotate(total=Sum("value")).order_by()
     counts = {row["status"]: row["total"] for row in sums}
@@ -224,7 +224,7 @@ def status_counts(seat: Seat) -> dict[str, int]:
 
 
 def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
-    """Walk checkouts, newest first."""
+    """Yield the checkouts' rows for CSV, newest first."""
     for chunk in chunks_by_key(found.defer("offers", "metadata", "deposit_nonce")):
         paid = _payments([checkout.pk for checkout in chunk])
         for checkout in chunk:

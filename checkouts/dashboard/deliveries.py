@@ -1,4 +1,4 @@
-"""The webhooks that told of a checkout: where each went, and what became of it."""
+"""Webhook deliveries of a checkout: address and result of each."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from webhooks.states import DeliveryStatus
 
 @dataclass(frozen=True, slots=True)
 class ShownDelivery:
-    """An event on its way to an address. `last` is what the endpoint said last: a status code or a kind of failure."""
+    """A delivery of an event. `last` is the endpoint's last answer: a status code or a kind of failure."""
 
     public_id: str
     event: str
@@ -28,7 +28,7 @@ class ShownDelivery:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it will be tried by itself, and soon."""
+        """Whether a retry is due soon."""
         return self.status == DeliveryStatus.PENDING
 
 
@@ -40,12 +40,12 @@ def deliveries_to(checkout: Checkout) -> QuerySet[Delivery]:
         event__subject_id=checkout.public_id,
     )
     rows = of_events.select_related("event", "endpoint").order_by("pk")
-    # Nobody is shown a body here, and the page asks again every two seconds.
+    # No bodies are shown here, and the page polls every two seconds.
     return rows.defer("event__body")
 
 
 def deliveries_of(checkout: Checkout) -> tuple[ShownDelivery, ...]:
-    """Read what became of each delivery of a checkout's events."""
+    """Return the state of each delivery of a checkout's events."""
     newest = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
     rows = deliveries_to(checkout).annotate(
         attempt_count=Count("attempts"),

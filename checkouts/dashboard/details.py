@@ -1,4 +1,4 @@
-"""Everything the page of one checkout shows, as plain data: equal details look the same."""
+"""The data of a checkout's page. Equal details look the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,10 @@ class ShownTransfer:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A network a checkout can be paid on, and where to. `amount` is set where it alone names the checkout."""
+    """A network on which a checkout can be paid, and the address.
+
+    `amount` is set if only the amount identifies the checkout.
+    """
 
     chain: str
     network: str
@@ -73,7 +76,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A transaction that a buyer said paid the checkout, and what was found."""
+    """A transaction that a buyer reported as payment, and what was found."""
 
     tx_hash: str
     verdict: str
@@ -82,7 +85,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A checkout for its merchant."""
+    """A checkout as its merchant sees it."""
 
     public_id: str
     status: str
@@ -114,33 +117,33 @@ class Detail:
 
     @property
     def receipt_url(self) -> str:
-        """The buyer's receipt; empty before it is paid."""
+        """Return the buyer's receipt's address; empty before it is paid."""
         is_paid = self.status == CheckoutStatus.COMPLETED
         return f"{self.url}/receipt" if is_paid else ""
 
     @property
     def is_open(self) -> bool:
-        """Whether a buyer may still pay: its page is worth being passed on."""
+        """Whether a buyer may still pay, so the page's link is worth sharing."""
         return self.status in {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
 
     @property
     def is_moving(self) -> bool:
-        """Whether something will still happen to it soon, so that who looks at it is shown when."""
+        """Whether its state may change soon, so that the page polls."""
         waits = any(delivery.is_waiting for delivery in self.deliveries)
         return waits or self.status not in FINAL
 
     @property
     def pause(self) -> int:
-        """Seconds between two looks: an endpoint that does not answer may be tried for days."""
+        """Return the seconds between two polls: an endpoint that does not answer may be retried for days."""
         return _PAUSE_AFTER_END if self.status in FINAL else _PAUSE
 
     def digest(self) -> str:
-        """Name all that is shown; another digest looks different."""
+        """Return a digest of everything shown; it changes whenever the page looks different."""
         return blake2b(repr(self).encode(), digest_size=12).hexdigest()
 
 
 def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
-    """Return a checkout of the merchant and mode, those before and after it loaded; None for anybody else's."""
+    """Return a checkout of the merchant and mode, with its predecessor and successor loaded; None if there is none."""
     if "\x00" in public_id:
         return None
     mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
@@ -149,7 +152,7 @@ def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
 
 
 def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
-    """Read what the page of a checkout shows to somebody."""
+    """Return the data of a checkout's page for a team member."""
     rows = credited_transfers([checkout.pk]).get(checkout.pk, [])
     deliveries = deliveries_of(checkout)
     reports = list(checkout.buyer_reports.order_by("pk"))
@@ -194,7 +197,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
 
 
 def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:
-    """Return the API's own object of a checkout, spread out."""
+    """Return the API's object of a checkout, indented."""
     replaces = checkout.replaces.public_id if checkout.replaces else None
     successor = getattr(checkout, "replaced_by", None)
     released_by = releases_of([checkout]).get(checkout.pk)
@@ -225,7 +228,7 @@ def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
 
 def _transfer(row: TransferRow) -> ShownTransfer:
     spec = chain_spec(row.chain)
-    # A simulated transfer has no transaction that an explorer could show.
+    # A simulated transfer has no transaction in an explorer.
     url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
     return ShownTransfer(
         chain=row.chain,

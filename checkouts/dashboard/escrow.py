@@ -1,4 +1,4 @@
-"""What the page of a checkout says about its escrow."""
+"""The escrow status on a checkout's page."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ RELEASED: Final = Badge("Released from escrow", "ok")
 class ShownEscrow:
     """Money in escrow. `released_by` is empty, and `released_at` None, while it is held.
 
-    `is_outside` says that a stranger took it to the merchant's wallet.
+    `is_outside` says that a third party's transaction sent it to the merchant's wallet.
     """
 
     badge: Badge
@@ -30,7 +30,7 @@ class ShownEscrow:
 
 
 def escrow_of(checkout: Checkout) -> ShownEscrow | None:
-    """Return how a checkout's escrow stands; None where it has none."""
+    """Return a checkout's escrow status; None if it has none."""
     if not checkout.escrow:
         return None
     hold = holds_of([checkout.hold_subject])[checkout.hold_subject]

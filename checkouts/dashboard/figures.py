@@ -1,4 +1,4 @@
-"""The figures of some days, from sums that are kept by day: as quick for a million checkouts as for ten."""
+"""The overview's figures, from daily totals: as fast for a million checkouts as for ten."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ from checkouts.models import DailyTotal
 from checkouts.states import CheckoutStatus
 
 RANGES: Final = (7, 30, 90)
-# So many of the newest say how long crediting takes; all of them would be read one by one.
+# Speed is measured over this many of the newest; reading all would be slow.
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What some days add up to; `volume` is USD."""
+    """The totals of some days; `volume` is USD."""
 
     created: int = 0
     completed: int = 0
@@ -39,19 +39,19 @@ class Sums:
 
     @property
     def conversion(self) -> Decimal | None:
-        """What share of those that ended was paid, in per cent; None where none has ended."""
+        """Return the share of ended checkouts that were paid, in per cent; None if none has ended."""
         ended = self.completed + self.expired
         return Decimal(self.completed * 100) / ended if ended else None
 
     @property
     def average(self) -> Decimal | None:
-        """The price of an average one that was paid; None where none was."""
+        """Return the average price of the paid checkouts; None if there are none."""
         return self.volume / self.completed if self.completed else None
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day, and what its checkouts add up to."""
+    """A day and its totals."""
 
     day: date
     sums: Sums
@@ -59,7 +59,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSum:
-    """What was paid on a network."""
+    """The totals of a network."""
 
     chain: str
     volume: Decimal
@@ -76,7 +76,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All that the overview shows of a range of days, and the sums of as many days before."""
+    """The overview's figures for a range of days, and the totals of the same number of days before."""
 
     since: date
     until: date
@@ -89,33 +89,33 @@ class Figures:
 
     @property
     def volume_change(self) -> Decimal | None:
-        """Per cent more, or less, than in as many days before; None where nothing was paid then."""
+        """Return the volume's change in per cent; None if the earlier volume is zero."""
         return change_of(self.now.volume, self.before.volume)
 
     @property
     def completed_change(self) -> Decimal | None:
-        """Per cent more, or fewer, paid checkouts than before; None where none was paid then."""
+        """Return the paid checkouts' change in per cent; None if there were none before."""
         return change_of(self.now.completed, self.before.completed)
 
     @property
     def conversion_change(self) -> Decimal | None:
-        """Points of per cent more, or less, than before."""
+        """Return the conversion's change in percentage points."""
         now, before = self.now.conversion, self.before.conversion
         return None if now is None or before is None else _tenths(now - before)
 
 
 def change_of(now: Decimal | int, before: Decimal | int) -> Decimal | None:
-    """Return how many per cent more, or less, a figure is than before; None where it was nothing."""
+    """Return a figure's change in per cent; None if it was zero."""
     return _tenths((Decimal(now) / before - 1) * 100) if before else None
 
 
 def _tenths(amount: Decimal) -> Decimal:
-    # A change that is too small to be written is none, of either sign.
+    # A change that rounds to zero is shown without a sign.
     return amount.quantize(_TENTH) + 0
 
 
 def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
-    """Read what a merchant's checkouts of a mode brought in so many days up to today, today included."""
+    """Return the figures of a merchant and mode for this many days up to and including today."""
     since = today - timedelta(days=days - 1)
     begin = since - timedelta(days=days)
     rows = _rows(seat, since=begin, until=today)
@@ -186,7 +186,7 @@ _LAST_KEY: Final = 2**63 - 1
 
 
 def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:
-    """Return how long crediting took, of the newest that were made before `until` and paid from `since` on."""
+    """Return how long crediting took, for the newest made before `until` and paid from `since` on."""
     parameters: list[Any] = [
         seat.merchant.pk,
         seat.mode,
@@ -203,7 +203,7 @@ def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:
 
 
 def _last_key(seat: Seat, until: date) -> int:
-    """Return the key that no checkout made before a day is beyond, as the kept days say."""
+    """Return the greatest key of the checkouts made before a day, from the daily totals."""
     if until == date.max:
         return _LAST_KEY
     kept = DailyTotal.objects.filter(

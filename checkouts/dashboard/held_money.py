@@ -1,4 +1,4 @@
-"""Money of a checkout that waits in the inbox, for the checkout's own page: what came, and what can be done about it."""
+"""A checkout's money in the inbox, for the checkout's page: what came, and the possible acts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxStatus
 
 _MOST_SHOWN: Final = 5
-# A credit needs another checkout to be selected: that is done on the item's own page.
+# Crediting needs a choice of another checkout, which the item's own page offers.
 _LABELS: Final = (
     (InboxAct.ACCEPT_LATE, "Accept late payment…"),
     (InboxAct.REFUNDED, "Mark as refunded…"),
@@ -54,7 +54,7 @@ def waiting_money(checkout: Checkout, *, now: datetime) -> tuple[WaitingMoney, .
 
 
 def _why(row: ItemRow) -> str:
-    """Say in a sentence why it waits; how late money came is a span of time alone."""
+    """Return the sentence that says why it waits; for late money, only how late it came."""
     explanation = row.explanation or f"{row.words.short}."
     return f"It came {explanation}" if explanation[0].isdigit() else explanation
 

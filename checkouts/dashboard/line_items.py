@@ -1,4 +1,4 @@
-"""Line items that a merchant put into a checkout's metadata, in the form that docs/guide/checkouts.md gives them."""
+"""Line items in a checkout's metadata, in the format of docs/guide/checkouts.md."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """A line: what was bought, how many, and what they cost in USD, as people write it."""
+    """A line: name, quantity, and price in USD formatted for people."""
 
     name: str
     quantity: int
@@ -34,7 +34,7 @@ class LineItems:
 
 
 def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
-    """Read the line items of metadata, which is JSON text; None where it has none, or anything in them is not as documented."""
+    """Return the line items of metadata (JSON text); None if there are none, or one is malformed."""
     found = json.loads(metadata.encode())
     items = found.get("line_items") if isinstance(found, dict) else None
     if not isinstance(items, list) or not 0 < len(items) <= MOST:
@@ -48,7 +48,7 @@ def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
 
 
 def _read(item: Any) -> tuple[LineItem, Decimal] | None:
-    """Return a line and what it costs; None where it is not as documented."""
+    """Return a line and its price; None if it is malformed."""
     if not isinstance(item, Mapping):
         return None
     name, quantity = item.get("name"), item.get("quantity", 1)

@@ -1,4 +1,4 @@
-"""A checkout made by hand. The form asks; what it may be is the API's to say."""
+"""The form that creates a checkout by hand. The API's own parser validates it."""
 
 from typing import Any, Final
 
@@ -30,13 +30,13 @@ _EXPIRIES: Final = (
 
 
 def lacks_wallet(seat: Seat) -> bool:
-    """Whether nothing live can be made here yet, for there is nowhere to be paid."""
+    """Whether a live checkout cannot be created because there is no wallet."""
     wallets = ReceivingWallet.objects.filter(merchant=seat.merchant)
     return seat.mode == Mode.LIVE and not wallets.exists()
 
 
 class NewCheckoutForm(forms.Form):
-    """The fields of `POST /checkouts`. Lengths and spellings are checked by what reads that request."""
+    """The fields of `POST /checkouts`; that request's parser checks them."""
 
     amount = forms.CharField(
         label="Amount in USD",
@@ -91,7 +91,7 @@ class NewCheckoutForm(forms.Form):
             del self.fields["test_scenario"]
 
     def clean(self) -> dict[str, Any]:
-        """Let the API's own reader judge; what it refuses stands at the field it names."""
+        """Validate with the API's parser, and put its error at the field it names."""
         fields = self.cleaned_data
         if self.errors:
             return fields

@@ -1,4 +1,4 @@
-"""What a merchant has still to do before its first real payment, and the way to each of it."""
+"""The onboarding steps before a merchant's first real payment."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class _Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Onboarding:
-    """The steps, in the order in which they make sense."""
+    """The steps, in order."""
 
     tasks: tuple[_Task, ...]
 
@@ -44,7 +44,7 @@ class Onboarding:
 
 
 def onboarding_of(seat: Seat) -> Onboarding | None:
-    """Return what is left to do; None once nothing is, and for who could not do any of it."""
+    """Return the onboarding steps; None if all are done, or the person may do none of them."""
     if not seat.can(Act.RUN_PAYMENTS):
         return None
     found = Onboarding((*_account(seat), *_payments(seat), *_safety(seat)))

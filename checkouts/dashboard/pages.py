@@ -82,7 +82,7 @@ def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
             label,
             f"{address}?{wanted.query(status)}",
             status == (wanted.status or ""),
-            # Kept counts know nothing of filters.
+            # Kept counts do not know filters.
             None if wanted.is_narrowed else counts[status],
         )
         for status, label in TABS
@@ -91,7 +91,7 @@ def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
-    """Send the checkouts of a list, all of them, as CSV."""
+    """Send all checkouts of a list as CSV."""
     wanted = parse_wanted(request.GET)
     rows = csv_rows(checkouts_wanted(request.seat, wanted))
     return csv_response(f"checkouts-{request.seat.mode}", CSV_HEADER, rows)
@@ -109,7 +109,7 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Answer with what changed of a checkout's page, or with nothing where it looks as before."""
+    """Return the changed parts of a checkout's page; empty if nothing changed."""
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
     if request.GET.get("seen") == detail.digest():
@@ -143,7 +143,7 @@ def resend(
 
 @seated(post=Act.RUN_PAYMENTS)
 def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Let a checkout's money go that is held in escrow."""
+    """Release a checkout's money from escrow."""
     found = _found(request.seat, checkout_id)
     by = Releaser(user=request.user, address=address_or_none(request))
     try:
@@ -158,7 +158,7 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """End a checkout that nobody has paid."""
+    """Cancel an unpaid checkout."""
     found = _found(request.seat, checkout_id)
     try:
         cancel_checkout(
@@ -176,7 +176,7 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def new_checkout(request: SeatedRequest) -> HttpResponse:
-    """Ask for a checkout's amount, and make it by the rules of the API."""
+    """Show the form for a new checkout, and create it by the API's rules."""
     is_test = request.seat.mode == "test"
     if request.method != "POST":
         return _form(request, NewCheckoutForm(is_test=is_test))

@@ -1,4 +1,4 @@
-"""The page that sends a receipt by mail, again or for the first time."""
+"""The page that sends a receipt by mail."""
 
 from typing import Any
 from uuid import uuid4
@@ -32,7 +32,7 @@ _TEST = "In test mode, enter the address of a team member."
 
 
 class ReceiptForm(forms.Form):
-    """Where a receipt goes. `nonce` tells a second click from a second mail."""
+    """Where a receipt goes. `nonce` recognises a double click."""
 
     nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
     email = forms.EmailField(
@@ -48,7 +48,7 @@ class ReceiptForm(forms.Form):
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def send(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Ask where the receipt of a checkout goes, and send it there."""
+    """Ask for the address of a checkout's receipt, and send it."""
     seat = request.seat
     checkout = find_checkout(seat, checkout_id)
     if checkout is None:
@@ -68,7 +68,7 @@ def send(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
-    """Send what a form asks for; return 0, or the status of the answer that shows what is wrong with it."""
+    """Send the receipt; return 0, or the status of the response that shows an error."""
     is_valid = form.is_valid()
     if "nonce" in form.errors:
         raise BadRequest("A form of ours has a nonce.")

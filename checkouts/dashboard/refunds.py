@@ -1,4 +1,4 @@
-"""The page that notes a refund which the merchant sent from a wallet."""
+"""The page that records a refund the merchant sent."""
 
 from django import forms
 from django.contrib import messages
@@ -27,7 +27,7 @@ from gateway.core.web.form_errors import add_refusal
 
 
 class RefundForm(forms.Form):
-    """Which transaction sent the money back."""
+    """The refund's transaction."""
 
     refund_tx = forms.CharField(
         label="Transaction hash of the refund",
@@ -39,7 +39,7 @@ class RefundForm(forms.Form):
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Ask which transaction sent a buyer's money back, and keep it."""
+    """Ask for the transaction of a refund, and record it."""
     seat = request.seat
     checkout = find_checkout(seat, checkout_id)
     if checkout is None:
@@ -57,7 +57,7 @@ def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 
 
 def _note(request: SeatedRequest, checkout: Checkout, form: RefundForm) -> bool:
-    """Keep what the form says; return whether it could be."""
+    """Record the refund; return whether that succeeded."""
     if not form.is_valid():
         return False
     try:

@@ -1,4 +1,4 @@
-"""A checkout's history, put together from the rows that each step of it left."""
+"""A checkout's history, put together from the rows of each step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from webhooks.states import DeliveryStatus
 
 
 class Link(NamedTuple):
-    """Where a step can be seen in full. One that leaves the dashboard opens in a new tab."""
+    """Where a step can be seen in full. External links open in a new tab."""
 
     words: str
     url: str
@@ -48,7 +48,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened, or that is due. `tone` is a badge's (ok, warn, bad, info or empty), or `next` while it is due."""
+    """A step that happened or is due. `tone` is a badge's (ok, warn, bad, info or empty), or `next` while it is due."""
 
     at: datetime
     title: str
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The rows of a checkout that its page has read already, and who looks at it."""
+    """The rows of a checkout that its page has already read, and the viewer."""
 
     checkout: Checkout
     seat: Seat
@@ -72,7 +72,7 @@ class History:
 
 
 def timeline_of(history: History) -> tuple[Step, ...]:
-    """Return what happened to a checkout, the oldest first."""
+    """Return a checkout's steps, oldest first."""
     steps = [
         _created(history),
         *_choices(history.checkout),
@@ -85,7 +85,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
         *_continued(history),
         *_refund(history.refund),
     ]
-    # A step that takes no time comes after the one that caused it.
+    # A step without duration comes after its cause.
     return tuple(sorted(steps, key=lambda step: step.at))
 
 
@@ -126,7 +126,7 @@ def _transfer_steps(history: History) -> Iterator[Step]:
         amount = f"{readable_units(row.units)} {row.token}"
         spec = chain_spec(row.chain)
         reason = reasons.get(row.transfer_id, "")
-        # A simulated transfer has no transaction that an explorer could show.
+        # A simulated transfer has no transaction in an explorer.
         url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
         link = Link("Transaction", url, is_outside=True) if url else None
         why = f"Credited: {reason}" if reason else ""
@@ -139,7 +139,7 @@ def _transfer_steps(history: History) -> Iterator[Step]:
 
 
 def _moves(checkout: Checkout) -> Iterator[Step]:
-    """What the merchant was told of, at the time it was; a completion has a time of its own."""
+    """Return the moves that events reported, by event time; a completion has its own time."""
     events = Event.objects.filter(
         merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id
     )

@@ -1,4 +1,4 @@
-"""What the merchant's pages call statuses and what test checkouts do."""
+"""Labels of statuses and test scenarios on the merchant's pages."""
 
 from types import MappingProxyType
 from typing import Final
@@ -28,7 +28,7 @@ _EXCEPTIONS: Final = MappingProxyType(
         ),
     }
 )
-# What a tab is called; the processing status is shown as what it means.
+# Tab labels; the processing status has a clearer one.
 TABS: Final = (
     ("", "All"),
     (CheckoutStatus.PENDING, "Pending"),
@@ -60,7 +60,7 @@ CANCELLED: Final = Badge("Cancelled", "")
 
 
 def status_badge(checkout: CheckoutFacts) -> Badge:
-    """Return the word for where a checkout stands, its exception told where there is one."""
+    """Return the label of a checkout's status, with its exception if there is one."""
     if checkout.cancelled_at is not None:
         return CANCELLED
     status = CheckoutStatus(checkout.status)

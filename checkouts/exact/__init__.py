@@ -1,1 +1,1 @@
-"""Reserved exact amounts: the digits below a cent that tell one buyer's payment from another's."""
+"""Reserved exact amounts: the digits below a cent that identify a buyer's payment."""

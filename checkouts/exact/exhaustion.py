@@ -1,7 +1,7 @@
-"""Prices that have no exact amount left, cached so that creating a checkout need not count.
+"""Prices without a free exact amount, cached so that creating a checkout need not count.
 
-Exhausted prices are noted in Valkey. Each process reads the whole list, almost always empty, at most once a second. A lost
-or late entry does no harm: choosing such a chain is refused all the same.
+Exhausted prices are stored in Valkey. Each process reads the whole list, almost always empty, at most once a second. A lost
+or late entry does no harm: choosing such a chain is still refused.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from accounts.states import Mode
 from gateway.core import valkey
 from gateway.core.money import format_usd
 
-# Then it is tried again: cooling amounts may be free by now.
+# Then it is checked again: cooling amounts may be free by now.
 FOR_SECONDS: Final = 60
 _CACHE_SECONDS: Final = 1.0
 

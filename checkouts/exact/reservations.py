@@ -1,12 +1,11 @@
-"""Reserving exact amounts: the digits below a cent that tell a checkout's payment from everybody else's.
+"""Reserves exact amounts: the digits below a cent that identify a checkout's payment.
 
-The checkout's row is locked throughout, as by everybody who moves it. So a choice sees it live or final and never in
-between, a top-up changes the price before or after it, and two choices at once give the same answer. Whose an amount is, the
-unique constraint alone decides: no lock covers a price, and buyers of different checkouts wait only for whoever is inserting
-the very amount they drew.
+The checkout's row is locked throughout, as by all its writers. So a choice sees it either live or final, a top-up changes
+the price before or after it, and two choices at once give the same answer. The unique constraint alone decides who gets an
+amount. No lock covers a price: buyers wait only for an insert of the very amount they drew.
 
-Strangers open payment links' pages, so checkouts of links draw from one half of a price's amounts. No flood of them takes
-the other half from checkouts that a key made, and no count is needed to say so.
+Strangers open payment links' pages, so checkouts of links draw from one half of a price's amounts. No flood of them can
+take the other half from checkouts that a key created, and nothing has to be counted for that.
 """
 
 import secrets
@@ -36,25 +35,25 @@ from checkouts.payloads import remaining_units
 from gateway.core.api.errors import ConflictError
 from wallets.receiving.service import expect_payments
 
-# Each lost try means that somebody else got an amount, so that even a crowd at the last ones is through long before.
+# Each lost try means that another checkout got an amount, so even a crowd at the last amounts ends long before.
 _TRIES = 100
-# At once, so that not every choice at a price that runs short searches for the next one.
+# Several at once, so that not every choice at an exhausted price searches for the next one.
 _EARLY_BATCH = 100
 BATCH = 1_000
-# A payment sent at the last moment is in a block soon after it.
+# A payment sent at the last moment is in a block soon after.
 _EXPECTED_AFTER_EXPIRY = timedelta(minutes=5)
 
 
 def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation:
-    """Reserve the exact amount of what a checkout has due now, the same for all its exact-amount chains and tokens.
+    """Reserve the exact amount due for a checkout, the same on all its exact-amount chains and tokens.
 
-    Repeatable: as long as the same is due, the answer is the same. Raises ConflictError (state_conflict) where the
-    checkout takes no money, and (capacity_exhausted) where every amount of the price is in use.
+    Idempotent while the amount due stays the same. Raises ConflictError (state_conflict) where the checkout takes no money,
+    and (capacity_exhausted) where every amount of the price is in use.
     """
     with transaction.atomic():
         checkout = with_brand(Checkout.objects.locked()).get(pk=checkout_id)
         reservation = _reserve(checkout, now)
-    # Not in the transaction: a merchant's wallet is one row, and every choice would queue for it.
+    # Outside the transaction: a merchant's wallet is one row, and all choices would queue for it.
     _expect_payments(checkout)
     return reservation
 
@@ -110,7 +109,7 @@ def _note_exhausted(wanted: AmountReservation, *, for_links: bool = False) -> No
     )
 
 
-# Two bytes each, read at once: thousands of integers would be read one by one.
+# Two bytes each, decoded at once: decoding thousands of integers is slow.
 _TAKEN = """
     SELECT COALESCE(string_agg(int2send(suffix), ''::bytea), ''::bytea) FROM checkouts_amountreservation
     WHERE merchant_id = %s AND mode = %s AND price = %s::numeric AND released_at IS NULL
@@ -134,7 +133,7 @@ _INSERT = """
 
 
 def _insert(wanted: AmountReservation, suffix: int) -> bool:
-    """Write the reservation with this suffix; False where somebody else was quicker."""
+    """Insert the reservation with this suffix; False if it is taken."""
     reference = secrets.token_bytes(REFERENCE_BYTES)
     values: list[Any] = [
         wanted.checkout_id,
@@ -157,10 +156,10 @@ def _insert(wanted: AmountReservation, suffix: int) -> bool:
 
 
 def _expect_payments(checkout: Checkout) -> None:
-    """Have every wallet read at full pace that the reserved amount may be sent to."""
+    """Have the wallets that may receive the reserved amount read at full pace."""
     if checkout.mode != Mode.LIVE:
         return
-    # To the minute: buyers who choose in the same one change a wallet's row once.
+    # Rounded to the minute: choices in the same minute change a wallet's row once.
     until = (checkout.expires_at + _EXPECTED_AFTER_EXPIRY).replace(
         second=0, microsecond=0
     )
@@ -169,8 +168,8 @@ def _expect_payments(checkout: Checkout) -> None:
             expect_payments(chain, address=offer["wallet"], until=until)
 
 
-# Only of checkouts that ended: a live one keeps its amount whatever the clock says. Nobody waits for a row that another
-# worker releases.
+# Only of ended checkouts: a live one keeps its amount whatever the clock says. Rows that another worker is releasing are
+# skipped.
 _RELEASE = """
     UPDATE checkouts_amountreservation SET released_at = %(now)s::timestamptz
     WHERE id IN (
@@ -202,7 +201,7 @@ def release_amounts(*, now: datetime, batch: int = BATCH) -> int:
 
 
 def _release_early(wanted: AmountReservation, kept: Sequence[int]) -> int:
-    """Free the amounts of a price that runs short whose checkouts ended first, if that is a while ago.
+    """Free the oldest ended checkouts' amounts of an exhausted price, if they ended long enough ago.
 
     Suffixes that are `kept` from the checkout that wants one stay as they are.
     """

@@ -1,1 +1,1 @@
-"""The inbox: money that no rule could credit, and what people decide about it."""
+"""The inbox: money that no rule could credit, and people's decisions about it."""

@@ -1,4 +1,4 @@
-"""What buyers say they paid, beside the inbox: it moves no money, and often says which item is whose."""
+"""The list of buyers' reports, beside the inbox: they move no money, but often tell which item is whose."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ from wallets.networks import chains
 
 @seated(get=Act.SEE)
 def reports(request: SeatedRequest) -> HttpResponse:
-    """Show the reports that nobody has closed."""
+    """Show the open reports."""
     seat = request.seat
     found = open_reports(seat.merchant.pk, seat.mode)
     page = keyset_page(found, request.GET.dict())
@@ -42,7 +42,7 @@ def reports(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
-    """Put a report away."""
+    """Close a report."""
     seat = request.seat
     mine = BuyerReport.objects.filter(merchant=seat.merchant, mode=seat.mode)
     report = mine.select_related("merchant", "checkout").filter(pk=report_id).first()
@@ -60,7 +60,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
 
 
 def _words(report: BuyerReport) -> tuple[str, str, str]:
-    """What we found, how much it is, and on which network."""
+    """Return the result, the amount, and the network."""
     spec = chains().get(report.chain)
     amount = str(report.details.get("amount", ""))
     verdict = VERDICTS[RescueVerdict(report.verdict)]
@@ -68,7 +68,7 @@ def _words(report: BuyerReport) -> tuple[str, str, str]:
 
 
 def _items_about(rows: Sequence[BuyerReport]) -> dict[int, InboxItem]:
-    """Return by report the open item that its transaction is in."""
+    """Return, by report, the open item with its transaction."""
     hashes = {_hash(report): report.pk for report in rows}
     items = InboxItem.objects.filter(
         transfer__chain__in={report.chain for report in rows},
@@ -81,5 +81,5 @@ def _items_about(rows: Sequence[BuyerReport]) -> dict[int, InboxItem]:
 
 
 def _hash(report: BuyerReport) -> str:
-    # A transaction on TON has parts, each recorded under a hash of its own.
+    # A TON transaction has parts, each recorded under its own hash.
     return str(report.details.get("tx_hash") or report.tx_hash)

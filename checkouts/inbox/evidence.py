@@ -1,4 +1,4 @@
-"""What the evidence says to do about money in the inbox, and what each act would do: the words before a decision."""
+"""Suggests an act for money in the inbox, and words the confirmation of each act."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from wallets.states import TransferState
 
 @dataclass(frozen=True, slots=True)
 class LateMoney:
-    """What a successor of an expired checkout would receive. `missing` is empty where that is enough."""
+    """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough."""
 
     checkout: Checkout
     have: str
@@ -31,12 +31,12 @@ class LateMoney:
 
     @property
     def is_enough(self) -> bool:
-        """Whether it would complete."""
+        """Whether the successor would complete."""
         return not self.missing
 
 
 def late_money(item: InboxItem) -> LateMoney | None:
-    """Return what would be accepted with an item; None where no checkout is known that it came too late for."""
+    """Return the money that accepting an item would move; None if no expired checkout is known for it."""
     checkout = item.checkout
     if checkout is None:
         return None
@@ -63,7 +63,7 @@ class Suggestion:
 def suggestion_of(
     item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None
 ) -> Suggestion | None:
-    """Return what a page offers first; None where several checkouts fit equally, or nothing names one.
+    """Return the recommended act; None if several checkouts fit equally, or none is named.
 
     Only a checkout that the rules named for this very transfer counts: a near price is no evidence.
     """
@@ -77,9 +77,9 @@ def suggestion_of(
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What somebody is asked before a decision. `checkout` is None where none is known, and `label` says what it is.
+    """The question before a decision. `checkout` is None if none is known; `label` says how it relates to the item.
 
-    `tone` is ok or warn. `is_possible` is False where nothing would come of it.
+    `tone` is ok or warn. `is_possible` is False if the act would have no effect.
     """
 
     question: str
@@ -94,7 +94,7 @@ class Confirmation:
 def confirmation_of(
     item: InboxItem, act: InboxAct, checkout: Checkout | None
 ) -> Confirmation:
-    """Return the question about an act; a credit names its `checkout`."""
+    """Return the confirmation of an act; a credit names its `checkout`."""
     money = f"{readable_units(int(item.transfer.units))} {item.transfer.token}"
     if act is InboxAct.CREDIT and checkout is not None:
         return _credit(item.transfer, checkout, money)
@@ -124,7 +124,7 @@ def _credit(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
 
 
 def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
-    """Say what a checkout will be once it has the money too."""
+    """Return the words for a checkout's state after the credit."""
     total = to_units(checkout.amount_received) + int(transfer.units)
     price = to_units(checkout.amount)
     if total < needed_units(checkout.amount):
@@ -189,7 +189,7 @@ def _dismiss(item: InboxItem, money: str) -> Confirmation:
 
 
 def label_of(item: InboxItem) -> str:
-    """Say what the checkout of an item is to it."""
+    """Return the label of the item's checkout: how it relates to the item."""
     match InboxReason(item.reason):
         case InboxReason.REVERSED:
             return "Had paid"

@@ -1,4 +1,4 @@
-"""The inbox's pages: money that no rule could credit, and what a person does about it."""
+"""The inbox's pages: money that no rule could credit, and the decisions about it."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ def item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
-    """Ask for a confirmation that repeats what will happen, and then decide."""
+    """Ask for confirmation, saying what will happen, and then decide."""
     found = _item(request, item_id)
     given = request.POST if request.method == "POST" else request.GET
     act = _act(given.get("act", ""))
@@ -125,7 +125,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpResponse:
-    """Take a decision back."""
+    """Undo a decision."""
     found = _item(request, item_id)
     decision = (
         InboxDecision.objects.select_related("item__merchant", "checkout")
@@ -148,7 +148,7 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
 
 
 def tabs_of(seat: Seat, current: Tab | None) -> list[tuple[str, str, bool, int | None]]:
-    """Return the tabs of the inbox; without a current one, that of the buyers' reports is it."""
+    """Return the inbox's tabs; without a current one, the buyers' reports are current."""
     here = seat.url("dashboard_inbox")
     counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
     tabs = [
@@ -197,7 +197,7 @@ def _checkout(seat: Seat, act: InboxAct, public_id: str) -> Checkout | None:
 
 
 def _seen(text: str) -> int:
-    # What no page of ours says matches no decision, and is refused as seen too early.
+    # An unknown value matches no decision, and is refused as outdated.
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
@@ -209,7 +209,7 @@ def _to(request: SeatedRequest, found: InboxItem) -> HttpResponse:
 def _too_late(
     request: SeatedRequest, item_id: int, error: ConflictError
 ) -> HttpResponse:
-    """Show the item as it is now, and who was faster."""
+    """Show the item as it is now, and who decided first."""
     return _item_page(
         request, _item(request, item_id), conflict=error.message, status=409
     )
@@ -228,7 +228,7 @@ def _item_page(
     late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
     suggestion = suggestion_of(found, acts, late)
     if suggestion and suggestion.choice:
-        # It stands above the others, with a button of its own.
+        # It is shown above the others, with its own button.
         choices = _without(choices, [suggestion.choice])
     choices = _without(choices, found_by_name)
     context = _facts(found) | {
@@ -245,7 +245,7 @@ def _item_page(
         "can_credit": any(each.is_open for each in (*choices, *found_by_name)),
         "late": late,
         "suggestion": suggestion,
-        # Those that a rule found, and could not choose between.
+        # Candidates that a rule found but could not choose between.
         "tied": sum(each.is_likely and each.is_open for each in choices),
     }
     return render(request, "dashboard/inbox/item.html", context, status=status)
@@ -277,7 +277,7 @@ def _decide_page(
 ) -> HttpResponse:
     decisions = decisions_of(found)
     if act not in ACTS[found.reason] or not _is_free(found, decisions):
-        # An address from a page of before: the item says what there is to do now.
+        # The address of an outdated page: the item shows what can be done now.
         return _to(request, found)
     given = request.POST if request.method == "POST" else request.GET
     context = _facts(found) | {
@@ -286,7 +286,7 @@ def _decide_page(
         "confirmation": confirmation_of(found, act, checkout),
         "refund_tx": given.get("refund_tx", ""),
         "error": error,
-        # As of the page that the person decided on, not of this one.
+        # From the page that the person decided on, not the current one.
         "seen": given.get("seen") or _newest(decisions),
         "undo_seconds": int(UNDO_SPAN.total_seconds()),
     }

@@ -1,4 +1,4 @@
-"""Reading the inbox for people: its tabs, how much waits there, and which checkouts an item may be for."""
+"""The inbox's queries: tabs, counts, and checkouts that an item may be for."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -21,12 +21,12 @@ from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.money import from_units, to_units
 
 MOST_COUNTED: Final = 1_000
-"""Counting ends here: whoever has more waiting needs no exact number."""
+"""Counting stops here: beyond it an exact number is not needed."""
 
 MOST_NEAR: Final = 20
 MOST_ALARMS: Final = 20
 _MOST_FOUND: Final = 10
-# How far from its amount a price is called near: a tenth, and for small ones what an exchange takes as its fee.
+# The distance from its amount within which a price is near: a tenth, or for small amounts an exchange's usual fee.
 _NEAR_SHARE: Final = Decimal("0.1")
 _NEAR_LEAST: Final = Decimal(5)
 
@@ -34,10 +34,10 @@ _WAITING = Q(undone_at=None, failed_at=None, done_at=None)
 
 
 class Tab(StrEnum):
-    """Which items a list shows."""
+    """The inbox's tabs."""
 
     OPEN = "open"
-    # Decided, and not in effect yet.
+    # Decided, but not in effect yet.
     DOING = "doing"
     RESOLVED = "resolved"
 
@@ -54,7 +54,7 @@ def items_of(seat: Seat) -> QuerySet[InboxItem]:
 def items_in(
     seat: Seat, tab: Tab, reason: InboxReason | None = None
 ) -> QuerySet[InboxItem]:
-    """Return the items of a tab, with what a row shows of each."""
+    """Return the items of a tab, with the data of their rows."""
     items = items_of(seat).select_related("transfer__payment", "checkout")
     if reason is not None:
         items = items.filter(reason=reason)
@@ -75,19 +75,19 @@ def items_in(
 
 
 def alarms(seat: Seat) -> list[InboxItem]:
-    """Return the newest reversed payments that nobody has looked at."""
+    """Return the newest reversal alerts that are open."""
     found = items_in(seat, Tab.OPEN, InboxReason.REVERSED)
     return list(found.order_by("-pk")[:MOST_ALARMS])
 
 
 def open_count(seat: Seat) -> int:
-    """Return how many items wait for somebody to decide, MOST_COUNTED at most."""
+    """Return the number of open items, at most MOST_COUNTED."""
     waiting = items_of(seat).filter(~_waiting(), status=InboxStatus.OPEN)
     return waiting.order_by()[:MOST_COUNTED].count()
 
 
 def doing_count(seat: Seat) -> int:
-    """Return how many decisions wait for their half minute to pass."""
+    """Return the number of decisions that can still be undone."""
     decisions = InboxDecision.objects.filter(
         _WAITING, item__merchant=seat.merchant, item__mode=seat.mode
     )
@@ -95,7 +95,7 @@ def doing_count(seat: Seat) -> int:
 
 
 def alarm_count(seat: Seat) -> int:
-    """Return how many reversed payments nobody has looked at."""
+    """Return the number of open reversal alerts."""
     found = items_of(seat).filter(status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
     return found.filter(~_waiting()).order_by()[:MOST_COUNTED].count()
 
@@ -107,7 +107,7 @@ def item_of(seat: Seat, item_id: int) -> InboxItem | None:
 
 
 def decisions_of(item: InboxItem) -> list[InboxDecision]:
-    """Return all that was ever decided about an item, newest first."""
+    """Return all decisions about an item, newest first."""
     decisions = item.decisions.select_related("actor", "checkout", "undone_by")
     return list(decisions.order_by("-pk"))
 
@@ -126,17 +126,17 @@ def named_checkouts(seat: Seat, public_ids: Iterable[str]) -> dict[str, Checkout
 def near_checkouts(
     seat: Seat, units: int, *, but: Iterable[int] = ()
 ) -> list[Checkout]:
-    """Return live checkouts that ask for about so many base units, the nearest first, without those in `but`.
+    """Return live checkouts that ask for about `units` base units, nearest first, without those in `but`.
 
-    What is missing of a partly paid one is its price too.
+    For a partly paid one, what is missing counts.
     """
     amount = from_units(units)
     if amount > 2 * MAX_AMOUNT:
-        # No price is near, and on a test network anybody can make more than a column holds.
+        # No price is near, and on a test network anybody can mint more than a column holds.
         return []
     span = max(amount * _NEAR_SHARE, _NEAR_LEAST)
     live = checkouts_of(seat).live().exclude(pk__in=list(but))
-    # Each is answered by an index, however many are live.
+    # Each query uses an index, however many checkouts are live.
     above = live.filter(amount__gte=amount, amount__lte=amount + span)
     below = live.filter(amount__lt=amount, amount__gte=amount - span)
     partly = live.filter(
@@ -158,14 +158,14 @@ def _distance(checkout: Checkout, amount: Decimal) -> tuple[Decimal, int]:
 
 
 def find_checkouts(seat: Seat, text: str) -> list[Checkout]:
-    """Return the checkouts that a text names, live ones first; a final one is found to say why it is no choice."""
+    """Return the checkouts that a text names, live ones first; a final one is shown with the reason why it cannot be chosen."""
     found = checkouts_of(seat).filter(pk__in=matching_keys(seat, text))
     newest = sorted(found, key=lambda checkout: (checkout.is_final, -checkout.pk))
     return newest[:_MOST_FOUND]
 
 
 def asked_amounts(checkouts: Sequence[Checkout]) -> dict[int, list[int]]:
-    """Return the exact amounts, in base units, that each checkout's buyer was shown and that it still holds."""
+    """Return, by checkout, the exact amounts in base units that its buyer was shown and that it still holds."""
     rows = AmountReservation.objects.filter(checkout__in=checkouts, released_at=None)
     asked: dict[int, list[int]] = {}
     for row in rows.order_by("pk"):

@@ -1,4 +1,4 @@
-"""What the inbox's templates show of items, checkouts and decisions: texts and numbers, made here and escaped there."""
+"""The texts and numbers that the inbox's templates show of items, checkouts and decisions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _MINUTE: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One line of the list. `outcome` is what was decided, in one word."""
+    """One line of the list. `outcome` is the decision in one word."""
 
     id: int
     amount: str
@@ -52,7 +52,7 @@ class ItemRow:
 
 
 def item_row(item: InboxItem, *, decision: InboxDecision | None = None) -> ItemRow:
-    """Return what a list shows of an item."""
+    """Return the list's row of an item."""
     transfer = item.transfer
     return ItemRow(
         id=item.pk,
@@ -80,7 +80,7 @@ def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
 def _why(item: InboxItem) -> str:
     match InboxReason(item.reason):
         case InboxReason.EXTRA:
-            # The reason itself says all of it.
+            # The reason itself says everything.
             return ""
         case InboxReason.LATE if item.checkout and not _came_back(item):
             late_by = item.transfer.block_time - item.checkout.expires_at
@@ -89,13 +89,13 @@ def _why(item: InboxItem) -> str:
 
 
 def _came_back(item: InboxItem) -> bool:
-    """Whether the checkout had this money before a reorganisation took it; such money may even have come in time."""
+    """Whether a reorg took this money from the checkout before; such money may even have been in time."""
     payment = getattr(item.transfer, "payment", None)
     return payment is not None and payment.checkout_id == item.checkout_id
 
 
 def span(time: timedelta) -> str:
-    """Write a span of time as people say it."""
+    """Format a duration for people."""
     minutes = int(time / _MINUTE)
     if minutes < 120:
         return f"{minutes} min" if minutes else f"{int(time / _SECOND)} s"
@@ -104,12 +104,12 @@ def span(time: timedelta) -> str:
 
 
 def sentence(words: str) -> str:
-    """Write words of a rule as a sentence; they begin small and end without a dot."""
+    """Turn a rule's words into a sentence; they begin in lower case and end without a full stop."""
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def explorer_url(transfer: Transfer) -> str:
-    """Return where the transaction can be looked at; empty for simulated ones and on local networks."""
+    """Return the transaction's explorer address; empty for simulated ones and on local networks."""
     if transfer.mode != Mode.LIVE:
         return ""
     return chain_spec(transfer.chain).transaction_url(transfer.tx_hash) or ""
@@ -117,10 +117,10 @@ def explorer_url(transfer: Transfer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A checkout that an item may be credited to, and what is known for and against it.
+    """A checkout that an item may be credited to, with the evidence for and against it.
 
-    `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout still needs. `asked` are exact amounts its buyer was shown, the
-    `is_exact` one of which came.
+    `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout
+    still needs. `asked` are exact amounts its buyer was shown, the `is_exact` one of which came.
     """
 
     checkout: Checkout
@@ -141,7 +141,7 @@ class Choice:
 
 
 def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
-    """Return the checkouts that the rules found, the likeliest first, then live ones of about this price."""
+    """Return the checkouts that the rules found, likeliest first, then live ones with a near price."""
     passed = {entry["checkout"]: entry["why_not"] for entry in item.candidates}
     by_id = named_checkouts(seat, passed)
     ranked = [by_id[public_id] for public_id in passed if public_id in by_id]
@@ -152,12 +152,12 @@ def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
         seat, int(item.transfer.units), but=[checkout.pk for checkout in ranked]
     )
     found = choices_of(item.transfer, [*ranked, *near], passed)
-    # What can be chosen stands before what can not; the order is kept otherwise.
+    # Those that can be chosen come first; the order is kept otherwise.
     return sorted(found, key=lambda choice: not choice.is_open)
 
 
 def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
-    """Return the checkouts that somebody searched for."""
+    """Return the checkouts of a search."""
     return choices_of(item.transfer, find_checkouts(seat, text), {})
 
 
@@ -210,7 +210,7 @@ def _age(checkout: Checkout, came_at: datetime) -> str:
 
 
 def completes(checkout: Checkout, units: int) -> bool:
-    """Whether so many base units more are enough for a checkout, and not too much."""
+    """Whether `units` more base units complete a checkout without overpaying it."""
     total = to_units(checkout.amount_received) + units
     return (
         needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
@@ -232,7 +232,7 @@ class Step:
 
 
 def history(decisions: Sequence[InboxDecision]) -> list[Step]:
-    """Return what was decided, newest first."""
+    """Return the decisions, newest first."""
     return [_step(decision) for decision in decisions]
 
 
@@ -263,7 +263,7 @@ def _undone(decision: InboxDecision) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A decision that waits for its half minute; no seconds are left while it takes effect."""
+    """A decision that can still be undone; no seconds are left while it takes effect."""
 
     id: int
     what: str
@@ -274,7 +274,7 @@ class Pending:
 
 
 def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | None:
-    """Return the decision that can still be undone, or is about to be carried out; None without one."""
+    """Return the decision that can still be undone, or is about to take effect; None if there is none."""
     for decision in decisions:
         if not (decision.done_at or decision.undone_at or decision.failed_at):
             seconds = (decision.due_at - now) / _SECOND
@@ -290,5 +290,5 @@ def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | N
 
 
 def named(person: User | None) -> str:
-    """Return how the team knows a person."""
+    """Return the name by which the team knows a person."""
     return (person.name or person.email) if person else "A former team member"

@@ -1,7 +1,7 @@
-"""What people decide about money in the inbox: said now, done half a minute later, and undone at will until then.
+"""Decisions about money in the inbox: they take effect half a minute later, and can be undone until then.
 
-Locks are taken in the order everybody keeps: the decision, inbox items, transfers, checkouts. Whoever decides holds the item
-alone, so that nothing is decided about money that somebody is just accepting with other money.
+Locks are taken in the usual order: the decision, inbox items, transfers, checkouts. A decision locks its item, so that no
+other decision can use the same money meanwhile.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,14 +32,13 @@ from gateway.core.api.errors import (
 log = structlog.get_logger(__name__)
 
 UNDO_SPAN: Final = timedelta(seconds=30)
-# One that nobody foresaw is tried again, and holds up no other.
+# An unexpected failure is retried, and delays no other decision.
 _SET_ASIDE: Final = timedelta(minutes=1)
 _AT_ONCE: Final = 200
 
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
 _LATE = _MONEY | {InboxAct.ACCEPT_LATE}
-# What can be done about each kind of item. Money that was reversed is gone, and a notice is of money that was credited:
-# both can only be put away.
+# The acts for each kind of item. Reversed money is gone, and a notice is about credited money: both can only be dismissed.
 ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.LATE: _LATE,
     InboxReason.LATE_OUTAGE: _LATE,
@@ -72,7 +71,7 @@ def decide_item(
 
     A credit names its live `checkout`, a refund the transaction that sent the money back, in any spelling. `seen` is the id
     of the newest decision that the actor knew of, 0 for none. Raises InvalidRequestError where the act does not fit the
-    item, and ConflictError where somebody was faster.
+    item, and ConflictError if another decision came first.
     """
     _refuse_misfit(item, act, checkout)
     sent_back = ""
@@ -102,8 +101,8 @@ def decide_item(
 def undo_decision(
     decision: InboxDecision, *, now: datetime, actor: User, address: str | None = None
 ) -> None:
-    """Take a decision back. Raises ConflictError once it has taken effect, or was taken back before."""
-    # The row's lock makes this wait for whoever is about to carry it out.
+    """Undo a decision. Raises ConflictError if it has taken effect or is undone already."""
+    # The row's lock waits for a worker that is about to apply it.
     undone = InboxDecision.objects.filter(_WAITING, pk=decision.pk, due_at__gt=now)
     if not undone.update(undone_at=now, undone_by=actor):
         raise ConflictError(_why_not_undone(decision))
@@ -111,7 +110,7 @@ def undo_decision(
 
 
 def apply_decisions(*, now: datetime) -> int:
-    """Carry out what can no longer be undone; return how many were. Safe to run many times at once."""
+    """Apply the decisions that can no longer be undone; return how many. Safe to run concurrently."""
     due = InboxDecision.objects.filter(_WAITING, due_at__lte=now).order_by("due_at")
     return sum(
         _apply_safely(pk, now)
@@ -154,7 +153,7 @@ def _apply(pk: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _fail(pk: int, why: str, now: datetime) -> None:
-    """Open the item again, and say why the decision could not take effect."""
+    """Reopen the item, and record why the decision could not take effect."""
     waiting = InboxDecision.objects.filter(_WAITING, pk=pk)
     if waiting.update(failed_at=now, failure=why[:200]):
         decision = InboxDecision.objects.select_related("item__merchant").get(pk=pk)
@@ -189,13 +188,13 @@ _EFFECTS: Mapping[InboxAct, Callable[[InboxDecision, datetime], InboxStatus]] = 
 
 
 def _hold(item_id: int) -> InboxItem:
-    # `no_key`: the foreign key of a decision about it needs the key alone.
+    # `no_key`: a decision's foreign key to it needs only the key.
     items = InboxItem.objects.select_for_update(of=("self",), no_key=True)
     return items.get(pk=item_id)
 
 
 def _hold_undecided(item: InboxItem, seen: int | None) -> None:
-    """Lock an open item. Raises ConflictError where more was decided about it than the actor knew."""
+    """Lock an open item. Raises ConflictError if there is a decision that the actor has not seen."""
     if _hold(item.pk).status != InboxStatus.OPEN:
         raise ConflictError(_who_was_faster(item))
     newest = item.decisions.order_by("-pk").values_list("pk", flat=True).first()
@@ -204,7 +203,7 @@ def _hold_undecided(item: InboxItem, seen: int | None) -> None:
 
 
 def _refuse_twice(item: InboxItem) -> None:
-    """Whoever accepts one late transfer accepts all that came late for the checkout, so there is no second time."""
+    """Refuse a second acceptance: accepting one late transfer accepts all late ones of the checkout."""
     accepting = InboxDecision.objects.filter(
         _WAITING, act=InboxAct.ACCEPT_LATE, item__checkout=item.checkout_id
     )
@@ -228,7 +227,8 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
         raise InvalidRequestError(
             "Name the checkout to credit.", param="checkout", code="parameter_missing"
         )
-    # Whoever finds the checkout looks in the merchant's own; what slips through would give one merchant's money away.
+    # The caller looks for the checkout among the merchant's own; a mistake there would give one merchant's money to
+    # another.
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError("There is no such checkout.", param="checkout")
     if checkout.is_final:

@@ -1,4 +1,4 @@
-"""Late money that a person accepts: a successor takes it, for an expired checkout never changes."""
+"""Successors: checkouts that take late money which a person accepts. An expired checkout itself never changes."""
 
 import secrets
 from collections import Counter
@@ -27,7 +27,7 @@ from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
-# What the successor is asked for is what was asked before.
+# The successor asks for the same as the expired one.
 _INHERITED: Final = (
     "merchant_id",
     "mode",
@@ -41,13 +41,13 @@ _INHERITED: Final = (
     "customer_ref",
     "product_ref",
     "order_ref",
-    # The money stays where it is: the hold of the expired one is the successor's too.
+    # The money stays where it is: the successor shares the expired one's hold.
     "escrow",
 )
 
 
 def free_transfer(pk: int) -> Transfer:
-    """Lock a transfer that nobody has used. Raises DecisionFailedError where it is used, or its chain lost it."""
+    """Lock an unused transfer. Raises DecisionFailedError if it is used, or its chain lost it."""
     transfer = _lock([pk])[0]
     if TransferClaim.objects.filter(transfer=pk).exists():
         raise DecisionFailedError("This transfer has been credited meanwhile.")
@@ -57,9 +57,9 @@ def free_transfer(pk: int) -> Transfer:
 
 
 def late_items(item: InboxItem) -> list[InboxItem]:
-    """Return the item and the other open ones of its checkout that came late and that nobody has decided about.
+    """Return the item and its checkout's other late items without a decision.
 
-    What the network took back, or what was credited elsewhere, is not among them.
+    Transfers that a reorg removed, or that were credited elsewhere, are not among them.
     """
     decided = InboxDecision.objects.filter(
         item=OuterRef("pk"), undone_at=None, failed_at=None
@@ -73,13 +73,13 @@ def late_items(item: InboxItem) -> list[InboxItem]:
 
 
 def late_units(item: InboxItem) -> int:
-    """Return what a successor would have, in base units: the expired one's payments and all that came late."""
+    """Return the successor's total in base units: the expired one's payments and all late money."""
     transfers = Transfer.objects.filter(pk__in=_transfer_ids(late_items(item)))
     return sum(int(transfer.units) for transfer in transfers)
 
 
 def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
-    """Make the successor of an item's expired checkout, paid by all that came for it; return it completed.
+    """Create the successor of an item's expired checkout, paid by all its money; return it completed.
 
     Raises DecisionFailedError where the money is not enough, not final, or the checkout has a successor already.
     """
@@ -100,7 +100,7 @@ def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
 
 
 def _hold_late_items(item: InboxItem) -> list[InboxItem]:
-    """Lock what came late, then look again: whoever held one of them may have decided about it."""
+    """Lock the late items, then read again: another decision may have changed them."""
     ids = {late.pk for late in late_items(item)}
     held = InboxItem.objects.select_for_update(of=("self",), no_key=True)
     list(held.filter(pk__in=ids).order_by("pk"))
@@ -113,7 +113,7 @@ def _hold_late_items(item: InboxItem) -> list[InboxItem]:
 
 
 def _standing_payments(checkouts: Collection[int | None]) -> QuerySet[Payment]:
-    """Leave out what the network took back, for it stays with the expired checkout, and what the merchant sent back."""
+    """Return the payments except those that a reorg removed and those that the merchant refunded."""
     paid = Payment.objects.filter(
         checkout__in=checkouts, checkout__refund_note__isnull=True
     )
@@ -141,7 +141,7 @@ def _lock_expired(item: InboxItem) -> Checkout:
 
 
 def _refuse(expired: Checkout, transfers: Sequence[Transfer]) -> None:
-    # Otherwise a fork could leave a successor that nobody can pay.
+    # Otherwise a fork could leave a successor that cannot be paid.
     if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
         raise DecisionFailedError(
             "Not all of this money is final yet; wait until it is."
@@ -157,7 +157,7 @@ def _succeed(expired: Checkout, now: datetime) -> Checkout:
     successor = Checkout.objects.create(
         public_id=new_id(f"chk_{Mode(expired.mode)}"),
         replaces=expired,
-        # It is paid as it begins: nobody is offered anything.
+        # It is paid from the start, so it offers nothing.
         offers={},
         amount_received=Decimal(0),
         underpaid_reported=Decimal(0),
@@ -180,7 +180,7 @@ def _hand_over(
 ) -> None:
     paid = set(_standing_payments([expired.pk]).values_list("transfer_id", flat=True))
     if not paid <= {transfer.pk for transfer in transfers}:
-        # What is not locked may change while we look.
+        # Rows that are not locked may change meanwhile.
         raise DecisionFailedError("More money came for it just now. Decide again.")
     handed = Payment.objects.filter(transfer__in=paid)
     handed.update(checkout=successor, handed_by=expired)

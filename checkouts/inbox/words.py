@@ -1,4 +1,4 @@
-"""What the inbox says, in words of people who sell things."""
+"""The inbox's texts, in merchants' words."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A line for a list, and what it means."""
+    """A title for a list, and its explanation."""
 
     short: str
     meaning: str

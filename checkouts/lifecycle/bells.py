@@ -1,4 +1,4 @@
-"""Telling the streams of checkout pages that a page may have something else to show. What that is, they ask the database."""
+"""Notifies checkout pages' streams that a page may have changed. The streams read the change from the database."""
 
 import re
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from django.db import connection
 
 CHANNEL = "florin_pages"
-# PostgreSQL takes less than 8,000 bytes in a notice; a bigint and its comma are 20 at most.
+# A PostgreSQL notice holds less than 8,000 bytes; a bigint and its comma take at most 20.
 _IDS_OF_A_NOTICE = 390
 _ID = re.compile(r"[0-9]{1,19}")
 
 
 def ring_pages(checkout_ids: Iterable[int]) -> None:
-    """Ring in the caller's transaction: heard as soon as that is committed, and never if it is not."""
+    """Notify in the caller's transaction: sent on commit, and never if it rolls back."""
     ids = [str(checkout_id) for checkout_id in checkout_ids]
     notices = [
         ",".join(ids[start : start + _IDS_OF_A_NOTICE])
@@ -28,5 +28,5 @@ def ring_pages(checkout_ids: Iterable[int]) -> None:
 
 
 def rung_ids(notice: str) -> list[int]:
-    """Return the checkouts a notice names; whoever may connect to the database may send one, and anything in it."""
+    """Return the checkouts of a notice. Any database user may send one, with any content."""
     return [int(word) for word in notice.split(",") if _ID.fullmatch(word)]

@@ -1,4 +1,4 @@
-"""Cancelling checkouts that nobody has paid."""
+"""Cancels unpaid checkouts."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -18,7 +18,7 @@ _UNDECIDED: Final = (
     "A payment has just come in that may be for this checkout. Try again in a minute."
 )
 
-# Each row that money leaves, from the watcher's transfer to a person's credit that is not carried out yet.
+# Each row that money leaves, from the watcher's transfer to a person's credit that is not applied yet.
 _SEEN = """
     SELECT
         EXISTS (SELECT FROM checkouts_payment WHERE checkout_id = %(id)s)
@@ -45,10 +45,10 @@ def cancel_checkout(
     address: str | None,
     now: datetime,
 ) -> bool:
-    """End a checkout before it is paid; return whether it was this call that did.
+    """Cancel a checkout before it is paid; return whether this call did it.
 
-    It is `expired` and `cancelled` from then on, `checkout.expired` is sent, and the audit log says who did it. Money that is
-    seen afterwards goes to the inbox. Raises ConflictError (state_conflict) where money was seen, or where it ended by itself.
+    It is `expired` and `cancelled` from then on, `checkout.expired` is sent, and the audit log says who did it. Later money
+    goes to the inbox. Raises ConflictError (state_conflict) if money was seen, or the checkout has ended.
     """
     steps = _hold_test_steps(pk)
     checkout = Checkout.objects.locked().select_related("merchant").get(pk=pk)
@@ -56,7 +56,7 @@ def cancel_checkout(
         return False
     if checkout.is_final:
         raise ConflictError(f"The checkout is {checkout.status} already.")
-    # Under the lock: who credits it needs the same one, and what the watcher wrote before now is seen here.
+    # Under the lock, which crediting needs too: all that the watcher wrote before is visible here.
     if refusal := reason_against_cancelling(checkout):
         raise ConflictError(refusal)
     cancel(checkout, now=now)
@@ -76,7 +76,7 @@ def cancel_checkout(
 
 
 def reason_against_cancelling(checkout: Checkout) -> str:
-    """Return in words which money keeps a live checkout from being cancelled; empty where none was seen."""
+    """Return the sentence about the money that keeps a live checkout from being cancelled; empty if there is none."""
     parameters: dict[str, Any] = {
         "id": checkout.pk,
         "nonce": bytes(checkout.deposit_nonce),
@@ -97,9 +97,9 @@ def reason_against_cancelling(checkout: Checkout) -> str:
 
 
 def _hold_test_steps(pk: int) -> list[int]:
-    """Lock the steps that a cancelled test checkout does not play; late money still comes.
+    """Lock the scenario steps that a cancelled test checkout does not play; late money still comes.
 
-    Before the checkout, for who plays a step changes the checkout after it.
+    Before the checkout: playing a step locks the step first, then the checkout.
     """
     steps = TestStep.objects.filter(checkout=pk, done_at=None)
     left = steps.exclude(kind=StepKind.PAY_LATE).order_by("pk")

@@ -1,4 +1,4 @@
-"""Counts of checkouts by status and their daily totals: whoever changes a checkout inserts the difference."""
+"""Counts of checkouts by status and their daily totals, kept as inserted differences."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ _ADD_TO_DAYS = """
 
 
 class DayChange(NamedTuple):
-    """What one checkout adds to a day of its merchant's.
+    """A checkout's contribution to its merchant's daily total.
 
     `chain` and `token` are those it was paid by, else empty; `volume` is USD; `made` is the key of a created checkout.
     """
@@ -48,12 +48,12 @@ class DayChange(NamedTuple):
 
 
 def day_of(moment: datetime) -> date:
-    """Return the day, in UTC, that a moment counts to."""
+    """Return the UTC day of a moment."""
     return moment.astimezone(UTC).date()
 
 
 def add_to_days(changes: Iterable[DayChange]) -> None:
-    """Insert what checkouts add to their days, in one statement."""
+    """Insert checkouts' contributions to daily totals, in one statement."""
     columns = [list(column) for column in zip(*changes, strict=True)]
     if columns:
         with connection.cursor() as cursor:
@@ -61,7 +61,7 @@ def add_to_days(changes: Iterable[DayChange]) -> None:
 
 
 def count(changes: Counter[CountKey]) -> None:
-    """Insert how counts change, in one statement."""
+    """Insert changes of the counts, in one statement."""
     rows = [(*map(str, key[1:]), key[0], n) for key, n in changes.items() if n]
     if rows:
         modes, statuses, merchants, values = (

@@ -1,4 +1,4 @@
-"""Which money of checkouts stays in its forwarder until it is released, whether it was, and releasing it."""
+"""Escrow: which money of checkouts stays in its forwarder, and its release."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Expiring checkouts nobody paid, once the chains they were offered on were read far enough to be sure."""
+"""Expires unpaid checkouts, once their chains were read far enough to be sure."""
 
 import secrets
 from collections.abc import Sequence
@@ -15,16 +15,15 @@ from checkouts.states import GRACE
 log = structlog.get_logger(__name__)
 
 BATCH = 500
-# In a sweep, from one place on: some milliseconds.
+# The offset within a sweep: some milliseconds.
 LOOKED_AT = 2_000
-# An outage of ours is not the buyer's fault, but a merchant must know some day.
+# An outage of ours is not the buyer's fault, but a merchant must get an answer some day.
 PATIENCE = timedelta(hours=24)
 
-# A payment whose block time is within the grace still counts, so a live checkout expires only after each of its
-# chains was read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by
-# account, the account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.
-#
-# Money in a merchant's wallet that nobody has judged yet may be any checkout's that was offered there.
+# A payment whose block time is within the grace still counts, so a live checkout expires only after each of its chains was
+# read, in a pass begun after the grace, up to a head its sources agree on. Where a chain is read account by account, the
+# account it was to be paid in counts. A test checkout has no chain to wait for, only the steps of its scenario.  Undecided
+# money in a merchant's wallet may belong to any checkout offered there.
 _DUE = """
     WITH unjudged AS MATERIALIZED (
         SELECT DISTINCT merchant_id, mode, chain FROM wallets_transfer
@@ -66,10 +65,10 @@ _COUNT = f"SELECT count(*) FROM (SELECT FROM {_PAST} LIMIT %(most)s) AS past"  #
 
 
 def expire_due_checkouts(*, now: datetime) -> int:
-    """Expire what is due; return how many checkouts did.
+    """Expire due checkouts; return how many.
 
-    While a chain is not read, all that were offered on it wait, and to look at each of them every time would take long. So
-    the oldest are looked at, and of the others some that are picked by lot.
+    While a chain is not read, all checkouts offered on it wait, and checking all of them each time would be slow. So the
+    oldest are checked, and a random sample of the others.
     """
     waiting = _count_past(now, most=LOOKED_AT + 1)
     total = _expire_from(0, now=now) if waiting else 0
@@ -80,7 +79,7 @@ def expire_due_checkouts(*, now: datetime) -> int:
 
 
 def _expire_from(rank: int, *, now: datetime) -> int:
-    """Expire what is due of the checkouts from this one on, counted from the oldest."""
+    """Expire the due checkouts from this rank on, counted from the oldest."""
     total = 0
     while expired := _expire_some(rank, now=now):
         total += expired
@@ -88,12 +87,12 @@ def _expire_from(rank: int, *, now: datetime) -> int:
 
 
 def _expire_some(rank: int, *, now: datetime) -> int:
-    """Expire a batch; where one of its checkouts cannot be, each of the others."""
+    """Expire a batch; if one of its checkouts fails, expire the others one by one."""
     due = _due_ids(now, rank=rank)
     try:
         return _expire(due, now=now)
     except (OperationalError, InterfaceError):
-        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+        raise  # the server is down, or another worker interfered: no row is at fault
     except Exception:
         log.exception("a batch of checkouts failed to expire; taking them one by one")
         return _expire_one_by_one(due, now=now)
@@ -113,7 +112,7 @@ def _expire_one_by_one(due: Sequence[int], *, now: datetime) -> int:
 
 @transaction.atomic
 def _expire(due: Sequence[int], *, now: datetime) -> int:
-    # Whoever credits one of these right now holds its lock; the next sweep looks at it again.
+    # A worker that is crediting one of these holds its lock; the next sweep checks it again.
     checkouts = list(
         Checkout.objects.live()
         .filter(pk__in=due)
@@ -130,7 +129,7 @@ def _expire(due: Sequence[int], *, now: datetime) -> int:
 def _due_ids(
     now: datetime, *, rank: int = 0, ids: Sequence[int] | None = None
 ) -> list[int]:
-    """Return what is due among so many from a place on, counted from the oldest, or among these."""
+    """Return due ids among a number of checkouts from a rank on, oldest first, or among `ids`."""
     parameters: dict[str, Any] = {
         "now": now,
         "impatient_since": now - PATIENCE,
@@ -147,7 +146,7 @@ def _due_ids(
 
 
 def _count_past(now: datetime, *, most: int | None = None) -> int:
-    """Return how many are past their time and not expired, up to `most`."""
+    """Return how many are overdue and not expired, at most `most`."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, {"now": now, "most": most})
         return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""What completed checkouts cost their merchants. Test mode costs nothing."""
+"""Charges merchants' fees for completed checkouts. Test mode is free."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ def charge_completed(
     *,
     now: datetime,
 ) -> None:
-    """Charge the fee of each live checkout that just completed, on all it received by then."""
+    """Charge the fee of each live checkout that just completed, on everything it has received."""
     payments = [
         _payment(checkout, transfers[checkout.pk][-1]) for checkout in _live(completed)
     ]
@@ -29,7 +29,7 @@ def charge_completed(
 
 
 def follow_reversals(turned: Iterable[Checkout], *, now: datetime) -> None:
-    """Take back the fees of checkouts that are `reversed` now, and charge those again that no longer are."""
+    """Refund the fees of checkouts that turned `reversed`, and charge again those that no longer are."""
     lost: list[str] = []
     back: list[str] = []
     for checkout in _live(turned):
@@ -44,7 +44,7 @@ def _live(checkouts: Iterable[Checkout]) -> list[Checkout]:
 
 
 def _payment(checkout: Checkout, last: TransferRow) -> CompletedPayment:
-    """Of the newest transfer, as the day that the checkout counts to has it."""
+    """Return the fee's payment facts: of the newest transfer, as in the daily total."""
     return CompletedPayment(
         merchant_id=checkout.merchant_id,
         kind=FeeKind.CHECKOUT,

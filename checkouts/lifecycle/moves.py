@@ -1,4 +1,4 @@
-"""Moving checkouts: the only writer of status, amounts received and counts, and of the events that tell of them.
+"""Moves checkouts: the only writer of status, amounts received, counts, and their events.
 
 Callers hold the checkouts' locks (`Checkout.objects.locked()`) inside a transaction.
 """
@@ -60,18 +60,18 @@ Transfers = Mapping[int, Sequence[TransferRow]]
 
 
 def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
-    """Derive each checkout's status and sums from its transfers, and tell what changed."""
+    """Derive each checkout's status and sums from its transfers, and write events for changes."""
     transfers = credited_transfers([checkout.pk for checkout in checkouts])
     movement = _Movement()
     for checkout in checkouts:
         movement.follow(checkout, transfers.get(checkout.pk, []), now)
     movement.write(transfers, now)
-    # Of all, moved or not: a transfer may have become final, or be gone.
+    # For all, moved or not: a transfer may have become final, or be gone.
     ring_pages(checkout.pk for checkout in checkouts)
 
 
 def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
-    """Move unpaid checkouts to `expired`; the caller made sure that their chains were read far enough."""
+    """Expire unpaid checkouts; the caller has checked that their chains were read far enough."""
     movement = _Movement()
     for checkout in checkouts:
         movement.move(checkout, CheckoutStatus.EXPIRED)
@@ -80,18 +80,18 @@ def expire(checkouts: Sequence[Checkout], *, now: datetime) -> None:
 
 
 def cancel(checkout: Checkout, *, now: datetime) -> None:
-    """Move a checkout to `expired` because its merchant ends it, and end its time; the caller made sure that no money came."""
+    """Cancel a checkout: `expired`, with its time ended now; the caller has checked that no money came."""
     checkout.cancelled_at = now
     checkout.expires_at = min(checkout.expires_at, now)
     expire([checkout], now=now)
-    # After the status: the table refuses a live checkout that is cancelled.
+    # After the status: a constraint refuses a live checkout that is cancelled.
     Checkout.objects.filter(pk=checkout.pk).update(
         cancelled_at=checkout.cancelled_at, expires_at=checkout.expires_at
     )
 
 
 def received(transfers: Iterable[TransferRow]) -> Received:
-    """Add up the credited transfers that a chain still holds."""
+    """Add up the credited transfers that are still on their chains."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
     return Received(
         seen=sum(t.units for t in standing),
@@ -101,14 +101,14 @@ def received(transfers: Iterable[TransferRow]) -> Received:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """An event to write once the rows are."""
+    """An event to write after the rows."""
 
     checkout: Checkout
     type: str
 
 
 class _Movement:
-    """What a batch of checkouts goes through, collected so that each table is written once."""
+    """The changes of a batch of checkouts, collected so that each table is written once."""
 
     def __init__(self) -> None:
         self.changed: dict[int, Checkout] = {}
@@ -121,7 +121,7 @@ class _Movement:
     def follow(
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime
     ) -> None:
-        """Bring one checkout in line with its transfers."""
+        """Update one checkout from its transfers."""
         sums = received(transfers)
         amount_received = from_units(sums.seen)
         if amount_received != checkout.amount_received:
@@ -144,7 +144,7 @@ class _Movement:
         *,
         paid_at: datetime | None = None,
     ) -> None:
-        """Move one checkout. Raises IllegalMoveError where the table of moves has no such move."""
+        """Move one checkout. Raises IllegalMoveError if the table of moves does not allow it."""
         before = CheckoutStatus(checkout.status)
         if status not in MOVES[before]:
             raise IllegalMoveError(checkout.public_id, before, status)
@@ -176,7 +176,7 @@ class _Movement:
     def _note_exception(
         self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]
     ) -> None:
-        # Noted each time: a second transfer may go when the first has its alert already.
+        # Noted each time: a second transfer may be removed after the first got its alert.
         self.reversals += [(checkout, transfer) for transfer in lost]
         exception = _exception(checkout, sums, is_reversed=bool(lost))
         if exception == checkout.exception:
@@ -194,7 +194,7 @@ class _Movement:
         return [told.checkout for told in self.told if told.type == completed]
 
     def write(self, transfers: Transfers, now: datetime) -> None:
-        """Write everything, the events last: their counter is the last lock in the order."""
+        """Write everything, events last: their counter is the last lock in the order."""
         releases = releases_of([told.checkout for told in self.told])
         events = [
             self._event(
@@ -208,7 +208,7 @@ class _Movement:
             _update(list(self.changed.values()))
             count(self.counts)
             add_to_days(_day(one, transfers.get(one.pk, [])) for one in self.ended)
-        # One can complete and be reversed at once: another transfer of it was called final and went before.
+        # One can complete and be reversed at once: another of its transfers was final and was removed.
         charge_completed(self._completed(), transfers, now=now)
         follow_reversals(self.turned, now=now)
         tell_of_reversals(self.reversals, now=now)
@@ -237,11 +237,11 @@ class _Movement:
 
 
 def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
-    """Return what the end of a checkout adds to its day."""
+    """Return the contribution of a checkout's end to its daily total."""
     whose = checkout.merchant_id, checkout.mode
     if checkout.paid_at is None or checkout.status == CheckoutStatus.EXPIRED:
         return DayChange(*whose, day_of(checkout.expires_at), expired=1)
-    # The newest recorded one: which it was, the rows still tell when the days are checked.
+    # The newest recorded one: the rows still show which, when the totals are verified.
     last = transfers[-1]
     return DayChange(
         *whose,
@@ -254,7 +254,7 @@ def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
 
 
 def _lost(checkout: Checkout, transfers: Sequence[TransferRow]) -> list[TransferRow]:
-    """Return what a reorganisation took from a checkout after it had completed, or after we had called it final."""
+    """Return what a reorg took from a checkout after completion, or after finality."""
     paid_at = checkout.paid_at
     if paid_at is None:
         return []
@@ -276,7 +276,7 @@ def _exception(
         return CheckoutException.UNDERPAID if is_short else CheckoutException.NONE
     if checkout.status != CheckoutStatus.COMPLETED:
         return CheckoutException.NONE
-    # A transfer that came back is trusted again once it is final again.
+    # A transfer that came back counts again once it is final again.
     if is_reversed or sums.confirmed < needed_units(checkout.amount):
         return CheckoutException.REVERSED
     if sums.seen > overpaid_above_units(checkout.amount):

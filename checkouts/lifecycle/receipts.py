@@ -1,4 +1,4 @@
-"""Promising receipts by mail. What they say is found when they are sent: nobody waits for words while checkouts are locked."""
+"""Queues receipts by mail. Their texts are made when they are sent, not while checkouts are locked."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -28,7 +28,7 @@ from mails.outbox import (
     ring_after_commit,
 )
 
-# Receipts that members send by hand: no stranger is flooded through us.
+# Limits of receipts that members send by hand, so that no stranger is flooded.
 PER_MERCHANT: Final = Limit("receipt.merchant", 60, seconds=3_600)
 PER_RECIPIENT: Final = Limit("receipt.recipient", 10, seconds=86_400)
 PER_CHECKOUT: Final = Limit("receipt.checkout", 3, seconds=86_400)
@@ -46,7 +46,7 @@ _OUTSIDE_TEAM: Final = (
     "In test mode, receipts go only to e-mail addresses of your team."
 )
 
-# In test mode no money moves, and whoever holds a test key could have strangers mailed: only the team's own addresses are.
+# In test mode no money moves, and a leaked test key could mail strangers. So only the team's own addresses get mail.
 _ADDRESSED: Final = """
     unnest(%(ids)s::text[], %(merchants)s::bigint[], %(modes)s::text[], %(emails)s::text[])
          AS paid (public_id, merchant_id, mode, email)
@@ -61,7 +61,7 @@ _PROMISE: Final = insert_mails(
 
 
 def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
-    """Promise a mail for each checkout with a buyer's address whose merchant mails receipts, in the caller's transaction.
+    """Queue a receipt for each checkout with a buyer's address whose merchant mails receipts, in the caller's transaction.
 
     Costs nothing where no buyer left an address, and one statement otherwise.
     """
@@ -83,7 +83,7 @@ def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
 
 
 def reason_against_receipt(checkout: Checkout) -> str:
-    """Return in words why a checkout has no receipt to send; empty where it has one."""
+    """Return the sentence why a checkout has no receipt; empty if it has one."""
     if checkout.status != CheckoutStatus.COMPLETED:
         return _UNPAID
     return _REVERSED if checkout.exception == CheckoutException.REVERSED else ""
@@ -99,7 +99,7 @@ def send_receipt(
     address: str | None,
     now: datetime,
 ) -> bool:
-    """Queue a receipt to an e-mail address that a member typed; return whether it was this call that did.
+    """Queue a receipt to an address that a member typed; return whether this call did it.
 
     The same `nonce` and `email` queue one mail. `email` is valid and stays with the mail; the audit log has it masked.
     Raises ConflictError where there is no receipt, InvalidRequestError (`email`) for an address outside of the team in test
@@ -112,7 +112,7 @@ def send_receipt(
     key = f"receipt:{checkout.public_id}:{uuid5(nonce, email)}"
     if not queue_unwritten([(key, email)], now=now):
         return False
-    # After the insert, so that a double click counts once; what is raised takes the mail back.
+    # After the insert, so that a double click counts once; an error rolls back the mail.
     _count(checkout, email, now=now)
     record(
         checkout.merchant,
@@ -133,7 +133,7 @@ def _is_in_team(merchant_id: int, email: str) -> bool:
 
 def _count(checkout: Checkout, email: str, *, now: datetime) -> None:
     merchant = str(checkout.merchant_id)
-    # The narrowest one last: what the others refuse uses nothing of it up.
+    # The narrowest limit last: a request that others refuse does not use it up.
     limits = (
         (PER_MERCHANT, merchant, _TOO_MANY_BY_MERCHANT),
         (PER_RECIPIENT, f"{merchant}:{email.casefold()}", _TOO_MANY_TO_ONE),

@@ -1,4 +1,4 @@
-"""Writing down that a buyer got money back. Florin holds no key that could send it."""
+"""Records refunds that merchants sent. Florin holds no key that could send one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,9 +20,9 @@ from wallets.models import Transfer
 
 
 def refundable(checkout: Checkout) -> Decimal:
-    """Return the USD that a team may have sent back: what was overpaid, or what came before it expired; 0 for none.
+    """Return the USD that a team may have refunded: the overpaid part, or money before expiry; 0 for none.
 
-    What a successor took is not the expired checkout's to give back. What is in the inbox is marked there.
+    Money that a successor took does not count. Refunds of inbox items are recorded there.
     """
     if checkout.status == CheckoutStatus.COMPLETED:
         is_over = checkout.exception == CheckoutException.OVERPAID
@@ -45,12 +45,12 @@ def note_refund(
     address: str | None,
     now: datetime,
 ) -> RefundNote:
-    """Keep which transaction sent a buyer's money back, in any spelling. `address` is the actor's, for the audit log.
+    """Record a refund's transaction hash, in any spelling. `address` is the actor's, for the audit log.
 
     Raises ConflictError where there is nothing to send back, or a note already, and InvalidRequestError for a hash that is
     none, or that of a payment.
     """
-    # Accepting late money holds it too: what was sent back pays no successor, and what a successor took is not sent back.
+    # Accepting late money takes this lock too: refunded money pays no successor, and a successor's money is not refunded.
     held = Checkout.objects.locked().get(pk=checkout.pk)
     amount = refundable(held)
     if not amount:
@@ -77,7 +77,7 @@ def note_refund(
 
 
 def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
-    """Return a refund's hash as the chain writes it that brought the money, or another one: it may go back another way.
+    """Return a refund's hash as its chain writes it. A refund may go over another chain than the payment.
 
     Raises InvalidRequestError for a text that names no transaction, or one that brought the money.
     """

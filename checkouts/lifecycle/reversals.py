@@ -1,4 +1,4 @@
-"""Telling a merchant of completed checkouts whose money a reorganisation took back: an alert in the inbox, and a mail."""
+"""Alerts a merchant about reorgs that took back money of completed checkouts: an inbox item and a mail."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ Reversal: TypeAlias = tuple[Checkout, TransferRow]
 
 
 def tell_of_reversals(reversals: Sequence[Reversal], *, now: datetime) -> None:
-    """Write alerts and promise mails for what was never told; the caller holds the checkouts' locks."""
+    """Write alerts and queue mails that are still missing; the caller holds the checkouts' locks."""
     if not reversals:
         return
     told = InboxItem.objects.filter(

@@ -1,4 +1,4 @@
-"""Daily totals of checkouts, to the cent: verify and rebuild; and folding of all totals."""
+"""Daily totals of checkouts: verify and rebuild; and folding of all totals."""
 
 from datetime import date, timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from wallets.transfers.totals import fold_days
 
 log = structlog.get_logger(__name__)
 
-# What completed stands under the chain and token of the last transfer that was credited by then.
+# A completed checkout counts under the chain and token of its last transfer credited by then.
 CHECKOUT_DAYS: Final = SumTable(
     "checkouts_dailytotal",
     ("merchant_id", "mode", "day", "chain", "token"),
@@ -54,7 +54,7 @@ CHECKOUT_DAYS: Final = SumTable(
 
 
 def differences(*, since: date, until: date) -> list[SumDifference]:
-    """Compare the days `since <= day < until`, of every merchant; nothing is changed."""
+    """Compare the days `since <= day < until` of all merchants; change nothing."""
     return daily_totals.compare_days(CHECKOUT_DAYS, since=since, until=until)
 
 
@@ -67,11 +67,11 @@ def check_yesterday(*, today: date) -> int:
 
 
 def rebuild(*, since: date, until: date) -> None:
-    """Total the days `since <= day < until` anew. Writers wait meanwhile, and add theirs afterwards."""
+    """Recompute the days `since <= day < until`. Writers wait meanwhile, and add their deltas afterwards."""
     daily_totals.rebuild_days(CHECKOUT_DAYS, since=since, until=until)
 
 
 def fold_totals() -> int:
-    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were."""
+    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return the number of deltas."""
     tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS)
     return sum(map(daily_totals.fold, tables)) + fold_days()

@@ -1,4 +1,4 @@
-"""Releasing wallets that another merchant has proven, once the checkouts they were offered to have run out."""
+"""Releases wallets that another merchant has proven, once no checkout of the old owner needs them."""
 
 from datetime import datetime
 
@@ -12,15 +12,15 @@ from wallets.receiving.claims import (
 
 
 def release_claims(*, now: datetime) -> int:
-    """Release each retired wallet that somebody waits for and no checkout needs any more; return how many."""
+    """Release each retired wallet that is claimed and that no checkout needs; return how many."""
     idle = [wallet for wallet in claims_to_release(now=now) if not is_needed(wallet)]
     return sum(release_claim(wallet, now=now) for wallet in idle)
 
 
 def is_needed(wallet: ReceivingWallet) -> bool:
-    """Whether a live or cooling checkout of the wallet's merchant was told to be paid there.
+    """Whether a live or cooling checkout of the wallet's merchant offered it.
 
-    One cools as long as its exact amount is reserved.
+    A checkout cools as long as its exact amount is reserved.
     """
     here = {f"offers__{wallet.chain}__wallet": wallet.address}
     live = Checkout.objects.live().filter(

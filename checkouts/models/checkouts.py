@@ -1,4 +1,4 @@
-"""Checkouts, how many there are, and the exact amounts that name them."""
+"""Checkouts, their counts, and the exact amounts that identify them."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -20,31 +20,31 @@ from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 # Of the team's note about a checkout.
 MOST_LETTERS = 1_000
 REFERENCE_LENGTH = 128
-# Wider than one uint256: any number of the largest transfers fits, so that no sum can hold up the queue.
+# Wider than one uint256: any number of the largest transfers fits, so no sum can block the queue.
 SUM_DIGITS = 96
-# The references that `creation_ref` does not find: of successors, and of checkouts made from links or afresh.
+# The references that `creation_ref` does not cover: of successors, and of checkouts from links or renewals.
 UNKEYED_REFERENCE = Q(order_ref__gt="") & ~Q(creation_ref=F("order_ref"))
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
-    """Names for the sets of checkouts the product talks about."""
+    """Named sets of checkouts."""
 
     def live(self) -> "CheckoutQuerySet":
         """Checkouts whose status can still change."""
         return self.filter(status__in=LIVE)
 
     def locked(self) -> "CheckoutQuerySet":
-        """The rows locked in the order everybody locks them in, whose status may be moved."""
+        """Rows locked in the usual order, ready to be moved."""
         return self.select_for_update(of=("self",)).order_by("pk")
 
 
 class Checkout(models.Model):
-    """One request for one payment. Its status follows from its transfers and the clock; nothing else sets it."""
+    """A request for one payment. Its status follows from its transfers and the clock alone."""
 
     public_id = models.CharField(max_length=40, unique=True)
-    # The page's address; never the id, so that neither can be told from the other.
+    # The page's code; never the id, so neither reveals the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
-    # No index of its own: those of the lists below begin with it.
+    # No index of its own: the lists' indexes below begin with it.
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="checkouts", db_index=False
     )
@@ -61,34 +61,34 @@ class Checkout(models.Model):
     amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
     currency = models.CharField(max_length=3, default="USD")
     description = models.CharField(max_length=256, blank=True)
-    # JSON text as the merchant sent it: jsonb would sort its keys and respell its numbers.
+    # JSON text as the merchant sent it: jsonb would sort its keys and rewrite its numbers.
     metadata = models.TextField(default="{}")
     customer_email = models.CharField(max_length=254, blank=True)
     redirect_url = models.CharField(max_length=2048, blank=True)
     webhook_url = models.CharField(max_length=2048, blank=True)
-    # Where the buyer begins again who came too late, if not here: the page of the link that it was made from.
+    # Where a late buyer begins again, if not here: the page of the link that made it.
     again_url = models.CharField(max_length=2048, blank=True, db_default="")
-    # Our own sweeps leave its money alone until it is released; a `Hold` of settlements says whether it was.
+    # Our sweeps skip its money until it is released; a `Hold` of settlements records that.
     escrow = models.BooleanField(default=False, db_default=False)
     customer_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     product_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
     order_ref = models.CharField(max_length=REFERENCE_LENGTH, blank=True)
-    # What makes creation idempotent: the order_ref, or `again:` and the expired checkout it was made afresh of. Null for
+    # The key of idempotent creation: the order_ref, or `again:` and the expired checkout that it renews. Null for
     # successors and for checkouts made from links.
     creation_ref = models.CharField(max_length=REFERENCE_LENGTH, null=True)  # noqa: DJ001
-    # What was offered: {chain: {"tokens": [...], "address": "0x..."}}, on exact-amount chains {"tokens": [...],
-    # "address": null, "wallet": "..."}. Frozen, because attribution and expiry ask it.
+    # What was offered: {chain: {"tokens": [...], "address": "0x..."}}, on exact-amount chains {"tokens": [...], "address":
+    # null, "wallet": "..."}. Never changed: attribution and expiry rely on it.
     offers = models.JSONField()
-    # 32 random bytes; the deposit addresses derived from it are this checkout's.
+    # 32 random bytes, from which this checkout's deposit addresses are derived.
     deposit_nonce = models.BinaryField(max_length=32, unique=True)
     amount_received = models.DecimalField(
         max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
     )
-    # The confirmed sum that the last checkout.underpaid reported; a later short top-up is reported again.
+    # The confirmed sum of the last checkout.underpaid event; a later short top-up is reported again.
     underpaid_reported = models.DecimalField(
         max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0
     )
-    # How many events were written; numbers the next one, so that none can be written twice.
+    # How many events were written; numbers the next one, so that none is written twice.
     event_count = models.PositiveIntegerField(default=0)
     replaces = models.OneToOneField(
         "self", models.PROTECT, null=True, related_name="replaced_by"
@@ -97,7 +97,7 @@ class Checkout(models.Model):
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
     paid_at = models.DateTimeField(null=True)
-    # The merchant ended it before it was paid. `expires_at` was moved to that moment.
+    # The merchant ended it before it was paid; `expires_at` is that moment.
     cancelled_at = models.DateTimeField(null=True)
 
     objects = CheckoutQuerySet.as_manager()
@@ -140,13 +140,13 @@ class Checkout(models.Model):
                 ),
                 name="checkout_expirable",
             ),
-            # Whose payment a round price or a mistyped one may be: not that of the many who wait for a chain to be read.
+            # Candidates for a round or mistyped price; excludes the many that wait for a chain to be read.
             models.Index(
                 fields=["merchant", "mode", "amount", "expires_at"],
                 condition=Q(status__in=[str(status) for status in LIVE_IN_ORDER]),
                 name="checkout_live_by_amount",
             ),
-            # What is missing of them is their price now.
+            # Their price now is what is missing.
             models.Index(
                 fields=["merchant", "mode"],
                 condition=Q(
@@ -155,13 +155,13 @@ class Checkout(models.Model):
                 ),
                 name="checkout_partly_paid",
             ),
-            # Those that expired lately may still be meant.
+            # Those that expired recently may still be meant.
             models.Index(
                 fields=["merchant", "mode", "expires_at"],
                 condition=Q(status=CheckoutStatus.EXPIRED),
                 name="checkout_expired_lately",
             ),
-            # People look for a reference of theirs. What the API makes is found by its creation_ref, at no further cost.
+            # For searches by reference. Checkouts made by the API are found by creation_ref, at no further cost.
             models.Index(
                 fields=["merchant", "mode", "order_ref"],
                 condition=UNKEYED_REFERENCE,
@@ -179,24 +179,24 @@ class Checkout(models.Model):
 
     @property
     def is_from_link(self) -> bool:
-        """Whether a payment link made it. Anybody who has a link's address makes as many as they like."""
+        """Whether a payment link made it. Anybody with a link's address can make any number."""
         return bool(self.again_url)
 
     @property
     def hold_subject(self) -> str:
-        """Whose hold is on the money in escrow: a successor's is where the checkout before it was paid."""
+        """Return the public id under which the escrow's hold is kept: a successor's is its predecessor's."""
         return (self.replaces or self).public_id
 
 
 class CheckoutCount(models.Model):
-    """Part of a count of checkouts by status: the rows of a status are to be added up (`gateway.core.daily_totals`)."""
+    """A delta of the count of checkouts by status; the rows of a status add up to it (`gateway.core.daily_totals`)."""
 
     merchant = models.ForeignKey(
         Merchant, models.CASCADE, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=CheckoutStatus)
-    # Negative where checkouts went to another status.
+    # Negative when checkouts left the status.
     value = models.BigIntegerField(default=0)
     is_sum = models.BooleanField(default=False, db_default=False)
 
@@ -223,10 +223,10 @@ class CheckoutCount(models.Model):
 
 
 class DailyTotal(models.Model):
-    """Part of what happened to a merchant's checkouts in a day (UTC): the rows of a day are to be added up.
+    """A delta of a merchant's daily total (UTC); the rows of a day add up to it.
 
-    What is created or expires stands under no chain: `chain` and `token` are empty. `volume` is the price, in USD, of what
-    completed. A checkout expires on the day of its `expires_at`.
+    Created and expired ones have no chain: `chain` and `token` are empty. `volume` is the price, in USD, of completed ones.
+    A checkout expires on the day of its `expires_at`.
     """
 
     merchant = models.ForeignKey(
@@ -240,7 +240,7 @@ class DailyTotal(models.Model):
     completed = models.BigIntegerField(default=0)
     expired = models.BigIntegerField(default=0)
     volume = models.DecimalField(max_digits=38, decimal_places=2, default=0)
-    # The least and the greatest key of what was created: a list between two days is a range of keys.
+    # The least and greatest key of the created checkouts: a list of days becomes a range of keys.
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
     is_sum = models.BooleanField(default=False, db_default=False)
@@ -277,7 +277,7 @@ class AmountReservation(models.Model):
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
-    # What was to be paid, rounded up to a cent.
+    # The amount due, rounded up to a cent.
     price = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
     # Base units below one cent: 1 .. 9999. Multiples of 100 survive a wallet that shows four decimals.
     suffix = models.PositiveSmallIntegerField()
@@ -305,13 +305,13 @@ class AmountReservation(models.Model):
             ),
         ]
         indexes = [
-            # An exchange that takes a round fee leaves the digits below a cent.
+            # An exchange's round fee leaves the digits below a cent.
             models.Index(
                 fields=["merchant", "mode", "suffix"],
                 condition=Q(released_at=None),
                 name="reservation_by_suffix",
             ),
-            # Whose exact amount it once was, should somebody pay it after days.
+            # The former holder of an exact amount, for a payment days later.
             models.Index(
                 fields=["merchant", "mode", "price", "suffix"],
                 condition=Q(released_at__isnull=False),
@@ -330,7 +330,7 @@ class AmountReservation(models.Model):
 
 
 class TestStep(models.Model):
-    """One step of a test checkout's scenario: a row with a due time, so that a restart forgets nothing."""
+    """A step of a test checkout's scenario: a row with a due time, so that a restart loses nothing."""
 
     __test__ = False  # a model, whatever pytest thinks of its name
 

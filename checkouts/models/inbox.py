@@ -1,4 +1,4 @@
-"""Money that no rule could credit, what people decide about it, and what buyers say they paid."""
+"""Inbox items, people's decisions about them, and buyers' reports."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from wallets.models import Transfer
 
 
 class InboxItem(models.Model):
-    """Money that reached one of a merchant's addresses and no rule could credit; a person decides."""
+    """Money at a merchant's address that no rule could credit; a person decides."""
 
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
     mode = models.CharField(max_length=4, choices=Mode)
@@ -22,7 +22,7 @@ class InboxItem(models.Model):
     )
     reason = models.CharField(max_length=13, choices=InboxReason)
     explanation = models.CharField(max_length=300)
-    # Whom it might have been meant for: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
+    # Possible checkouts: [{"checkout": public id, "why_not": "..."}], the likeliest first, at most twenty.
     candidates = models.JSONField(default=list)
     status = models.CharField(
         max_length=9, choices=InboxStatus, default=InboxStatus.OPEN
@@ -32,7 +32,7 @@ class InboxItem(models.Model):
 
     class Meta:
         constraints = [
-            # A reversal alert may stand beside the item that brought the transfer here.
+            # A reversal alert may exist beside the item that brought the transfer here.
             models.UniqueConstraint(
                 fields=["transfer", "reason"], name="inbox_item_once_per_reason"
             ),
@@ -48,7 +48,7 @@ class InboxItem(models.Model):
                 condition=~Q(status=InboxStatus.OPEN),
                 name="inbox_resolved",
             ),
-            # What every page of the dashboard counts: money a network took back.
+            # Every page of the dashboard counts these: money that a reorg removed.
             models.Index(
                 fields=["merchant", "mode", "-id"],
                 condition=Q(status=InboxStatus.OPEN, reason=InboxReason.REVERSED),
@@ -61,9 +61,9 @@ class InboxItem(models.Model):
 
 
 class InboxDecision(models.Model):
-    """What a person decided about an inbox item. It takes effect at `due_at`, and can be undone until then.
+    """A person's decision about an inbox item. It takes effect at `due_at`, and can be undone until then.
 
-    An item has one decision that stands: of two people who decide at once, the second is told.
+    An item has one standing decision: of two people at once, the second gets an error.
     """
 
     item = models.ForeignKey(
@@ -82,7 +82,7 @@ class InboxDecision(models.Model):
         User, models.PROTECT, null=True, related_name="+", db_index=False
     )
     done_at = models.DateTimeField(null=True)
-    # Why it could not take effect any more, in words; the item is open again.
+    # Why it could not take effect, in words; the item is open again.
     failed_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=200, blank=True)
 
@@ -121,22 +121,22 @@ class InboxDecision(models.Model):
 
 
 class BuyerReport(models.Model):
-    """A transaction that a buyer says paid a checkout, and what we found. Read beside the inbox; it moves no money."""
+    """A transaction that a buyer reports as payment, and what we found. Shown beside the inbox; it moves no money."""
 
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="+")
     mode = models.CharField(max_length=4, choices=Mode)
     checkout = models.ForeignKey(
         Checkout, models.PROTECT, related_name="buyer_reports", db_index=False
     )
-    # As chains write it, after what the buyer pasted was understood.
+    # As chains write it, parsed from the buyer's text.
     tx_hash = models.CharField(max_length=128)
-    # Empty where no chain knows it.
+    # Empty if no chain knows it.
     chain = models.CharField(max_length=16, blank=True)
     verdict = models.CharField(max_length=20, choices=RescueVerdict)
     # The facts behind the verdict: amounts as strings, addresses, seconds.
     details = models.JSONField(default=dict)
     reported_at = models.DateTimeField()
-    # The same hash may be looked up again; the newest answer stands.
+    # The same hash may be looked up again; the newest result is kept.
     looked_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
 

@@ -1,4 +1,4 @@
-"""Works out what the hosted page shows, from rows already read: no database, no clock, no HTTP."""
+"""Builds the hosted page's data from rows already read: no database, no clock, no HTTP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,16 +38,16 @@ from wallets.networks import chains
 from wallets.states import ChainStatus, TransferState
 
 _PRICE_DECIMALS = 2
-# Whoever opens the page of a paid checkout later wants to read it.
+# For this long after the payment, buyers may open the page again to read it.
 _JUST_PAID = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What besides the checkout decides how it can be paid now.
+    """The conditions besides the checkout that decide how it can be paid now.
 
-    `reserved` is the exact amount held for what is due, `is_full` says that there is none to be had, and `statuses` how the
-    chains are; one that is not named is well. With `has_late_money` nobody begins again.
+    `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
+    states; a missing one is fine. With `has_late_money` the checkout cannot be renewed.
     """
 
     reserved: AmountReservation | None = None
@@ -65,7 +65,7 @@ def build_page(
     now: datetime,
     answer: Answer | None = None,
 ) -> CheckoutPage:
-    """Work out the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
+    """Build the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage = _stage(checkout, now)
     networks = _networks(checkout, conditions, choice, standing)
@@ -113,18 +113,18 @@ def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
 
 
 def typed_amount(amount: Decimal) -> str:
-    """Write a token amount as wallets take it: as `readable` does, without thousands marks."""
+    """Format a token amount for typing: as `readable`, without thousands separators."""
     return readable(amount).replace(",", "")
 
 
 def return_url(checkout: Checkout) -> str:
-    """Return the merchant's redirect_url with `checkout_id` and `status` appended; empty where there is none."""
+    """Return the merchant's redirect_url with `checkout_id` and `status` appended; empty if there is none."""
     parts = urlsplit(checkout.redirect_url)
-    # Checked at creation; a link on a page that handles money is worth a second look.
+    # Checked at creation, and again here because the page handles money.
     if parts.scheme not in {"http", "https"}:
         return ""
     ours = urlencode({"checkout_id": checkout.public_id, "status": checkout.status})
-    # The merchant's own part stays as it is spelled: it may be signed, or no list of pairs at all.
+    # The merchant's own part stays as spelled: it may be signed, or no list of pairs at all.
     query = f"{parts.query}&{ours}" if parts.query else ours
     return urlunsplit(parts._replace(query=query))
 
@@ -182,7 +182,7 @@ def _chosen(
     choice: Choice,
     standing: Sequence[TransferRow],
 ) -> str | None:
-    """The chain asked for, else the one already paid on, else the first that can be paid on at once."""
+    """Return the chosen card: the chain asked for, else the one already paid on, else the first that can be paid at once."""
     usable = [card for card in cards if not card.is_closed]
     used = [row.chain for row in reversed(standing)]
     ready = [card for card in usable if not card.is_exact or conditions.reserved]
@@ -273,7 +273,7 @@ def _accepted_tokens(checkout: Checkout) -> tuple[str, ...]:
 
 
 def _unit(standing: Sequence[TransferRow]) -> str:
-    """The token that was paid with; dollars where there were several, or none yet."""
+    """Return the token that was paid with; USD if there are several, or none yet."""
     tokens = {row.token for row in standing}
     return tokens.pop() if len(tokens) == 1 else "USD"
 
@@ -309,7 +309,7 @@ def _progress(row: TransferRow) -> Confirmations:
 
 def _shown(row: TransferRow) -> ShownTransfer:
     spec = chains()[row.chain]
-    # A simulated transfer has no transaction that an explorer could show.
+    # A simulated transfer has no transaction in an explorer.
     url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
     return ShownTransfer(
         chain_name=spec.title,

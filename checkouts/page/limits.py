@@ -1,4 +1,4 @@
-"""What one client may ask of checkouts' pages, from web and stream servers together."""
+"""Rate limits per client for checkout pages, shared by web and stream servers."""
 
 from django.http import HttpRequest
 
@@ -12,18 +12,18 @@ from gateway.core.web.pages import (
 # Opening a stream counts as one of these.
 STATUS = Limit("checkout.status", 60)
 
-# Each search may ask six chains' nodes: of one client for one page, of one client, and of everybody for one page.
+# Each search may ask six chains' nodes: limits of one client for one page, of one client, and of all for one page.
 _SEARCH = Limit("checkout.find", 5)
 _SEARCH_OF_CLIENT = Limit("checkout.find.client", 10)
 _SEARCH_OF_PAGE = Limit("checkout.find.page", 30, seconds=3_600)
 
-# A price has about 150 amounts that are easily told apart: a client that asks for many takes them from other buyers.
+# A price has about 150 amounts that are easily told apart: a client that reserves many takes them from other buyers.
 _EXACT = Limit("checkout.exact", 20)
 _EXACT_IN_AN_HOUR = Limit("checkout.exact.hour", 100, seconds=3_600)
 
 
 def count_exact_choice(request: HttpRequest, merchant_id: int) -> None:
-    """Count an exact amount that a client has reserved of a merchant's, on whichever page. Raises RateLimitError."""
+    """Count a client's reservation of an exact amount, on any page of the merchant. Raises RateLimitError."""
     count_visit(request, _EXACT, str(merchant_id))
     count_visit(request, _EXACT_IN_AN_HOUR, str(merchant_id))
 

@@ -1,4 +1,4 @@
-"""QR codes as one SVG path, made on the server so that they need no script and no data: image. Pure."""
+"""QR codes as one SVG path, made on the server: no script and no data: image is needed. Pure."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,34 +7,34 @@ from itertools import groupby
 import qrcode
 from qrcode.constants import ERROR_CORRECT_M, ERROR_CORRECT_Q
 
-# ISO/IEC 18004 asks for four blank modules around the code.
+# ISO/IEC 18004 requires four blank modules around the code.
 QUIET_MODULES = 4
-# From here on the modules get so small that fewer of them help a camera more than what could be repaired.
+# From this size on, fewer and larger modules help a camera more than error correction.
 LONG_TEXT = 100
 DENSE_MODULES = 45
 
 
 @dataclass(frozen=True, slots=True)
 class QrCode:
-    """A square of `size` modules; `path`, stroked one unit wide, draws the dark ones."""
+    """A square of `size` modules; `path`, with a stroke one unit wide, draws the dark ones."""
 
     size: int
     path: str
 
     @property
     def is_dense(self) -> bool:
-        """Whether it needs more room than an address does, and all of it, to be read from a screen: no logo then."""
+        """Whether it is too dense to lose any modules to a logo."""
         return self.size > DENSE_MODULES
 
     @property
     def view_box(self) -> str:
-        """The SVG viewBox that leaves the quiet zone around the code; a line's middle is half a unit below its edge."""
+        """Return the SVG viewBox with the quiet zone; a line's middle is half a unit below its edge."""
         side = self.size + 2 * QUIET_MODULES
         return f"{-QUIET_MODULES} {-QUIET_MODULES}.5 {side} {side}"
 
 
 def qr_rows(text: str) -> list[list[bool]]:
-    """Return the modules of the code of `text`, true where dark, without the quiet zone.
+    """Return the modules of the code of `text`, True for dark, without the quiet zone.
 
     A quarter of it may be lost, for the token's logo covers a twentieth; of a long one a seventh.
     """
@@ -53,7 +53,7 @@ def qr_code(text: str) -> QrCode:
 
 
 def _row_path(y: int, row: list[bool]) -> str:
-    """Lines and gaps from left to right: small numbers, which compress to half of what corners would."""
+    """Return a row's path as lines and gaps: small numbers, which compress to half of what corners would."""
     path, gap, begun = "", 0, False
     for is_dark, modules in groupby(row):
         width = len(list(modules))

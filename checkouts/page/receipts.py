@@ -1,7 +1,7 @@
-"""The words of a receipt by mail, found when it is sent.
+"""The texts of a receipt by mail, made when it is sent.
 
-Not when it is promised: that happens while checkouts are locked and must not fail for the sake of a template, and what a
-reorganisation took back meanwhile is no longer a payment to confirm.
+Not when it is queued: that happens while checkouts are locked and must not fail because of a template, and a payment that a
+reorg removed meanwhile must not be confirmed.
 """
 
 from datetime import datetime
@@ -38,8 +38,8 @@ class Line(NamedTuple):
 def receipt_words(subject: str) -> MailWords | None:
     """Return the receipt of a completed checkout, in the language in force.
 
-    `subject` is the checkout's id, followed by a colon and a mail's own id where a member had it sent by hand.
-    None where there is nothing to confirm: no such checkout, one that is not completed, or whose money was taken back.
+    `subject` is the checkout's id, followed by a colon and a mail's own id if a member sent it by hand. None if there is
+    nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg.
     """
     public_id, _, _ = subject.partition(":")
     completed = Checkout.objects.filter(
@@ -60,7 +60,7 @@ def receipt_words(subject: str) -> MailWords | None:
         "support_url": page.brand.support_url,
         **names,
     }
-    # "Test" comes first: mail programs cut off the end.
+    # "Test" comes first: mail programs truncate the end.
     test_title = gettext("Test receipt from %(merchant)s") % names
     return MailWords(
         subject=test_title if page.is_test else title,
@@ -75,7 +75,7 @@ def _page(checkout: Checkout) -> CheckoutPage:
         transfers=credited_transfers([checkout.pk]).get(checkout.pk, []),
         choice=Choice(),
         conditions=Conditions(),
-        # Of a completed checkout nothing depends on the time.
+        # The page of a completed checkout does not depend on the time.
         now=checkout.paid_at or checkout.created_at,
     )
 
@@ -92,7 +92,7 @@ def _lines(page: CheckoutPage) -> list[Line]:
     is_one = len(page.transfers) == 1
     for transfer in page.transfers:
         lines += [
-            # One transfer is what was paid, said above.
+            # A single transfer is already described above.
             Line(gettext("Amount"), "" if is_one else transfer.amount),
             Line(gettext("Network"), transfer.chain_name),
             Line(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),

@@ -1,4 +1,4 @@
-"""What the views of the hosted page share: finding the checkout, drawing its page, answering in JSON."""
+"""Helpers of the hosted page's views: find the checkout, render its page, answer in JSON."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,12 +50,12 @@ def asked_page(
     *,
     asked: Mapping[str, str] | None = None,
 ) -> CheckoutPage:
-    """Work out the page as it stands at `now`, with the choice and the answer that `asked` names: the query string."""
+    """Build the page as of `now`, with the choice and the answer named by `asked`, the query string."""
     asked = request.GET if asked is None else asked
     found = asked.get("found", "")
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
     answer = answer_for(found, checkout, transfers)
-    # Who asked about a payment sees the network it is on.
+    # A buyer who asked about a payment sees its network.
     paid_on = answer.chain if answer else ""
     page = build_page(
         checkout,
@@ -75,7 +75,7 @@ def asked_page(
 def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
         return Conditions(has_late_money=has_late_money(checkout))
-    # Simulated money moves whatever the chains do.
+    # Simulated money moves whatever state the chains are in.
     statuses = chain_statuses(now=now) if checkout.mode == Mode.LIVE else {}
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
@@ -90,12 +90,15 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
 
 
 def is_from_our_page(request: HttpRequest) -> bool:
-    """Whether the browser says so; old ones say nothing. `Origin` is null, for our pages send no referrer."""
+    """Whether the browser says that our own page asks; old browsers say nothing.
+
+    `Origin` is null, because our pages send no referrer.
+    """
     return request.headers.get("Sec-Fetch-Site", "same-origin") == "same-origin"
 
 
 def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
-    """Return a JSON response that nobody may keep."""
+    """Return a JSON response that must not be cached."""
     answer = HttpResponse(
         json.dumps(body), status=status, content_type="application/json"
     )
@@ -103,5 +106,5 @@ def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:
 
 
 def error_answer(error: errors.GatewayError) -> HttpResponse:
-    """Return an error as the API words it."""
+    """Return an error in the API's format."""
     return uncached(json_answer(error.body(), error.status), error.headers())

@@ -1,6 +1,6 @@
-"""What the hosted page shows, as plain data that templates only arrange. Equal pages look the same.
+"""The hosted page's data, which templates only arrange. Equal pages look the same.
 
-The customer's references and the metadata are no part of it, so no template can show them by mistake.
+The customer's references and the metadata are not included, so no template can show them by mistake.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from accounts.brand.facts import Brand
 from checkouts.rescue.answers import Answer
 from wallets.chains.payments import WalletLink
 
-# What `wallets.chains` says of chains, for it knows no languages.
+# Texts of `wallets.chains` about chains, which are not translated there.
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
-# From here on the countdown asks for attention.
+# From here on the countdown is highlighted.
 SHORT_SECONDS = 300
 
 
 class Stage(StrEnum):
-    """Which of the page's five faces is shown."""
+    """The page's five stages."""
 
     PAY = "pay"
-    # Past `expires_at` and not decided yet: nothing may be sent any more, what was sent may still turn up.
+    # After `expires_at` and before the decision: nothing may be sent, but a payment already sent may still arrive.
     CLOSED = "closed"
     SEEN = "seen"
     COMPLETED = "completed"
@@ -37,7 +37,7 @@ class Stage(StrEnum):
 class Choice:
     """The chain and token a buyer asked for in the query string; anything may be in there.
 
-    `language` is one of ours, and empty where the browser said which.
+    `language` is one of ours; empty if the browser decided.
     """
 
     chain: str = ""
@@ -59,7 +59,7 @@ class NetworkCard:
     is_chosen: bool
     is_down: bool = False
     is_slow: bool = False
-    # No exact amount of this price is left, and none is this checkout's.
+    # All exact amounts of this price are taken, and this checkout has none.
     is_full: bool = False
     language: str = ""
 
@@ -70,7 +70,7 @@ class NetworkCard:
 
     @property
     def link(self) -> str:
-        """The query string that chooses it, in the language that was asked for."""
+        """Return the query string that chooses it, in the requested language."""
         query = {"chain": self.chain, "token": self.tokens[0]}
         return "?" + urlencode(
             query | ({"lang": self.language} if self.language else {})
@@ -81,7 +81,8 @@ class NetworkCard:
 class WalletRequest:
     """What a browser wallet is asked to do: to pay `units` base units of a token to an address.
 
-    `family` says in which language. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the network.
+    `family` names the wallet's protocol. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the
+    network.
     """
 
     family: str
@@ -91,7 +92,7 @@ class WalletRequest:
     token_contract: str
     to: str
     units: int
-    # For adding a developer's own chain. Ours for public chains may carry a provider's key and stay secret.
+    # For adding a developer's own chain. Our URLs of public chains may contain a provider's key and stay secret.
     rpc_url: str
 
 
@@ -115,13 +116,13 @@ class Payment:
 
     @property
     def price_digits(self) -> list[str]:
-        """The part of the amount that is the price, parted where thousands marks stand."""
+        """Return the price part of the amount, split at thousands separators."""
         digits = self.shown_amount[: len(self.shown_amount) - self.marked]
         return digits.split(",")
 
     @property
     def own_digits(self) -> str:
-        """The part that identifies the checkout; empty where the address does."""
+        """Return the digits that identify the checkout; empty if the address does."""
         return self.amount[len(self.amount) - self.marked :]
 
     @property
@@ -132,8 +133,9 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The network and token chosen. There is no payment while none can be shown: see the network's card, or the exact
-    amount was not asked for yet.
+    """The chosen network and token.
+
+    `payment` is None if it cannot be shown: see the network's card, or the exact amount was not requested yet.
     """
 
     network: NetworkCard
@@ -143,12 +145,12 @@ class Target:
 
     @property
     def chain(self) -> str:
-        """The chain's name on the wire."""
+        """Return the chain's name in the API."""
         return self.network.chain
 
     @property
     def chain_name(self) -> str:
-        """The chain's name for people."""
+        """Return the chain's name for people."""
         return self.network.name
 
 
@@ -158,7 +160,7 @@ def _ends(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShownTransfer:
-    """A credited transfer as a receipt shows it."""
+    """A credited transfer, as a receipt shows it."""
 
     chain_name: str
     amount: str
@@ -168,18 +170,18 @@ class ShownTransfer:
 
     @property
     def short_sender(self) -> str:
-        """Both ends of the address, which is what people compare."""
+        """Return both ends of the address, which people compare."""
         return _ends(self.sender)
 
     @property
     def short_hash(self) -> str:
-        """Both ends of the hash."""
+        """Return both ends of the hash."""
         return _ends(self.tx_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmations:
-    """How far the least confirmed transfer is, counted up to what its chain requires."""
+    """The confirmations of the least confirmed transfer, up to its chain's requirement."""
 
     count: int
     required: int
@@ -188,7 +190,7 @@ class Confirmations:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutPage:
-    """Everything the page shows. Amounts with a unit are ready to read, such as `29.00 USDC`."""
+    """The page's data. Amounts with a unit are formatted, such as `29.00 USDC`."""
 
     stage: Stage
     status: str
@@ -210,10 +212,10 @@ class CheckoutPage:
     remaining: str
     excess: str
     is_reversed: bool
-    # Its merchant ended it before anything came.
+    # Its merchant cancelled it before any payment.
     is_cancelled: bool
     may_begin_again: bool
-    # Where to begin again instead; empty where there is no such page.
+    # Where to begin again instead; empty if there is no such page.
     again_url: str
     confirmations: Confirmations | None
     transfers: tuple[ShownTransfer, ...]
@@ -221,26 +223,26 @@ class CheckoutPage:
     created_at: datetime
     expires_at: datetime
     paid_at: datetime | None
-    # Paid a moment ago, so that whoever looks has not been back in the shop yet.
+    # Paid a moment ago, so the buyer has not returned to the shop yet.
     is_just_paid: bool
-    # What the buyer asked for and was told.
+    # The buyer's question and our answer.
     answer: Answer | None = None
-    # The text they asked for was no transaction's hash.
+    # The buyer's text was not a transaction hash.
     is_hash_unreadable: bool = False
 
     @property
     def merchant_name(self) -> str:
-        """What the buyer knows the merchant as."""
+        """Return the name by which the buyer knows the merchant."""
         return self.brand.name
 
     @property
     def total_number(self) -> str:
-        """The total as a number of HTML."""
+        """Return the total as an HTML number."""
         return self.total.replace(",", "")
 
     @property
     def begins_again(self) -> bool:
-        """Whether the buyer is offered a fresh try; not beside an answer that says not to pay again."""
+        """Whether renewal is offered; not beside an answer that says not to pay again."""
         is_paid = self.answer is not None and self.answer.forbids_paying
         return (self.may_begin_again or bool(self.again_url)) and not is_paid
 
@@ -251,12 +253,12 @@ class CheckoutPage:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the time is over and the outcome still open."""
+        """Whether the time is over but the result still open."""
         return self.stage == Stage.CLOSED
 
     @property
     def is_seen(self) -> bool:
-        """Whether all the money is seen and waits for confirmations."""
+        """Whether all money is seen and waits for confirmations."""
         return self.stage == Stage.SEEN
 
     @property
@@ -276,7 +278,7 @@ class CheckoutPage:
 
     @property
     def returns_by_itself(self) -> bool:
-        """Whether the buyer is sent back to the shop without asking: once, and not past news they should read."""
+        """Whether the buyer is redirected to the shop: once, and not past news they should read."""
         has_news = (
             self.is_reversed or self.answer is not None or self.is_hash_unreadable
         )
@@ -285,17 +287,17 @@ class CheckoutPage:
 
     @property
     def network_names(self) -> str:
-        """The networks that were offered."""
+        """Return the names of the offered networks."""
         return ", ".join(card.name for card in self.networks)
 
     @property
     def token_names(self) -> str:
-        """The tokens that were offered."""
+        """Return the offered tokens."""
         return " / ".join(self.accepted_tokens)
 
     @property
     def round_price_network(self) -> NetworkCard | None:
-        """The first network that takes the round price, for buyers whose wallet rounds."""
+        """Return the first network that takes the round price, for buyers whose wallet rounds."""
         usable = (card for card in self.networks if not card.is_closed)
         return next((card for card in usable if not card.is_exact), None)
 
@@ -306,14 +308,14 @@ class CheckoutPage:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The countdown. It is no part of the page: it ticks in the browser, and a tick is no change."""
+    """The countdown. It is not part of the page's digest: it ticks in the browser."""
 
     seconds_left: int
     seconds_total: int
 
     @property
     def text(self) -> str:
-        """The time left as `24:31`, or `1:24:31` from an hour on."""
+        """Return the time left as `24:31`, or `1:24:31` from an hour on."""
         minutes, seconds = divmod(self.seconds_left, 60)
         hours, minutes = divmod(minutes, 60)
         return (
@@ -324,17 +326,17 @@ class Clock:
 
     @property
     def ring_offset(self) -> int:
-        """How much of the ring is gone, in percent."""
+        """Return how much of the ring is gone, in percent."""
         return 100 - 100 * self.seconds_left // max(self.seconds_total, 1)
 
     @property
     def is_short(self) -> bool:
-        """Whether the time left asks for attention."""
+        """Whether the time left is highlighted."""
         return self.seconds_left < SHORT_SECONDS
 
 
 def clock_of(page: CheckoutPage, *, now: datetime) -> Clock:
-    """Return the countdown as it stands at `now`."""
+    """Return the countdown as of `now`."""
     left = ceil((page.expires_at - now).total_seconds())
     total = ceil((page.expires_at - page.created_at).total_seconds())
     return Clock(seconds_left=min(max(left, 0), total), seconds_total=total)

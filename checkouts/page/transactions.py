@@ -1,6 +1,6 @@
-"""What a buyer's own wallet is asked to sign: always the whole amount due, to the merchant's recorded wallet.
+"""Transactions that a buyer's own wallet signs: always the whole amount due, to the merchant's recorded wallet.
 
-Of the request nothing goes in but the payer's address.
+The request contributes only the payer's address.
 """
 
 import re
@@ -39,14 +39,14 @@ from wallets.networks import chains
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
 
-# Longer than a transaction is good for; then the network would refuse it anyway.
+# Longer than a transaction is valid; then the network would refuse it anyway.
 _TICKET_SECONDS: Final = 600
 _SIGNATURE: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{130})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """What a wallet gave back: the ticket that came with the transaction, and 65 bytes of signature."""
+    """A wallet's answer: the transaction's ticket, and 65 bytes of signature."""
 
     ticket: str
     signature: bytes
@@ -96,10 +96,10 @@ def prepare_transaction(
 def send_signed(
     checkout: Checkout, signed: SignedTransaction, *, now: datetime
 ) -> None:
-    """Send a transaction of ours that the buyer's wallet signed; to repeat it does no harm.
+    """Send our transaction that the buyer's wallet signed; safe to repeat.
 
-    Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict,
-    transaction_refused) where nothing was sent, and UnavailableError where that is not known.
+    Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
+    where nothing was sent, and UnavailableError where that is not known.
     """
     spec, raw, units = _opened(checkout, signed.ticket)
     if _due(checkout, spec, now).units != units:
@@ -152,7 +152,7 @@ def _spec(checkout: Checkout, chain: str) -> ChainSpec:
 
 
 def _due(checkout: Checkout, spec: ChainSpec, now: datetime) -> PaymentRequest:
-    """What the page shows at this moment. Raises ConflictError, UnavailableError."""
+    """Return the payment shown on the page now. Raises ConflictError, UnavailableError."""
     if checkout.mode != Mode.LIVE or not takes_money(checkout, now=now):
         refuse_payment(checkout)
     if chain_statuses(now=now)[spec.name] == ChainStatus.DOWN:
@@ -178,7 +178,7 @@ def _account(body: Mapping[str, Any], spec: ChainSpec) -> str:
 
 def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
-    # What UTF-8 cannot say would break further on: signatures are of bytes.
+    # Text that UTF-8 cannot encode would fail later: signatures are over bytes.
     if not isinstance(value, str) or not storable(value):
         raise InvalidRequestError(f"{name} must be a string.", param=name)
     return value

@@ -7,7 +7,7 @@ from checkouts.page import (
     wallet_views,
 )
 
-# Codes are Crockford base 32. Anything else is no code of ours and need not trouble the database.
+# Codes are Crockford base 32. Other paths need no database query.
 _CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
 
 urlpatterns = [

@@ -53,17 +53,17 @@ from wallets.lookup import UnreadableHashError
 PAGE = Limit("checkout.page", 60)
 CHOOSE = Limit("checkout.choose", 60)
 AGAIN = Limit("checkout.again", 10)
-# What the buyer had chosen, and how much is kept of what was typed.
+# The buyer's choice, and how much of a typed text is kept.
 _CHOICE = ("chain", "token")
 _LONGEST_TYPED = 300
-# Somebody who reloads what a form led to asks for it by GET, and is led back to the page.
+# A reload of a form's result requests it by GET, and is redirected to the page.
 _FORM = require_http_methods(["GET", "HEAD", "POST"])
 
 
 @compact_page
 @require_safe
 def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
-    """Show a checkout to its buyer. Raises Http404 for a code that names none."""
+    """Show a checkout to its buyer. Raises Http404 for an unknown code."""
     checkout = find_checkout(code)
     try:
         count_visit(request, PAGE, code)
@@ -76,7 +76,7 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
 
 @_FORM
 def choose_network(request: HttpRequest, code: str) -> HttpResponse:
-    """Take the buyer's choice of a network, reserve its exact amount if it needs one, and lead back to the page.
+    """Take the buyer's choice of a network, reserve an exact amount if needed, and redirect to the page.
 
     Only here does a buyer reserve anything: links are followed by robots and previews. Raises Http404.
     """
@@ -99,7 +99,7 @@ def choose_network(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _reserve(request: HttpRequest, checkout: Checkout) -> None:
-    """Reserve the exact amount unless that is done. Raises RateLimitError."""
+    """Reserve the exact amount if that is not done. Raises RateLimitError."""
     now = timezone.now()
     if reserved_amount(checkout, now=now) is not None:
         return
@@ -107,13 +107,13 @@ def _reserve(request: HttpRequest, checkout: Checkout) -> None:
     try:
         choose_exact_amount(checkout.pk, now=now)
     except errors.ConflictError:
-        # The page says why: it is paid or over by now, or the price has no amount left.
+        # The page says why: it is paid or over, or the price has no amount left.
         return
 
 
 @_FORM
 def try_again(request: HttpRequest, code: str) -> HttpResponse:
-    """Make an expired checkout afresh where its merchant lets buyers do that, and lead there. Raises Http404."""
+    """Renew an expired checkout if its merchant allows it, and redirect there. Raises Http404."""
     checkout = find_checkout(code)
     if request.method != "POST":
         return _see_page(request, code)
@@ -141,7 +141,7 @@ def _cannot_begin(
 @compact_page
 @require_safe
 def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
-    """Show the receipt of a paid checkout, to print or to keep; any other leads to its page. Raises Http404."""
+    """Show the receipt of a paid checkout; others redirect to their page. Raises Http404."""
     checkout = find_checkout(code)
     try:
         count_visit(request, PAGE, code)
@@ -155,7 +155,10 @@ def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
 
 @_FORM
 def find_payment(request: HttpRequest, code: str) -> HttpResponse:
-    """Look up the transaction that a buyer says paid, file it, and lead to the page that says what it is. Raises Http404."""
+    """Look up a transaction that a buyer reports as payment, record it, and redirect to the page with the answer.
+
+    Raises Http404.
+    """
     checkout = find_checkout(code)
     if request.method != "POST" or not is_from_our_page(request):
         return _see_page(request, code)
@@ -170,7 +173,7 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
-    """Show the page with the text as it was typed and what is wrong with it. No address repeats it: it may be a secret."""
+    """Show the page with the typed text and the error. The text is in no address: it may be a secret."""
     kept = {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
     asked = {"found": UNREADABLE} | kept
     now = timezone.now()
@@ -201,7 +204,7 @@ def _page_address(
 @compact_page
 @require_safe
 def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
-    """Answer `{status, final, panel}` for polling, or 304 as long as the page would look the same."""
+    """Answer `{status, final, panel}` for polling, or 304 while the page looks the same."""
     try:
         checkout = find_checkout(code)
         count_visit(request, STATUS, code)
@@ -211,7 +214,7 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
         return error_answer(error)
     now = timezone.now()
     page = asked_page(request, checkout, now)
-    # Only a page that was open before the payment asks, however long it took to hear of it.
+    # Only pages that were open before the payment ask for this.
     page = replace(page, is_just_paid=page.is_completed)
     etag = f'"{_version(page)}"'
     if get_conditional_response(request, etag=etag) is not None:
@@ -221,7 +224,7 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_safe
 def no_stream(request: HttpRequest, code: str) -> HttpResponse:
-    """Answer where no proxy leads this path to the stream server. 204 tells a browser not to come back; the page polls."""
+    """Answer 204 if no proxy routes this path to the stream server: browsers do not reconnect, and the page polls."""
     del request, code
     return uncached(HttpResponse(status=204))
 
@@ -239,7 +242,7 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
 
 
 def _version(page: CheckoutPage) -> str:
-    """Name what the page looks like: in each language another, and a new release may draw it differently."""
+    """Return the ETag's version: it differs by language, and with each release."""
     return f"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"
 
 

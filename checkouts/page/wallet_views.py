@@ -1,4 +1,4 @@
-"""What the hosted page asks for where the buyer's browser has a wallet. Pages without one are spared it."""
+"""Views that the hosted page requests only if the browser has a wallet."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -32,7 +32,7 @@ from gateway.core.web.pages import (
 )
 
 WALLETS = Limit("checkout.wallets", 60)
-# Each costs our nodes two requests: by one client on one checkout, and on all of them.
+# Each costs our nodes two requests: limits per client for one checkout, and for all.
 TRANSACTION = Limit("checkout.transaction", 10)
 TRANSACTION_ANYWHERE = Limit("checkout.transaction.anywhere", 30)
 
@@ -44,7 +44,7 @@ Answer = Callable[[HttpRequest, str], HttpResponse]
 @compact_page
 @require_safe
 def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
-    """Show the part of the page that has a button for each wallet; empty where wallets cannot pay. Raises Http404."""
+    """Show the part of the page with a button for each wallet; empty if wallets cannot pay. Raises Http404."""
     checkout = find_checkout(code)
     try:
         count_visit(request, WALLETS, code)
@@ -57,7 +57,7 @@ def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _answers_json(view: Callable[[HttpRequest, str], dict[str, Any]]) -> Answer:
-    """Answer what the view returns, or its error, to our own pages alone."""
+    """Decorate a view: its result or error is JSON, for our own pages only."""
 
     @require_POST
     @wraps(view)
@@ -82,7 +82,7 @@ def transaction(request: HttpRequest, code: str) -> dict[str, Any]:
 
 @_answers_json
 def signed_transaction(request: HttpRequest, code: str) -> dict[str, Any]:
-    """Send what the buyer's wallet signed, of `{ticket, signature}`."""
+    """Send the transaction that the buyer's wallet signed, from `{ticket, signature}`."""
     checkout, signed = find_checkout(code), parse_signed(_body(request))
     send_signed(checkout, signed, now=timezone.now())
     return {}
@@ -96,7 +96,7 @@ def _count(request: HttpRequest, code: str) -> None:
 
 
 def _body(request: HttpRequest) -> Mapping[str, Any]:
-    """Read a JSON object. Its media type is one that no other site's page can send unasked."""
+    """Read a JSON object. Other sites' pages cannot send its media type without a preflight."""
     if request.content_type != "application/json":
         raise errors.MediaTypeError("Send application/json.")
     if len(request.body) > _MOST_BYTES:

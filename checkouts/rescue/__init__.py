@@ -1,1 +1,1 @@
-"""Answering a buyer who paid and sees nothing: a look at the books and the chain for one transaction hash."""
+"""Looks up a buyer's transaction hash in our books and on the chain: "paid but not showing up?"."""

@@ -1,4 +1,4 @@
-"""What a buyer is told about a transaction they asked for: the report as it was filed, with what became of it since."""
+"""The answer to a buyer about a transaction: the recorded report, with later changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from wallets.networks import chains
 from wallets.states import TransferState
 
 UNREADABLE = "unreadable"
-"""Stands in the page's address for a text that was no transaction's hash; none is spelled like that."""
+"""Stands in the page's address for a text that was not a transaction hash; no hash is spelled like it."""
 
-# What the page shows of money that was credited is true only as long as it is.
+# The page's words about credited money hold only while it is credited.
 _CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
 
 
@@ -47,17 +47,17 @@ _MERCHANTS = {
     Case.WRONG_TOKEN,
     Case.COIN,
 }
-# Money of the buyer's is with us, or on its way.
+# We have the buyer's money, or it is on its way.
 _PAID = _MERCHANTS | _CREDITED | {Case.READING, Case.IN_LINE}
 _CALM = {Case.CONFIRMING, Case.READING, Case.IN_LINE, Case.UNREACHABLE, Case.NOT_FOUND}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, ready to read. `case` is a `rescue.Case`; what the case does not know is empty.
+    """An answer, ready to read. `case` is a `rescue.Case`; unknown fields are empty.
 
-    `amount` has its token's symbol. `came_at` is the time of the block of what came too late. `silent` are the networks
-    that could not be asked.
+    `amount` has its token's symbol. `came_at` is the block time of late money. `silent` are the networks that did not
+    answer.
     """
 
     case: str
@@ -74,12 +74,12 @@ class Answer:
 
     @property
     def needs_merchant(self) -> bool:
-        """Whether only the merchant can do something about it."""
+        """Whether only the merchant can act on it."""
         return self.case in _MERCHANTS
 
     @property
     def forbids_paying(self) -> bool:
-        """Whether it tells the buyer not to pay again; then nothing else on the page may invite to that."""
+        """Whether it tells the buyer not to pay again; then the page must not ask for payment."""
         return self.case in _PAID
 
     @property
@@ -93,7 +93,7 @@ class Answer:
 def answer_for(
     found: str, checkout: Checkout, transfers: Sequence[TransferRow]
 ) -> Answer | None:
-    """Return the answer that an address of the page names; None where it names none of this checkout's.
+    """Return the answer that the page's address names; None if this checkout has no such report.
 
     `transfers` are those credited to it.
     """
@@ -114,13 +114,13 @@ def _answer(
         is_final = paid.state == TransferState.CONFIRMED
         case = credited_case(standing_of(checkout), is_final=is_final)
     elif case in _CREDITED:
-        # The network took it back; the page itself tells.
+        # A reorg removed it; the page itself says so.
         return None
     return _shown(report, checkout, case, paid)
 
 
 def standing_of(checkout: Checkout) -> Standing:
-    """Return how a checkout stands, as the rules of a rescue ask it."""
+    """Return a checkout's state as the rescue rules need it."""
     return Standing(
         status=CheckoutStatus(checkout.status),
         missing_units=remaining_units(checkout),

@@ -1,4 +1,4 @@
-"""Turning what books and nodes tell of a transaction into the facts that a rescue is judged by."""
+"""Converts our books and the nodes' answers about a transaction into facts for the rescue rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class Books:
 
     @property
     def is_about_us(self) -> bool:
-        """Whether they alone can tell this checkout's buyer what became of it."""
+        """Whether they alone can answer this checkout's buyer."""
         return bool(self.credited or self.meant)
 
     def record(self, transfer: Transfer) -> Record:
-        """Return what they say of one transfer."""
+        """Return the record of one transfer."""
         return Record(
             is_credited=transfer.pk in self.credited,
             is_meant=transfer.pk in self.meant,
@@ -81,7 +81,7 @@ def _recorded(
 def from_chain(
     checkout: Checkout, found: FoundTransaction, books: Books
 ) -> Transaction:
-    """Return what a node told, joined with what is recorded of it."""
+    """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
     matched = _Matched(found, books)
     return Transaction(
@@ -106,7 +106,7 @@ def from_chain(
 
 
 class _Matched:
-    """Finds the row of a movement. A wallet's transaction on TON has parts with hashes of their own, so the money tells."""
+    """Finds the row of a movement. A TON transaction has parts with their own hashes, so the money identifies the part."""
 
     def __init__(self, found: FoundTransaction, books: Books) -> None:
         self._found = found
@@ -120,7 +120,7 @@ class _Matched:
         return self._books.record(row) if row is not None else None
 
     def tx_hash(self, movement: FoundMovement) -> str:
-        """The hash under which a watcher records it, or would."""
+        """Return the hash under which a watcher records it, or would."""
         parts: Iterator[str] = (
             part.tx_hash
             for part in self._found.transfers
@@ -134,7 +134,7 @@ def _money(movement: FoundMovement) -> tuple[str, str | None, int]:
 
 
 class _Offers:
-    """What a checkout asked for, by the addresses at which it did."""
+    """A checkout's offers, by address."""
 
     def __init__(self, checkout: Checkout) -> None:
         self._offers = checkout.offers
@@ -175,7 +175,7 @@ class _Offers:
 def _owned(
     offers: Mapping[str, Mapping[str, Any]],
 ) -> dict[tuple[ChainFamily, bytes], Whose]:
-    """The checkout's addresses. One of an EVM chain is the same on each of them, offered there or not."""
+    """Return the checkout's addresses. An EVM address is the same on each EVM chain, offered there or not."""
     found: dict[tuple[ChainFamily, bytes], Whose] = {}
     for chain, offer in offers.items():
         place = chain_spec(chain).family, _key(chain, offer)

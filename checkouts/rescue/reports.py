@@ -1,4 +1,4 @@
-"""Closing what buyers said they paid, once somebody has dealt with it."""
+"""Closes buyers' reports that somebody has dealt with."""
 
 from datetime import datetime
 
@@ -13,9 +13,9 @@ from checkouts.models import BuyerReport
 def close_report(
     report: BuyerReport, *, now: datetime, actor: User, address: str | None = None
 ) -> bool:
-    """Put a report away; return whether it was open. No money moves. `address` is the actor's, for the audit log.
+    """Close a report; return whether it was open. No money moves. `address` is the actor's, for the audit log.
 
-    It opens again by itself, should its buyer ask again and the answer be another one.
+    It reopens if its buyer asks again and the result differs.
     """
     if not BuyerReport.objects.filter(pk=report.pk, closed_at=None).update(
         closed_at=now

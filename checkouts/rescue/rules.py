@@ -1,7 +1,6 @@
-"""What became of a transaction that a buyer says paid a checkout: facts go in, one case comes out.
+"""Rules of the rescue: from facts about a transaction to one case.
 
-Pure: no database, no clock, no node. What is not the chain's to tell about other people's checkouts is no fact here, so no
-case can give it away.
+Pure: no database, no clock, no node. Facts about other buyers are never passed in, so no case can reveal them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,9 +14,9 @@ from checkouts.states import GRACE, CheckoutStatus, RescueVerdict
 
 
 class Whose(StrEnum):
-    """Whose an address is, as far as one checkout is concerned."""
+    """The owner of an address, as seen from one checkout."""
 
-    # Derived for this checkout: whatever is there was meant for it.
+    # Derived for this checkout: money there was meant for it.
     CHECKOUT = "checkout"
     # The merchant's wallet that the checkout names; buyers of other checkouts pay there too.
     MERCHANT = "merchant"
@@ -25,7 +24,7 @@ class Whose(StrEnum):
 
 
 class Case(StrEnum):
-    """What the buyer is told. Of several movements in one transaction the one whose case stands first here is meant."""
+    """The case that the buyer is told. Of several movements in one transaction, the first case in this list wins."""
 
     CREDITED = "credited"
     SHORT = "short"
@@ -33,14 +32,14 @@ class Case(StrEnum):
     CONFIRMING = "confirming"
     # On the chain, and not read or not decided yet.
     READING = "reading"
-    # A node knows it, no block has it.
+    # A node knows it, but no block has it.
     IN_LINE = "in_line"
-    # In time, and found too late to be counted: our fault.
+    # In time, but found too late to count: our fault.
     FOUND_LATE = "found_late"
     LATE = "late"
     EXTRA = "extra"
     DUST = "dust"
-    # In the merchant's wallet, with nothing that names this checkout.
+    # In the merchant's wallet, but nothing names this checkout.
     UNNAMED = "unnamed"
     # The right token on an offered chain, at the address for another one.
     WRONG_PLACE = "wrong_place"
@@ -49,7 +48,7 @@ class Case(StrEnum):
     # A chain's own coin.
     COIN = "coin"
     FAKE_TOKEN = "fake_token"  # noqa: S105 - a kind of fraud
-    # It reached the merchant's wallet before this checkout was made.
+    # It reached the merchant's wallet before this checkout was created.
     EARLIER = "earlier"
     OTHER_ADDRESS = "other_address"
     NOTHING_MOVED = "nothing_moved"
@@ -86,16 +85,16 @@ VERDICTS = MappingProxyType(
 UNDECIDED = frozenset(
     {RescueVerdict.NOT_FINAL, RescueVerdict.UNREACHABLE, RescueVerdict.NOT_FOUND}
 )
-"""What another look may find different; every other verdict stands."""
+"""Verdicts that another look may change; all others are final."""
 
 _RANKS = {case: rank for rank, case in enumerate(Case)}
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What our books say of a movement as far as this checkout goes: credited to it, or in the inbox as meant for it.
+    """Our record of a movement for this checkout: credited to it, or in the inbox as meant for it.
 
-    `is_decided` without either is all that is known of what belongs to somebody else, or to nobody.
+    `is_decided` without either means that it belongs elsewhere, or is unmatched.
     """
 
     is_credited: bool = False
@@ -115,7 +114,7 @@ class Movement:
     units: int
     recipient: str
     whose: Whose
-    # Under which it is recorded, or would be.
+    # The hash under which it is recorded, or would be.
     tx_hash: str = ""
     is_coin: bool = False
     is_accepted: bool = False
@@ -144,13 +143,13 @@ class Transaction:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the checkout has to do with it."""
+        """Whether it concerns the checkout."""
         return any(movement.is_ours for movement in self.movements)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the checkout stands. `missing_units` are still to be paid, as its page says it."""
+    """The checkout's state. `missing_units` is the amount due, as on its page."""
 
     status: CheckoutStatus
     missing_units: int
@@ -160,7 +159,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer. `transaction` and `movement` are those it is about; `late_by` how long after the time to pay it came."""
+    """The answer. `transaction` and `movement` are its subject; `late_by` is how late the payment came."""
 
     case: Case
     transaction: Transaction | None = None
@@ -169,12 +168,12 @@ class Finding:
 
     @property
     def verdict(self) -> RescueVerdict:
-        """The case as it is filed."""
+        """Return the case as it is recorded."""
         return VERDICTS[self.case]
 
     @property
     def is_unread(self) -> bool:
-        """Whether a chain has money for the checkout that our books do not."""
+        """Whether a chain has money for the checkout that our books lack."""
         is_new = self.movement is not None and self.movement.record is None
         return is_new and self.case in {
             Case.READING,
@@ -190,7 +189,7 @@ def find(
     *,
     is_all: bool,
 ) -> Finding:
-    """Return the best that can be said of what the chains know by one hash; `is_all` says that all of them answered."""
+    """Return the best case for all transactions with one hash; `is_all` says that all chains answered."""
     unknown = Finding(Case.NOT_FOUND if is_all else Case.UNREACHABLE)
     found = [finding for each in transactions for finding in _judge(each, standing)]
     return min(found, key=_preference, default=unknown)
@@ -228,7 +227,7 @@ def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
 
 def _case(movement: Movement, transaction: Transaction, standing: Standing) -> Case:
     record = movement.record or Record()
-    # Also what a person credited, wherever it went.
+    # Includes money that a person credited, wherever it went.
     if record.is_credited:
         return credited_case(standing, is_final=record.is_final)
     if not movement.is_ours:
@@ -247,23 +246,23 @@ def _case(movement: Movement, transaction: Transaction, standing: Standing) -> C
 
 
 def credited_case(standing: Standing, *, is_final: bool) -> Case:
-    """Return what to say of a transfer that pays the checkout."""
+    """Return the case of a transfer that pays the checkout."""
     if standing.missing_units:
         return Case.SHORT
     if standing.status == CheckoutStatus.EXPIRED:
-        # A reorganisation took it away and brought it back when the time was over.
+        # A reorg removed it and brought it back after the time was over.
         return Case.FOUND_LATE
     return Case.CREDITED if is_final else Case.CONFIRMING
 
 
 def _is_earlier(transaction: Transaction, standing: Standing) -> bool:
-    """Whether it cannot be for this checkout. The rules that credit allow for clocks that differ, and so must this."""
+    """Whether it is older than the checkout, allowing for clock differences as the attribution rules do."""
     mined_at = transaction.block_time
     return mined_at is not None and mined_at < standing.created_at - GRACE
 
 
 def _unfit(movement: Movement) -> Case | None:
-    """Why this movement can pay nothing, whenever it came; None where it may."""
+    """Return why this movement can never pay anything; None if it may."""
     if not movement.token:
         return Case.COIN if movement.is_coin else Case.FAKE_TOKEN
     if not movement.is_accepted:
@@ -278,7 +277,7 @@ def _unfit(movement: Movement) -> Case | None:
 
 
 def _in_time(record: Record, transaction: Transaction, standing: Standing) -> Case:
-    """What becomes of money that was meant for the checkout and is not credited."""
+    """Return the case of money meant for the checkout but not credited."""
     if standing.status == CheckoutStatus.COMPLETED:
         return Case.EXTRA
     if _late_by(transaction, standing) is not None:

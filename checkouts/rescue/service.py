@@ -1,6 +1,6 @@
-"""Finding out for a buyer what became of a transaction, and filing it for the merchant. No money moves here.
+"""Looks up a buyer's transaction and records the result for the merchant. No money moves here.
 
-What is asked of our books is this checkout's own; what belongs to anybody else is judged by what the chain tells everyone.
+Our books are asked only about this checkout; everything else is judged by public chain data.
 """
 
 import threading
@@ -37,17 +37,17 @@ from wallets.models import Transfer
 from wallets.states import TransferState
 
 MOST_REPORTS: Final = 20
-"""Of one checkout: more transactions than anybody pays one with."""
+"""Per checkout: more transactions than a buyer pays with."""
 
-# A double click, or a page that is reloaded, asks no node again.
+# A double click or a reload asks no node again.
 _SOON: Final = timedelta(seconds=5)
 _MOST_AT_ONCE: Final = 2
 _BUSY_SECONDS: Final = 5
 _FULL_SECONDS: Final = 3_600
-# A node may take seconds, and most of a process's threads are for people who pay. How often each chain's nodes are asked,
-# whoever asks, is limited where they are asked (`wallets.lookup`).
+# A node may take seconds, and most of a process's threads are for paying buyers. `wallets.lookup` limits how often each
+# chain's nodes are asked.
 _places = threading.BoundedSemaphore(_MOST_AT_ONCE)
-# Said of a payment that belongs to another try of the same buyer's, they make people pay twice.
+# If said of a payment for the same buyer's other try, these would make people pay twice.
 _NOT_OF_THIS_ONE: Final = frozenset(
     {
         Case.UNNAMED,
@@ -60,11 +60,11 @@ _NOT_OF_THIS_ONE: Final = frozenset(
 
 
 def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
-    """Look up the transaction that a text names, file what it is, and return that report.
+    """Look up the transaction that a text names, record the result, and return the report.
 
-    It is another checkout's where the transaction paid that one, and this one was made afresh of it or the other way round.
-    Nodes are asked unless the answer is known already, and no transaction is open meanwhile. Raises UnreadableHashError, and
-    RateLimitError where this process looks up enough already or the checkout has its MOST_REPORTS.
+    The report is another checkout's if the transaction paid that one, and one of the two renews the other. Nodes are asked
+    unless the answer is known already, and no transaction is open meanwhile. Raises UnreadableHashError, and RateLimitError
+    if this process runs too many look-ups or the checkout has its MOST_REPORTS.
     """
     question = _Question(text)
     tries = [checkout, *other_tries(checkout)]
@@ -78,7 +78,7 @@ def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
 
 
 class _Question:
-    """What a buyer asks. Nodes are asked once, whichever checkouts their answers are held against."""
+    """The buyer's question. Nodes are asked once for all checkouts that it is compared with."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -92,7 +92,7 @@ class _Question:
 
 
 def _known(tries: Sequence[Checkout], question: _Question) -> BuyerReport | None:
-    """Return what is filed: of the first try that it was for, else of the checkout itself."""
+    """Return the recorded report: of the first try it was for, else of the checkout itself."""
     own = _filed(tries[0], question.hashes)
     others = (_filed(each, question.hashes) for each in tries[1:])
     told = (report for report in (own, *others) if report is not None)
@@ -121,7 +121,7 @@ def _check_room(checkout: Checkout) -> None:
 def _find(
     tries: Sequence[Checkout], question: _Question, now: datetime
 ) -> tuple[Checkout, Finding, Sequence[str]]:
-    """Return which try the transaction was for, what it is there, and the chains that could not be asked."""
+    """Return the try that the transaction was for, its finding, and the chains that did not answer."""
     told = []
     for each in tries:
         finding, silent = _find_one(each, question, now)
@@ -165,7 +165,7 @@ def _place() -> Iterator[None]:
 
 
 def _recorded(checkout: Checkout, question: _Question) -> list[Transfer]:
-    """What is recorded under the hash as each chain spells it, of this checkout's mode."""
+    """Return the recorded transfers with the hash as each chain spells it, in this checkout's mode."""
     named = question.named
     rows = Transfer.objects.filter(
         chain__in=list(named), tx_hash__in=question.hashes, mode=checkout.mode
@@ -174,7 +174,7 @@ def _recorded(checkout: Checkout, question: _Question) -> list[Transfer]:
 
 
 def _books(checkout: Checkout, rows: Sequence[Transfer]) -> Books:
-    """Return what is recorded of the merchant's own money, and what of it is this checkout's."""
+    """Return the merchant's records of the transaction, and which belong to this checkout."""
     own = [
         row
         for row in rows
@@ -193,12 +193,12 @@ def _books(checkout: Checkout, rows: Sequence[Transfer]) -> Books:
 
 
 def _standing(checkout: Checkout) -> Standing:
-    # Read again: while nodes were asked it may have been paid.
+    # Read again: it may have been paid while nodes were asked.
     return standing_of(Checkout.objects.get(pk=checkout.pk))
 
 
 def _details(finding: Finding, silent: Sequence[str]) -> dict[str, Any]:
-    """What is filed besides the verdict. Amounts are told of listed tokens only: others have any number of decimals."""
+    """Return the report's details. Only listed tokens have amounts: others have unknown decimals."""
     details: dict[str, Any] = {"case": finding.case, "silent": list(silent)}
     movement = finding.movement
     if movement is not None:
@@ -212,7 +212,7 @@ def _details(finding: Finding, silent: Sequence[str]) -> dict[str, Any]:
 
 
 def _lock(checkout: Checkout) -> None:
-    """Let two clicks file one report, and many not more than there is room for."""
+    """Lock the checkout, so that double clicks make one report and the limit holds."""
     Checkout.objects.select_for_update(no_key=True).get(pk=checkout.pk)
 
 
@@ -237,7 +237,7 @@ def _file(
     elif report.verdict != finding.verdict:
         report.closed_at = None
     found = finding.transaction
-    # Where no chain has it, as most chains write it: with 0x, which makes it the longest.
+    # If no chain has it, the most common spelling: with 0x, which makes it the longest.
     report.tx_hash = found.tx_hash if found else max(hashes, key=len)
     report.chain = found.chain if found else ""
     report.verdict = finding.verdict

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Template filters for numbers."""
 
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -7,7 +7,7 @@ from django import template
 from gateway.core.money import CENT, readable
 
 register = template.Library()
-# Token amounts, with all that there is of them.
+# Token amounts, in full precision.
 register.filter(readable)
 _MINUTE = 60
 _HOUR = 3600
@@ -16,25 +16,25 @@ _TEN = 10
 
 @register.filter
 def money(amount: Decimal) -> str:
-    """Write dollars with cents and thousands marks."""
+    """Format dollars with cents and thousands separators."""
     return f"{amount.quantize(CENT, rounding=ROUND_HALF_EVEN):,}"
 
 
 @register.filter
 def signed_money(amount: Decimal) -> str:
-    """Write dollars that may be less than nothing."""
+    """Format dollars with a sign if negative."""
     return money(amount).replace("-", "\N{MINUS SIGN}")
 
 
 @register.filter
 def signed_fee(amount: Decimal) -> str:
-    """Write fees as they add up, to a millionth of a dollar."""
+    """Format fees, to a millionth of a dollar."""
     return f"{amount:,.6f}".replace("-", "\N{MINUS SIGN}")
 
 
 @register.filter
 def short_money(amount: Decimal) -> str:
-    """Write dollars as an axis has room for: 250, 12.5k, 1.5M; cents only below ten dollars."""
+    """Format dollars for an axis: 250, 12.5k, 1.5M; cents only below ten dollars."""
     for mark, unit in (("M", 1_000_000), ("k", 1_000)):
         if amount >= unit:
             return f"{_plain(amount / unit)}{mark}"
@@ -53,13 +53,13 @@ def whole(count: int) -> str:
 
 @register.filter
 def change(amount: Decimal) -> str:
-    """Write how much more or less, with its sign and one decimal."""
+    """Format a change, with its sign and one decimal."""
     return f"{amount:+,.1f}".replace("-", "\N{MINUS SIGN}") if amount else "±0"
 
 
 @register.filter
 def tone(amount: Decimal) -> str:
-    """Return the class that colours a change; none for no change."""
+    """Return the class that colours a change; empty for none."""
     if not amount:
         return ""
     return "kpis__up" if amount > 0 else "kpis__down"
@@ -67,7 +67,7 @@ def tone(amount: Decimal) -> str:
 
 @register.filter
 def seconds(duration: float) -> str:
-    """Write a duration in the unit that a person would use."""
+    """Format a duration in a suitable unit."""
     if duration < _MINUTE:
         return f"{duration:.0f} s"
     if duration < _HOUR:
@@ -77,11 +77,11 @@ def seconds(duration: float) -> str:
 
 @register.filter
 def times(number: int, factor: int) -> int:
-    """Multiply: places in a drawing."""
+    """Multiply, for positions in a drawing."""
     return number * factor
 
 
 @register.filter
 def below(number: int, top: int) -> int:
-    """Return how far under the top a bar begins, for drawings grow downwards."""
+    """Return how far below the top a bar begins: drawings grow downwards."""
     return top - number

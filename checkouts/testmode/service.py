@@ -1,4 +1,4 @@
-"""Playing test checkouts: simulated transfers that take the same way as real ones from the moment they are rows."""
+"""Plays test checkouts: simulated transfers, processed like real ones from the moment they are rows."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ _JUST_LATE = timedelta(seconds=120)
 
 
 def play_due_steps(*, now: datetime) -> int:
-    """Play every due step; return how many there were. A step is done once, whoever plays it."""
+    """Play every due step; return how many there were. A step is played once, by any worker."""
     total = 0
     while played := _play_batch(now=now):
         total += played
@@ -39,7 +39,7 @@ def play_due_steps(*, now: datetime) -> int:
 
 def _play_batch(*, now: datetime) -> int:
     with transaction.atomic():
-        # A checkout's steps go one by one: what an earlier one wrote must be there, committed and attributed.
+        # A checkout's steps run one by one: what an earlier one wrote must be committed and attributed.
         earlier = TestStep.objects.filter(
             checkout=OuterRef("checkout"), done_at=None, pk__lt=OuterRef("pk")
         )
@@ -58,7 +58,7 @@ def _play_batch(*, now: datetime) -> int:
 
 
 def _plays(step: TestStep, now: datetime) -> bool:
-    """Play one step; one that nobody foresaw stays due and holds up no other checkout."""
+    """Play one step; an unexpected failure leaves it due and delays no other checkout."""
     try:
         with transaction.atomic():
             _play(step, now)
@@ -109,7 +109,7 @@ def _send(step: TestStep, kind: StepKind, now: datetime) -> int:
     address = checkout.offers[chain]["address"]
     deposit = DepositAddress.objects.get(key=evm_key(address))
     amount = round_up_to_cent(checkout.amount * SHARES[kind])
-    # Mined when it was due: a step played after an outage of ours is not late for that.
+    # Mined when it was due: a step played after an outage of ours is not late.
     is_late = kind == StepKind.PAY_LATE
     mined_at = checkout.expires_at + _JUST_LATE if is_late else step.due_at
     transfer = NewTransfer(

@@ -105,7 +105,7 @@ class Anvil(JsonRpcNode):
         return int(self.rpc("eth_blockNumber"), 16)
 
     def block(self, number: int | str = "latest") -> dict[str, Any]:
-        """One block by height or tag, as the node says it."""
+        """Return one block by height or tag, as the node reports it."""
         tag = hex(number) if isinstance(number, int) else number
         block: dict[str, Any] = self.rpc("eth_getBlockByNumber", tag, False)
         return block
@@ -115,7 +115,7 @@ class Anvil(JsonRpcNode):
         return int(self.rpc("eth_getBalance", address, "latest"), 16)
 
     def code(self, address: str) -> bytes:
-        """What is deployed at an address; empty when nothing is."""
+        """Return the code deployed at an address; empty if there is none."""
         return bytes.fromhex(self.rpc("eth_getCode", address, "latest")[2:])
 
     def mine(self, blocks: int = 1) -> None:
@@ -236,7 +236,7 @@ class Anvil(JsonRpcNode):
         return receipt
 
     def command(self) -> list[str]:
-        """The arguments the node is started with, for whoever runs the process instead of `start`."""
+        """Return the arguments that start the node, for callers that run the process instead of `start`."""
         command = [str(anvil_binary()), "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--chain-id", str(self.chain_id)]
         if self._block_time is not None:

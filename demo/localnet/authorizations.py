@@ -90,7 +90,7 @@ class Authorization:
         return {"signature": self.signature, "authorization": authorization}
 
     def call(self) -> bytes:
-        """The call of the token that carries it out, for whoever wants to."""
+        """Return the call of the token that carries it out."""
         raw = bytes.fromhex(self.signature[2:])
         return encode_call(
             TRANSFER,

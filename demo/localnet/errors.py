@@ -1,4 +1,4 @@
-"""What can go wrong with a local node."""
+"""Errors of local nodes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A local chain as the gateway expects one: factory, USDC and USDT deployed, and somebody who can pay."""
+"""Prepares a local chain as the gateway expects it: factory, USDC and USDT deployed, and a funded payer."""
 
 from demo.localnet.anvil import (
     Anvil,

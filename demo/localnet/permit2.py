@@ -108,7 +108,7 @@ class Permit:
         return {"signature": self.signature, "permit2Authorization": authorization}
 
     def call(self) -> bytes:
-        """The call of the proxy that carries it out, for whoever wants to."""
+        """Return the call of the proxy that carries it out."""
         permit = ((self.token, self.units), self.nonce, self.deadline)
         witness = (self.to, self.valid_after)
         raw = bytes.fromhex(self.signature[2:])

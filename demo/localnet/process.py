@@ -1,4 +1,4 @@
-"""What all local nodes are: a process of ours on a loopback port, ended by its id."""
+"""The base of all local nodes: a process of ours on a loopback port, ended by its id."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ ANSWER_SECONDS = 60.0
 
 
 class NodeProcess:
-    """Use it as a context manager, or start and stop it. Without a start it talks to a node that somebody else runs."""
+    """Use it as a context manager, or start and stop it. Without a start it talks to a running node."""
 
     def __init__(self, port: int | None) -> None:
         self.port = port or 0

@@ -22,8 +22,6 @@ from wallets.forwarders.addresses import (
 )
 
 CONTRACTS = Path(__file__).parent / "contracts"
-DECIMALS = 6
-MAX_BATCH = 500
 REAL = bytes(32)
 FAKE = b"\x01".rjust(32, b"\0")
 _DEPLOY_GAS = 3_000_000

@@ -1,8 +1,7 @@
-"""`python -m demo.nodes.miner RPC_URL...`: blocks on the local chains while somebody waits.
+"""`python -m demo.nodes.miner RPC_URL...`: mine blocks on the local chains while somebody waits.
 
-The nodes make a block for each transaction and none otherwise, so that an idle chain
-stays small. Real chains go on, and so do these until the newest transaction is deep
-enough for everybody.
+The nodes make a block for each transaction and none otherwise, so that an idle chain stays small. Real chains go on, and so
+do these until the newest transaction is final.
 """
 
 import http.client

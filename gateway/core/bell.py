@@ -1,4 +1,4 @@
-"""Bells: "look now" messages through Valkey. They carry no data, and a lost one costs the listener one poll."""
+"""Bells: wake-up messages through Valkey. They carry no data, and a lost one costs the listener one poll."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _RETRY_SECONDS = 1.0
 
 
 def ring(name: str) -> None:
-    """Wake whoever listens to the bell `name`. Never raises: the listeners look by themselves before long."""
+    """Wake all listeners of the bell `name`. Never raises: listeners also poll."""
     valkey.attempt(lambda client: client.publish(_channel(name), b""))
 
 
@@ -28,7 +28,7 @@ def _channel(name: str) -> str:
 
 
 class Listener:
-    """Waits for one bell. With Valkey away it still returns after the time given, so that callers poll on."""
+    """Waits for one bell. While Valkey is down, it returns after the timeout, so that callers poll."""
 
     def __init__(self, name: str) -> None:
         self._channel = _channel(name)
@@ -48,7 +48,7 @@ class Listener:
             return False
 
     async def wait_async(self, seconds: float) -> bool:
-        """Do the same without holding up the event loop."""
+        """As `wait`, without blocking the event loop."""
         return await asyncio.to_thread(self.wait, seconds)
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Listener:
         while (left := deadline - time.monotonic()) > 0:
             message = self._subscription.get_message(timeout=0 if rang else left)
             if rang and message is None:
-                # Every ring that was waiting has been taken: one look answers them all.
+                # This takes all rings that were queued: one look answers them all.
                 return True
             rang = rang or (message is not None and message["type"] == "message")
         return rang

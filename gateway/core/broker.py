@@ -1,4 +1,4 @@
-"""Waking Celery tasks from processes that must not wait for the broker."""
+"""Starts Celery tasks from processes that must not wait for the broker."""
 
 import redis
 from celery import current_app
@@ -8,10 +8,10 @@ from gateway.core import valkey
 
 
 def wake_task(name: str) -> bool:
-    """Ask for a run of the task; False when the broker does not take it. Never raises, and never waits for long."""
+    """Send the task; return False if the broker does not accept it. Never raises, and never waits for long."""
 
     def send(client: redis.Redis) -> bool:
-        # Celery waits seconds for a broker that is away; this costs a time-out at most, and that once a second.
+        # Celery waits seconds for a broker that is down. This costs one time-out at most, once a second.
         client.ping()
         try:
             current_app.send_task(name, retry=False, ignore_result=True)

@@ -1,4 +1,4 @@
-"""CSV files that people open in spreadsheets: written while they are read, and without cells that are programs."""
+"""CSV responses for spreadsheets: streamed, and safe from formula injection."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,10 +8,10 @@ from typing import Final
 from django.http import StreamingHttpResponse
 
 ROWS_AT_ONCE: Final = 500
-"""Rows that are put into one piece of the answer: one write for each row would cost more than the rows."""
+"""Rows per piece of the response. Writing each row alone would cost more than making it."""
 
-# What begins so, a spreadsheet takes for a formula, and a formula can send away what stands beside it (OWASP, "CSV
-# Injection"). The wide forms are what input methods of East Asia type.
+# A spreadsheet runs a cell that begins with one of these as a formula, which can send away its neighbours (OWASP, "CSV
+# Injection"). Input methods of East Asia type the wide forms.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 _TEXT: Final = "'"
 
@@ -21,9 +21,9 @@ Row = Sequence[object]
 def csv_response(
     name: str, header: Sequence[str], rows: Iterable[Row]
 ) -> StreamingHttpResponse:
-    """Return rows as a file to be saved as `name`.csv; they are asked for as they are sent, so that any number fits.
+    """Return rows as a file to be saved as `name`.csv. Rows are read while they are sent, so any number fits.
 
-    Texts are made harmless. Numbers stay numbers, a time is written by whoever makes the row, None is an empty cell.
+    Texts are made harmless. Numbers stay numbers, the caller formats times, None is an empty cell.
     """
     response = StreamingHttpResponse(
         csv_pieces(header, rows), content_type="text/csv; charset=utf-8"
@@ -34,7 +34,7 @@ def csv_response(
 
 
 def csv_pieces(header: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """Write header and rows, some hundreds at a time."""
+    """Yield header and rows, some hundreds at a time."""
     writer = csv.writer(_Echo())
     yield writer.writerow(header)
     remaining = iter(rows)
@@ -43,14 +43,14 @@ def csv_pieces(header: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def harmless(cell: object) -> object:
-    """Return what a spreadsheet shows and does not run."""
+    """Return the cell as text that a spreadsheet shows and does not run."""
     if isinstance(cell, str) and cell.startswith(_FORMULA):
         return f"{_TEXT}{cell}"
     return cell
 
 
 class _Echo:
-    """The file that the writer writes to: it hands each line back."""
+    """The file that the CSV writer writes to: it returns each line."""
 
     def write(self, line: str) -> str:
         return line

@@ -1,7 +1,7 @@
-"""Kept totals: fold, rebuild, verify.
+"""Daily totals: fold, rebuild, verify.
 
-Whoever changes what is totalled inserts a row with the difference, a delta, and never touches a row that is there: no
-writer waits for another. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).
+A change of totalled data inserts a row with the difference, a delta, and never updates a row. So writers never wait for
+each other. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-# How many deltas are folded at once.
+# Number of deltas folded at once.
 _BATCH: Final = 20_000
 _MERGED: Final = {
     "sum": "kept.{0} + EXCLUDED.{0}",
@@ -23,10 +23,10 @@ _MERGED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SumTable:
-    """A table of totals: its key columns, its measures, and a statement that totals the original rows anew.
+    """A table of totals: its key columns, its measures, and a statement that computes the totals from the original rows.
 
-    `measures` are added up; of `least` and `greatest` the least and the greatest value counts. `raw` selects keys and
-    measures of the days `since <= day < until`, which are its parameters; tables without it are only folded.
+    `measures` are added up; `least` and `greatest` keep the minimum and the maximum. `raw` selects keys and measures of the
+    days `since <= day < until`, which are its parameters; tables without it are only folded.
     """
 
     name: str
@@ -37,7 +37,7 @@ class SumTable:
     raw: str = ""
 
     def sql(self, statement: str) -> str:
-        """Return a statement with this table's names in it."""
+        """Return a statement with this table's names filled in."""
         aggregates = (
             dict.fromkeys(self.measures, "sum")
             | dict.fromkeys(self.least, "min")
@@ -64,14 +64,14 @@ class SumTable:
 
 
 def days_of(moment: str) -> str:
-    """Return the SQL condition that a time is within a `raw` statement's days, which are those of UTC."""
+    """Return the SQL condition that a time is within a `raw` statement's days (UTC)."""
     return f"""
         {moment} >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
         AND {moment} < %(until)s::date::timestamp AT TIME ZONE 'UTC'
     """
 
 
-# One statement, so that both sides are seen at one moment: writers need not stop.
+# One statement reads both sides from one snapshot, so writers need not stop.
 _COMPARE = """
     WITH raw AS ({raw}), kept AS (
         SELECT {keys}, {totals} FROM {name} WHERE day >= %(since)s::date AND day < %(until)s::date GROUP BY {keys}
@@ -85,7 +85,7 @@ _DELETE = "DELETE FROM {name} WHERE day >= %(since)s::date AND day < %(until)s::
 _FILL = """
     INSERT INTO {name} ({keys}, {measures}, is_sum) SELECT {keys}, {measures}, true FROM ({raw}) raw
 """
-# Deltas that another task has locked are left to it. Totals are locked in one order, so that two tasks never deadlock.
+# Deltas that another task has locked are skipped. Totals are locked in one order, so two tasks never deadlock.
 _FOLD = """
     WITH gone AS (
         DELETE FROM {name} WHERE id IN (
@@ -102,7 +102,7 @@ _FOLD = """
 
 @dataclass(frozen=True, slots=True)
 class SumDifference:
-    """A total that is not what its rows add up to.
+    """A total that differs from the sum of its rows.
 
     `key` has the values of the table's keys; `off` has, by measure, kept less raw, in the measure's unit.
     """
@@ -118,7 +118,7 @@ class SumDifference:
 
 
 def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDifference]:
-    """Compare the days `since <= day < until`, of everybody; nothing is changed."""
+    """Compare the days `since <= day < until` for all keys; change nothing."""
     names = (*table.measures, *table.least, *table.greatest)
     width = len(table.keys)
     with connection.cursor() as cursor:
@@ -135,14 +135,14 @@ def compare_days(table: SumTable, *, since: date, until: date) -> list[SumDiffer
 
 @transaction.atomic
 def rebuild_days(table: SumTable, *, since: date, until: date) -> None:
-    """Total the days `since <= day < until` anew. Writers wait meanwhile, and add theirs afterwards."""
+    """Recompute the totals of the days `since <= day < until`. Writers wait meanwhile, and add their deltas afterwards."""
     with connection.cursor() as cursor:
         for statement in (_LOCK, _DELETE, _FILL):
             cursor.execute(table.sql(statement), {"since": since, "until": until})
 
 
 def fold(table: SumTable) -> int:
-    """Fold a table's deltas into its totals; return how many there were. No total changes by it."""
+    """Fold a table's deltas into its totals and return how many there were. Totals keep their values."""
     total = 0
     with connection.cursor() as cursor:
         while True:

@@ -1,4 +1,4 @@
-"""Hiding the name in an e-mail address, for pages and logs that say who is meant and no more."""
+"""Masks e-mail addresses for pages and logs."""
 
 from typing import Final
 
@@ -6,6 +6,6 @@ _SHOWN_LETTERS: Final = 1
 
 
 def masked(email: str) -> str:
-    """Return an e-mail address with most of its name hidden; empty as it is."""
+    """Return an e-mail address with most of its name hidden; empty stays empty."""
     name, at, domain = email.rpartition("@")
     return f"{name[:_SHOWN_LETTERS]}•••{at}{domain}" if at else ""

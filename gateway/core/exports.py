@@ -1,4 +1,4 @@
-"""Everything that is known about somebody, as one file: a ZIP of CSV files, written while it is read, of any length."""
+"""Data exports: a ZIP of CSV files, streamed while it is read, of any length."""
 
 import io
 import json
@@ -19,7 +19,7 @@ _ROWS_AT_ONCE: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ExportTable:
-    """One file of an export: `name` without its ending, the columns, and the rows, asked for as they are written."""
+    """One file of an export: `name` without its extension, the columns, and the rows, which are read while the file is written."""
 
     name: str
     header: tuple[str, ...]
@@ -27,7 +27,7 @@ class ExportTable:
 
 
 def table_of(name: str, rows: QuerySet[Any], columns: tuple[str, ...]) -> ExportTable:
-    """Return columns of some rows, oldest first. Columns are named one by one: what is secret never gets in by itself."""
+    """Return columns of some rows, oldest first. Columns are named one by one, so that no secret gets in by accident."""
     header = tuple(column.replace("__", "_") for column in columns)
     return ExportTable(name, header, _in_turns(rows, columns))
 
@@ -44,7 +44,7 @@ def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
     pipe = _Pipe()
     with ZipFile(pipe, "w", ZIP_DEFLATED) as archive:
         for table in tables:
-            # How long a file gets is not known when its head is written.
+            # A file's length is not known when its header is written.
             with archive.open(f"{table.name}.csv", "w", force_zip64=True) as file:
                 for piece in csv_pieces(table.header, table.rows):
                     file.write(piece.encode())
@@ -53,7 +53,7 @@ def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
 
 
 def _in_turns(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[list[object]]:
-    """Read by the key, some thousands at a time: a cursor would have the database keep all of them meanwhile."""
+    """Yield rows by key, some thousands at a time: a cursor would make the database keep all of them meanwhile."""
     last = 0
     while found := list(
         rows.filter(pk__gt=last)
@@ -75,7 +75,7 @@ def _cell(value: object) -> object:
 
 
 class _Pipe:
-    """What a ZIP is written to: it cannot be rewound, and gives away what was written since it was last asked."""
+    """A file object for ZIP output: it cannot seek, and hands out what was written since the last call."""
 
     def __init__(self) -> None:
         self._kept = io.BytesIO()
@@ -85,10 +85,10 @@ class _Pipe:
         return self._kept.write(data)
 
     def flush(self) -> None:
-        """Nothing waits elsewhere."""
+        """Do nothing: no data is buffered elsewhere."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
     def take(self) -> bytes:
         """Return what was written since the last time."""

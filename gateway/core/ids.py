@@ -1,8 +1,8 @@
-"""Identifiers nobody can guess: a prefix that says what it names, then 130 random bits in Crockford's base 32."""
+"""Unguessable identifiers: a prefix that names the kind, then 130 random bits in Crockford's base 32."""
 
 import secrets
 
-# Crockford's alphabet (https://www.crockford.com/base32.html) leaves out i, l, o and u, which people confuse.
+# Crockford's alphabet (https://www.crockford.com/base32.html) leaves out i, l, o and u, which are easily confused.
 ALPHABET = b"0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH = 26
 # 256 is a multiple of 32, so every character is as likely as any other.

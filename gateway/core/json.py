@@ -1,7 +1,7 @@
-"""JSON read so that numbers keep their spelling, and written fast.
+"""JSON reader that keeps the spelling of numbers, and a fast writer.
 
-A buyer's metadata must come back equal in value, so floats and integers past 64 bits are never turned into
-machine numbers: they travel as `Number`s holding their own text.
+A buyer's metadata must come back equal in value, so floats and integers past 64 bits are never turned into machine numbers:
+they travel as `Number`s holding their own text.
 """
 
 import json
@@ -12,8 +12,8 @@ import orjson
 
 _SAFE_INTEGER_DIGITS = 18
 MAX_DEPTH = 240  # orjson writes 254 levels
-# One that never ends goes on to the end of the body: were it no match, each quote escaped in it would begin a search of
-# its own, and a body of 256 KB would keep the process busy for minutes.
+# An unterminated string matches to the end of the body. Otherwise each escaped quote in it would begin a search of its own,
+# and a body of 256 KB would keep the process busy for minutes.
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 
@@ -25,7 +25,7 @@ class NotJsonError(ValueError):
 class Number:
     """A JSON number as it was spelled."""
 
-    # No dataclass: orjson would write one as an object.
+    # Not a dataclass: orjson would write one as an object.
     __slots__ = ("text",)
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ def loads(body: bytes) -> Any:
 
 
 def _may_be_deeper_than_allowed(body: bytes) -> bool:
-    """Measure the nesting before anything recurses: libraries raise the recursion limit past what the stack holds."""
+    """Measure the nesting before recursing: libraries raise the recursion limit past what the stack holds."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
     depth = deepest = 0
@@ -67,7 +67,7 @@ def _may_be_deeper_than_allowed(body: bytes) -> bool:
 
 
 def dumps(value: Any) -> bytes:
-    """Write compact UTF-8 JSON. Raises NotJsonError for what JSON cannot say (lone surrogates, endless nesting)."""
+    """Write compact UTF-8 JSON. Raises NotJsonError for values that JSON cannot express (lone surrogates, endless nesting)."""
     try:
         return orjson.dumps(value, default=_spelled)
     except orjson.JSONEncodeError as error:

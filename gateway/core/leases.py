@@ -1,8 +1,8 @@
-"""Leases: rows that one process at a time works under, each with a fence and an end.
+"""Leases: a row that one process at a time works under, with a fence and an end time.
 
-A process that was paused cannot know that its lease ran out, so what must not be written twice is written in a transaction
-that first checks the fence. Lease times are the database's, the one clock that all processes share. Nothing here outlives a
-transaction in a session, so that a pooler may stand before the database.
+A paused process cannot know that its lease ran out. So writes that must not happen twice check the fence first, in the same
+transaction. Lease times are the database's, the one clock that all processes share. Nothing outlives its transaction in a
+session, so a connection pooler works.
 """
 
 import secrets
@@ -18,11 +18,11 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LeaseLostError(Exception):
-    """Another process has the lease now; nothing of ours was written."""
+    """Another process holds the lease now; nothing of ours was written."""
 
 
 class Leased(models.Model):
-    """A row that can be leased. The fence grows with every new holder, which makes one that lost its lease harmless."""
+    """A row that can be leased. The fence grows with every new holder, so a holder that lost its lease can do no harm."""
 
     owner = models.CharField(max_length=80, blank=True)
     fence = models.BigIntegerField(default=0)
@@ -33,7 +33,7 @@ class Leased(models.Model):
 
 
 class Lease(Leased):
-    """A lease that lies on nothing but its name, such as a piece of work."""
+    """A lease on a name, such as a task's."""
 
     name = models.CharField(max_length=80, primary_key=True)
 
@@ -66,7 +66,7 @@ Row = TypeVar("Row", bound=Leased)
 
 
 class Leases(Generic[Row]):
-    """The leases on the rows of one table, by their primary key."""
+    """Leases on the rows of one table, by primary key."""
 
     def __init__(self, model: type[Row]) -> None:
         meta = model._meta  # noqa: SLF001 - Django documents it
@@ -77,7 +77,7 @@ class Leases(Generic[Row]):
         )
 
     def take(self, key: str, owner: str, *, seconds: float) -> Row | None:
-        """Take or prolong a lease and return its row, which is made if there is none; None while somebody else has it."""
+        """Take or extend a lease and return its row, created if missing; None while another process holds it."""
         wanted = {"key": key, "owner": owner, "seconds": seconds}
         row = self._first(self._take, wanted)
         if row is None and self._rows.get_or_create(pk=key)[1]:
@@ -89,13 +89,13 @@ class Leases(Generic[Row]):
         return self._first(self._find, {"key": key, "owner": owner})
 
     def check(self, row: Row) -> None:
-        """Lock a leased row and see that nobody has taken it since. Raises LeaseLostError."""
+        """Lock a leased row and check that its fence is unchanged. Raises LeaseLostError."""
         mine = {"key": row.pk, "owner": row.owner, "fence": row.fence}
         if not _run(self._check, mine):
             raise LeaseLostError(row.pk)
 
     def release(self, key: str, owner: str, *, seconds: float = 0.0) -> None:
-        """Let the next one begin: at once, or in so many seconds."""
+        """End our lease, at once or in `seconds`."""
         _run(self._release, {"key": key, "owner": owner, "seconds": seconds})
 
     def _first(self, statement: str, parameters: dict[str, Any]) -> Row | None:
@@ -103,7 +103,7 @@ class Leases(Generic[Row]):
 
 
 def _run(statement: str, parameters: dict[str, Any]) -> int:
-    """Run a statement; return how many rows it found."""
+    """Run a statement; return the number of rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return int(cursor.rowcount)
@@ -114,7 +114,7 @@ leases = Leases(Lease)
 
 @contextmanager
 def alone(name: str, *, seconds: float) -> Iterator[bool]:
-    """Say whether the block has a piece of work to itself, for `seconds` at most: whoever dies in it keeps others out so long."""
+    """Yield whether this process got the named lease, for at most `seconds`. If it dies in the block, others wait that long."""
     owner = secrets.token_hex(8)
     is_ours = leases.take(name, owner, seconds=seconds) is not None
     try:

@@ -1,4 +1,4 @@
-"""Structured logs with secrets taken out before they are written."""
+"""Structured logs with secrets redacted before they are written."""
 
 import logging.config
 import re
@@ -13,12 +13,12 @@ _SECRET = re.compile(
 
 
 def redact(text: str) -> str:
-    """Replace everything in `text` that looks like one of our secrets."""
+    """Replace everything in `text` that looks like a secret of ours."""
     return _SECRET.sub(lambda match: f"{match.group(1) or ''}[redacted]", text)
 
 
 def _redact_line(_logger: Any, _method: str, line: str) -> str:
-    """Redact what is about to be written, so that no list, exception or object hides a secret."""
+    """Redact the rendered line, so that lists, exceptions and objects cannot carry a secret past it."""
     return redact(line)
 
 
@@ -62,7 +62,7 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
         "loggers": {
             "django.request": {"level": "ERROR"},
             "celery": {"level": "WARNING"},
-            # What the library is content with, our own log says in fewer lines.
+            # Our own log reports successes in fewer lines.
             "x402": {"level": "WARNING"},
         },
     }

@@ -1,4 +1,4 @@
-"""Exact money: integers on chain, Decimals in the product, strings on the wire, floats nowhere."""
+"""Exact money: integers on chain, Decimals in the product, strings in JSON, never floats."""
 
 import re
 from decimal import (
@@ -10,9 +10,9 @@ from decimal import (
     InvalidOperation,
 )
 
-# Wide enough for 2**256 base units, and it raises where the default context would round in silence.
+# Wide enough for 2**256 base units. It raises where the default context would round silently.
 EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
-# For what is rounded on purpose.
+# For intentional rounding.
 _WIDE = Context(prec=100, traps=[InvalidOperation])
 
 # Every token the product accepts has six decimals; 78 digits hold any uint256.
@@ -57,7 +57,7 @@ def format_units(units: int | Decimal) -> str:
 
 
 def readable(amount: Decimal) -> str:
-    """Write an amount as people read it: thousands marks, at least two decimals, no zeros past them (`1,250.0045`).
+    """Format an amount for people: thousands separators, at least two decimals, no further zeros (`1,250.0045`).
 
     Raises Inexact for more than six decimals.
     """
@@ -67,7 +67,7 @@ def readable(amount: Decimal) -> str:
 
 
 def readable_units(units: int | Decimal) -> str:
-    """Write base units of a token as `readable` writes its amount."""
+    """Format base units of a token as `readable` formats its amount."""
     return readable(from_units(units))
 
 
@@ -77,5 +77,5 @@ def round_to_cent(amount: Decimal) -> Decimal:
 
 
 def round_up_to_cent(amount: Decimal) -> Decimal:
-    """Round up, so that paying the rounded amount is never too little."""
+    """Round up to a cent, so that paying the rounded amount is always enough."""
     return amount.quantize(CENT, rounding=ROUND_CEILING)

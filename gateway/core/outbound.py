@@ -1,7 +1,7 @@
-"""Where our own requests may go: public addresses, and nowhere inside our network.
+"""Rules for our own outgoing requests: public addresses only, never our own network.
 
-`ipaddress.is_global` will not do: Python 3.11 calls NAT64 and 6to4 forms of private addresses, `::127.0.0.1`,
-multicast and site-local addresses global. So the rule is the other way round: what is not known to be public is not.
+`ipaddress.is_global` will not do: Python 3.11 calls NAT64 and 6to4 forms of private addresses, `::127.0.0.1`, multicast and
+site-local addresses global. So this is an allow list: an address is public only if it is known to be.
 """
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -39,14 +39,14 @@ _NOT_PUBLIC_V6 = tuple(
 
 
 def plain(address: Address) -> Address:
-    """Return the IPv4 address inside an IPv4-mapped one (`::ffff:a.b.c.d`), any other address unchanged."""
+    """Return the IPv4 address inside an IPv4-mapped one (`::ffff:a.b.c.d`); any other address unchanged."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
 
 
 def is_public(address: Address) -> bool:
-    """Return whether `address` belongs to the public internet, so that an outsider may have us connect to it."""
+    """Return whether `address` is on the public internet, so that a stranger may have us connect to it."""
     address = plain(address)
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _NOT_PUBLIC_V4)
@@ -56,7 +56,7 @@ def is_public(address: Address) -> bool:
 
 
 def may_connect(host: str, *, loopback_allowed: bool) -> bool:
-    """Return whether a connection to the IP address `host` is allowed; what cannot be read as one is not."""
+    """Return whether a connection to the IP address `host` is allowed; False if it is not an IP address."""
     try:
         address = ip_address(host)
     except ValueError:

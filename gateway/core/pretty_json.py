@@ -1,4 +1,4 @@
-"""JSON laid out for people: only white space is put in, so that every number and every escape stays as it was spelled."""
+"""Formats JSON for people. Only white space is added, so numbers and escapes keep their spelling."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _INDENT: Final = "  "
 
 
 def indented(text: str) -> str:
-    """Return valid JSON with a line for each value."""
+    """Return valid JSON, indented."""
     written: list[str] = []
     depth, before = 0, ""
     for piece in _PIECES.findall(text):

@@ -1,4 +1,4 @@
-"""Secrets that must be recoverable (webhook secrets) rest encrypted; the keys come from the environment."""
+"""Encrypts secrets that must be recoverable (webhook secrets), with keys from the environment."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 class SecretUnreadableError(Exception):
-    """None of the configured keys opens this secret."""
+    """None of the configured keys decrypts this secret."""
 
 
 @cache
@@ -26,7 +26,7 @@ def seal(text: str) -> bytes:
 
 
 def unseal(token: bytes) -> str:
-    """Decrypt with whichever configured key fits. Raises SecretUnreadableError."""
+    """Decrypt with the configured key that fits. Raises SecretUnreadableError."""
     try:
         return _fernet(tuple(settings.ENCRYPTION_KEYS)).decrypt(bytes(token)).decode()
     except InvalidToken as error:

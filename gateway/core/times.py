@@ -1,4 +1,4 @@
-"""Times on the wire: ISO 8601, UTC, `Z`."""
+"""Times in the API's format: ISO 8601, UTC, `Z`."""
 
 from datetime import UTC, datetime
 
@@ -12,5 +12,5 @@ def iso(moment: datetime) -> str:
 
 
 def iso_or_none(moment: datetime | None) -> str | None:
-    """Write a time that may not have come yet."""
+    """Write a time, or return None."""
     return None if moment is None else iso(moment)

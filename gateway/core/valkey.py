@@ -1,4 +1,4 @@
-"""The one connection to Valkey/Redis a process keeps. Whatever lives there may be lost at any moment."""
+"""The process's one connection to Valkey/Redis. Data there may be lost at any moment."""
 
 import os
 import threading
@@ -24,14 +24,14 @@ _RETRY_SECONDS = 1.0
 
 @cache
 def client() -> redis.Redis:
-    """Return this process's client; short time-outs, because nobody should wait for a counter."""
+    """Return this process's client. Its time-outs are short: no request should wait long for a counter."""
     return redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=0.25, socket_connect_timeout=0.25
     )
 
 
 class _Breaker:
-    """Remembers a failure for a second, so that a dead server costs one time-out a second and not one a request."""
+    """Remembers a failure for a second, so that a dead server costs one time-out a second, not one per request."""
 
     def __init__(self) -> None:
         self.closed_again_at = 0.0
@@ -53,7 +53,7 @@ _breaker = _Breaker()
 
 
 def attempt(command: Callable[[redis.Redis], T]) -> T | None:
-    """Run `command` with the client; None when Valkey is away. For things that payments must not wait for."""
+    """Run `command` with the client; return None while Valkey is down. For work that payments must not wait for."""
     return _breaker.call(command)
 
 

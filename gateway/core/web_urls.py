@@ -1,4 +1,4 @@
-"""URLs that merchants give: which are URLs at all, which are allowed, which we may connect to."""
+"""Validates URLs that merchants give: syntax, allowed schemes and hosts, hosts we may connect to."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -14,15 +14,15 @@ MAX_LENGTH = 2048
 _MAX_HOST = 253
 _MAX_LABEL = 63
 
-# Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and what is below them.
+# Names of the machine itself (RFC 6761, and what Debian and Red Hat write into /etc/hosts), and their subdomains.
 _LOOPBACK_NAMES = ("localhost", "localdomain", "ip6-localhost", "ip6-loopback")
-# Names that resolve inside a network only: RFC 6762, RFC 8375, what ICANN reserves for private use, and a habit of routers.
+# Names that resolve only inside a network: RFC 6762, RFC 8375, ICANN's name for private use, and names common on routers.
 _LOCAL_NAMES = ("local", "home.arpa", "internal", "lan")
 
 
 @dataclass(frozen=True, slots=True)
 class UrlPolicy:
-    """Which URLs a merchant may give: https alone in production, loopback only in development."""
+    """Which URLs a merchant may give: https only in production, loopback only in development."""
 
     https_only: bool
     loopback_allowed: bool
@@ -52,7 +52,7 @@ def check_url(text: str, *, param: str, policy: UrlPolicy) -> SplitResult:
 def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
     """Refuse a URL that means a private address, in any spelling that a browser or resolver reads as one.
 
-    What a public name resolves to is judged at each connection. Raises InvalidRequestError (url_invalid, url_forbidden).
+    Addresses behind a public name are checked at each connection. Raises InvalidRequestError (url_invalid, url_forbidden).
     """
     parts = check_url(text, param=param, policy=policy)
     if parts.port == 0 or not _may_name(_normal_host(text), policy):
@@ -60,7 +60,7 @@ def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
 
 
 def _split(text: str) -> SplitResult | None:
-    # Counted in bytes: letters beyond ASCII are longer than they look.
+    # Counted in bytes: letters beyond ASCII take several.
     is_plain = text.isprintable() and " " not in text
     if len(text.encode()) > MAX_LENGTH or not is_plain:
         return None
@@ -99,7 +99,7 @@ def _is_name(host: str) -> bool:
 def _may_resolve(name: str, policy: UrlPolicy) -> bool:
     if _is_below(name, _LOOPBACK_NAMES):
         return policy.loopback_allowed
-    # A bare name is looked up in the search domains of our own network. Development has nothing but such names.
+    # A bare name is looked up in our own network's search domains. Development has only such names.
     is_bare = "." not in name and policy.https_only
     return not is_bare and not _is_below(name, _LOCAL_NAMES)
 

@@ -1,1 +1,1 @@
-"""What the dashboard has from all apps: navigation, routes, and closing the account."""
+"""The dashboard's parts that need all apps: navigation, routes, and closing the account."""

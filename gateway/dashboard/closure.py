@@ -1,4 +1,4 @@
-"""The page on which an owner closes the merchant account. It is here because what is open belongs to every app."""
+"""The page on which an owner closes the merchant account. It is in gateway because every app has open objects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ _UNFINISHED: Final = [DeliveryStatus.PENDING, DeliveryStatus.HELD]
 
 @dataclass(frozen=True, slots=True)
 class OpenThing:
-    """A line of what is still open: how much, and the page that shows it."""
+    """A line of what is still open: the count, and the page that shows it."""
 
     label: str
     amount: str
@@ -52,7 +52,7 @@ class OpenThing:
 
 
 class ClosingForm(forms.Form):
-    """The merchant's name, typed by whoever closes the account."""
+    """The merchant's name, typed to confirm the closure."""
 
     name = forms.CharField(
         max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
@@ -73,13 +73,13 @@ class ClosingForm(forms.Form):
 
 @seated(get=Act.CLOSE)
 def page(request: SeatedRequest) -> HttpResponse:
-    """List what is open, offer the export, and ask for the name."""
+    """List open objects, offer the export, and ask for the name."""
     return _page(request, ClosingForm(merchant_name=request.seat.merchant.name))
 
 
 @seated(post=Act.CLOSE, fresh=True)
 def close(request: SeatedRequest) -> HttpResponse:
-    """Close the account and log everybody out, whoever closes it too."""
+    """Close the account and log everybody out, the owner too."""
     merchant = request.seat.merchant
     form = ClosingForm(request.POST, merchant_name=merchant.name)
     if not form.is_valid():
@@ -109,7 +109,7 @@ def _page(request: SeatedRequest, form: ClosingForm, status: int = 200) -> HttpR
 
 
 def _open_things(seat: Seat) -> Iterator[OpenThing]:
-    """Return what is open in live mode; in test mode nothing is worth a look."""
+    """Return what is open in live mode; test mode is ignored."""
     live = replace(seat, mode=Mode.LIVE)
     mine = {"merchant": seat.merchant, "mode": Mode.LIVE}
     counts = CheckoutCount.objects.filter(**mine, status__in=_OPEN_CHECKOUTS)

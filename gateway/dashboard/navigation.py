@@ -1,4 +1,4 @@
-"""What stands in the dashboard's sidebar, put together from all apps. A page is listed here once it exists.
+"""The dashboard's sidebar, put together from all apps. Only existing pages are listed.
 
 Templates know this module as the library `navigation`.
 """
@@ -18,7 +18,7 @@ from webhooks.dashboard.queries import failing_count
 
 register = template.Library()
 
-# Only pages that exist: a route nobody knows breaks every page of the dashboard.
+# Only pages that exist: an unknown route breaks every page of the dashboard.
 GROUPS: Final = (
     Group("", (Entry("dashboard_overview", "Overview", "home"),)),
     Group(
@@ -29,7 +29,7 @@ GROUPS: Final = (
             Entry("dashboard_payments", "Payments", "arrows"),
             Entry("dashboard_inbox", "Inbox", "inbox", count=open_count),
         ),
-        # What people do all day is one click away on every page.
+        # Frequent tasks are one click away on every page.
         stays_open=True,
     ),
     Group(
@@ -64,6 +64,6 @@ GROUPS: Final = (
 
 @register.simple_tag(takes_context=True)
 def sidebar(context: dict[str, Any]) -> list[Section]:
-    """Return the groups of the sidebar as this person sees them now."""
+    """Return the sidebar's groups for the current person."""
     request = context["request"]
     return [section_of(group, request) for group in GROUPS]

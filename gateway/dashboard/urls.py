@@ -1,4 +1,4 @@
-"""The merchant's pages: one line for each app that has some. All take `mer_id` and `mode` from the path."""
+"""Routes of the merchant's pages: one line per app. All take `mer_id` and `mode` from the path."""
 
 from django.urls import include, path
 

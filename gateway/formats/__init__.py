@@ -1,1 +1,1 @@
-"""Where Django's own way to write a date does not fit into a line of ours."""
+"""Date formats that replace Django's where those do not fit our pages."""

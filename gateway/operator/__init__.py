@@ -1,1 +1,1 @@
-"""The operator's pages: Django's admin, behind a second factor and a recent proof of who it is."""
+"""The operator's pages: Django's admin, behind a second factor and a recent login."""

@@ -1,4 +1,4 @@
-"""Who may open the operator's pages: staff who proved a moment ago who they are, and by a second factor in this login."""
+"""Access to the operator's pages: staff who reauthenticated a moment ago, with a second factor in this login."""
 
 from typing import Final, cast
 from urllib.parse import urlencode
@@ -23,14 +23,14 @@ _NEEDS_FACTOR: Final = "The operator's pages need a second factor: set up an aut
 
 
 def operator_of(request: HttpRequest) -> User:
-    """Return who asks, of a request that came in."""
+    """Return the operator of a request that was let in."""
     return cast("User", request.user)
 
 
 def refuse(request: HttpRequest) -> HttpResponseRedirect | None:
-    """Return where somebody must go first; None for whoever may go on.
+    """Return the page where the person must go first; None if access is granted.
 
-    Raises Http404 for people who are no staff, and ReauthenticationRequired, which leads to a proof and back.
+    Raises Http404 for people who are no staff, and ReauthenticationRequired, which leads to a login and back.
     """
     if not request.user.is_authenticated:
         return _first(settings.LOGIN_URL, request)
@@ -47,13 +47,13 @@ def refuse(request: HttpRequest) -> HttpResponseRedirect | None:
 
 
 def _factor_page(request: HttpRequest) -> str:
-    """Return where somebody who has a second factor proves it; see `accounts.login.adapter`."""
+    """Return the page where a person proves an existing second factor; see `accounts.login.adapter`."""
     methods = get_adapter(request).get_reauthentication_methods(request.user)
     return str(methods[0]["url"])
 
 
 def _first(page: str, request: HttpRequest) -> HttpResponseRedirect:
-    # A form that was sent meanwhile cannot be sent again from an address.
+    # A POST cannot be repeated from an address.
     back = (
         request.get_full_path()
         if request.method in {"GET", "HEAD"}

@@ -1,4 +1,4 @@
-"""The operator's sidebar: what there is, and which of it a page belongs to."""
+"""The operator's sidebar: its entries, and the one that a page belongs to."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,7 +8,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A line of the operator's sidebar. `view` is the name of its page, `words` say what is there."""
+    """An entry of the operator's sidebar. `view` is the name of its page, `words` describe it."""
 
     title: str
     view: str
@@ -57,12 +57,12 @@ _AREAS: Final = (
 
 
 def areas_at(path: str) -> list[dict[str, Any]]:
-    """Return the lines of the sidebar: title, url, icon, words, and `is_here` where the page at `path` belongs to it."""
+    """Return the sidebar's entries: title, url, icon, words, and `is_here` for the entry of the page at `path`."""
     return [_line(area, path) for area in _AREAS]
 
 
 def title_at(path: str) -> str:
-    """Return the name that the page at `path` has in the sidebar."""
+    """Return the sidebar's name for the page at `path`."""
     [title] = [area["title"] for area in areas_at(path) if area["is_here"]]
     return str(title)
 

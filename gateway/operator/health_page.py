@@ -1,4 +1,4 @@
-"""How the installation is, on one page: the metrics' figures, the chains' report, and endpoints that do not answer."""
+"""The health page: the metrics' figures, the chains' status, and endpoints that do not answer."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,13 +25,13 @@ from webhooks.models import TROUBLED, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
 _MOST_ENDPOINTS: Final = 50
-# An endpoint that fails for weeks has a million; nobody needs to know how many exactly.
+# An endpoint that fails for weeks has a million; an exact count is not needed.
 _MOST_FAILED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Rows that wait, and since when the oldest should have been dealt with; None where nothing is late."""
+    """A queue: its waiting rows, and since when the oldest is late; None if none is."""
 
     label: str
     waiting: int
@@ -39,14 +39,14 @@ class Queue:
 
 
 class _Counted(Subquery):
-    """How many rows a subquery has; unlike an aggregate, it stops where the subquery's slice does."""
+    """Counts a subquery's rows; unlike an aggregate, it stops at the subquery's slice."""
 
     template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
     output_field = IntegerField()
 
 
 def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Render the page; `context` is what every page of the site needs. Every node is asked, within seconds."""
+    """Render the page; `context` is what every page of the site needs. Every node is asked, with a limit of seconds."""
     now = timezone.now()
     shown = {
         "title": "Installation health",

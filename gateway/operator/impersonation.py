@@ -1,4 +1,4 @@
-"""The entrance to a merchant's pages, and the way out of them. What looking is, `accounts.team.impersonation` says."""
+"""Starts and ends an operator's impersonation of a merchant; `accounts.team.impersonation` defines it."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ _MINUTES: Final = LASTS.seconds // 60
 
 
 class ReasonForm(forms.Form):
-    """Why an operator looks: the merchant reads it."""
+    """The operator's reason for impersonation: the merchant reads it."""
 
     reason = forms.CharField(
         min_length=10,
@@ -36,7 +36,7 @@ class ReasonForm(forms.Form):
 def look_page(
     request: HttpRequest, merchant: Merchant, context: dict[str, Any]
 ) -> HttpResponse:
-    """Ask for a reason, and lead to the merchant's pages. Members of the team go there at once, as what they are.
+    """Ask for a reason, and lead to the merchant's pages. Members of the team go there at once, with their own role.
 
     `context` is what every page of the site needs.
     """
@@ -58,7 +58,7 @@ def look_page(
 
 @require_POST
 def stop_looking(request: HttpRequest) -> HttpResponse:
-    """End the look of this session, if one goes on, and lead back to where it began."""
+    """End this session's impersonation, if any, and lead back to where it began."""
     look = end_look(request, now=timezone.now())
     if look is None:
         return HttpResponseRedirect(reverse("dashboard"))

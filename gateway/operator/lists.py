@@ -1,4 +1,4 @@
-"""What every list of the operator's has in common: it is read, and changed by services alone."""
+"""Base class of the operator's lists: read-only; only services change rows."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,50 +15,50 @@ else:
 
 
 class ReadOnlyAdmin(_Admin):
-    """Rows to look at. Who may come in is decided at the door, by the site."""
+    """Read-only rows. The site itself decides who may come in."""
 
     show_full_result_count = False
     list_per_page = 50
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Everybody who came in sees it."""
+        """Return True: every operator sees it."""
         return True
 
     def has_view_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        """Everybody who came in reads it."""
+        """Return True: every operator reads it."""
         return True
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds rows by hand."""
+        """Return False: no rows are added by hand."""
         return False
 
     def has_change_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        """Nobody changes rows by hand."""
+        """Return False: no rows are changed by hand."""
         return False
 
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        """Nobody deletes rows by hand."""
+        """Return False: no rows are deleted by hand."""
         return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Let addresses ask for what the filters offer: any column at all would let a hash be guessed bit by bit."""
+        """Allow only the filters' own lookups: with any column, a hash could be guessed bit by bit."""
         return lookup.split("__")[0] in self.get_list_filter(request)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: Any = None
     ) -> HttpResponse:
-        """Show the list under the name that it has in the sidebar."""
+        """Show the list under its sidebar name."""
         named = (extra_context or {}) | {"title": title_at(request.path)}
         return super().changelist_view(request, named)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """The audit log is the one history there is. Raises Http404."""
+        """Raise Http404: the audit log is the only history."""
         raise Http404

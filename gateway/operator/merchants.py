@@ -1,4 +1,4 @@
-"""Merchants: the operator sets their plan, reopens what they closed, and looks at their pages; nothing else."""
+"""Merchants: the operator sets plans, reopens closed accounts and impersonates; nothing else."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ else:
 
 
 class PlanForm(_Form):
-    """A plan; a custom one has a rate of its own, the others have theirs whatever is typed."""
+    """A plan. A custom one has its own rate; the others' rates are fixed, whatever is typed."""
 
     class Meta:
         model = Merchant
@@ -38,18 +38,18 @@ class PlanForm(_Form):
         }
 
     def clean(self) -> dict[str, Any]:
-        """Give the plan its rate."""
+        """Set the plan's rate."""
         cleaned: dict[str, Any] = super().clean() or {}
         rate = TIER_RATES.get(cleaned.get("fee_tier", ""))
         if rate is not None:
-            # What was typed for another plan is no mistake.
+            # A rate typed for another plan is no error.
             self.errors.pop("fee_rate", None)
             cleaned["fee_rate"] = rate
         return cleaned
 
 
 class MerchantAdmin(ReadOnlyAdmin):
-    """Who takes payments here, on which plan."""
+    """Merchants and their plans."""
 
     form = PlanForm  # type: ignore[assignment]  # a form of one model is no form of any
     list_display = [
@@ -82,13 +82,13 @@ class MerchantAdmin(ReadOnlyAdmin):
         messages.success(request, f"Reopened: {changed}.")
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the routes, the entrance to the merchant's pages among them."""
+        """Return the routes, impersonation included."""
         entrance = self.admin_site.admin_view(self.look)
         look = path("<path:object_id>/look/", entrance, name="look_at_merchant")
         return [look, *super().get_urls()]
 
     def look(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Let the operator look at the merchant's pages. Raises Http404."""
+        """Start the impersonation of the merchant. Raises Http404."""
         merchant = self.get_object(request, unquote(object_id))
         if not isinstance(merchant, Merchant):
             raise Http404
@@ -97,7 +97,7 @@ class MerchantAdmin(ReadOnlyAdmin):
     def has_change_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        """The plan can be changed."""
+        """Return True: the plan can be changed."""
         return True
 
     def save_model(
@@ -114,5 +114,5 @@ class MerchantAdmin(ReadOnlyAdmin):
         )
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
-        """Keep no second history beside the audit log."""
+        """Do nothing: the audit log is the only history."""
         return None

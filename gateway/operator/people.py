@@ -1,4 +1,4 @@
-"""People: the operator ends somebody's access, and gives it back."""
+"""People: the operator revokes and restores a person's access."""
 
 from django.contrib import messages
 from django.contrib.admin import action
@@ -14,7 +14,7 @@ from gateway.operator.lists import ReadOnlyAdmin
 
 
 class UserAdmin(ReadOnlyAdmin):
-    """Everybody who can log in. Roles belong to teams, and are theirs to give."""
+    """Everybody who can log in. Teams manage roles themselves."""
 
     list_display = ["email", "name", "is_active", "is_staff", "created_at"]
     list_filter = ["is_active", "is_staff"]
@@ -26,14 +26,14 @@ class UserAdmin(ReadOnlyAdmin):
 
     @action(description="Deactivate: end every login, and let nobody in again")
     def deactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
-        """End the access of these people, oneself excepted."""
+        """Revoke these people's access, except the operator's own."""
         self._switch(
             request, people.exclude(pk=operator_of(request).pk), is_active=False
         )
 
     @action(description="Let in again")
     def reactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
-        """Give these people their access back."""
+        """Restore these people's access."""
         self._switch(request, people, is_active=True)
 
     def _switch(

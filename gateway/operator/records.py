@@ -1,4 +1,4 @@
-"""Lists that are read: who waits for cards, what two sources of a chain disagree about, and what was done by whom."""
+"""Read-only lists: the waitlist for cards, differences between a chain's sources, and the audit log."""
 
 from django.contrib import messages
 from django.contrib.admin import EmptyFieldListFilter, action
@@ -16,7 +16,7 @@ from wallets.reconciliation.differences import close_differences
 
 
 class FiatInterestAdmin(ReadOnlyAdmin):
-    """Who would take cards."""
+    """Merchants who want to take cards."""
 
     list_display = [
         "email",
@@ -34,7 +34,7 @@ class FiatInterestAdmin(ReadOnlyAdmin):
 
 
 class SourceDifferenceAdmin(ReadOnlyAdmin):
-    """What two sources of a chain told differently; closed once somebody looked."""
+    """Differences between two sources of a chain; closed once an operator looked."""
 
     list_display = [
         "chain",
@@ -53,7 +53,7 @@ class SourceDifferenceAdmin(ReadOnlyAdmin):
 
     @action(description="Close: somebody looked into it")
     def close(self, request: HttpRequest, rows: QuerySet[SourceDifference]) -> None:
-        """End these alerts, audited."""
+        """Close these alerts, audited."""
         ids = sorted(rows.values_list("pk", flat=True))
         now = timezone.now()
         with transaction.atomic():
@@ -71,7 +71,7 @@ class SourceDifferenceAdmin(ReadOnlyAdmin):
 
 
 class AuditEntryAdmin(ReadOnlyAdmin):
-    """What was done by whom, for all merchants and for none."""
+    """The audit log of all merchants and of the installation."""
 
     list_display = [
         "created_at",

@@ -1,4 +1,4 @@
-"""Which tables the operator sees. None holds money: what was paid is changed by nobody's hand."""
+"""The tables that operators see. None holds money: no payment is changed by hand."""
 
 from typing import Final
 

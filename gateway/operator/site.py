@@ -1,4 +1,4 @@
-"""Django's admin with our own door: nobody logs in here, and nothing is shown before `access.refuse` has nothing to say."""
+"""Django's admin with our own access rule: it has no login, and shows nothing until `access.refuse` returns None."""
 
 from collections.abc import Callable
 from functools import update_wrapper
@@ -28,11 +28,11 @@ class OperatorSite(AdminSite):
     enable_nav_sidebar = False
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Say whether templates show what only operators see."""
+        """Return whether templates show what only operators see."""
         return is_operator(request)
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
-        """Let a view answer only who may come in. CSRF and caching are the business of the middleware."""
+        """Let a view answer only people with access. Middleware takes care of CSRF and caching."""
 
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             return refuse(request) or view(request, *args, **kwargs)
@@ -40,30 +40,30 @@ class OperatorSite(AdminSite):
         return update_wrapper(guarded, view)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return the routes, those of our own pages among them."""
+        """Return the routes, our own pages included."""
         return [
             path("health/", self.admin_view(self.health), name="health"),
-            # Outside of the door: whoever looks may stop, however long ago they proved who they are.
+            # Without the access rule: an impersonation can be ended however old the login is.
             path("stop-looking/", stop_looking, name="stop_looking"),
             *super().get_urls(),
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return what every page shows: the sidebar, too."""
+        """Return every page's context, the sidebar included."""
         return super().each_context(request) | {"areas": areas_at(request.path)}
 
     def health(self, request: HttpRequest) -> HttpResponse:
-        """Show how the installation is."""
+        """Show the installation's health."""
         return health_page(request, self.each_context(request))
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Lead to the only login there is."""
+        """Redirect to the product's login."""
         return HttpResponseRedirect(reverse("admin:index"))
 
     def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Lead to the only logout there is."""
+        """Redirect to the product's logout."""
         return HttpResponseRedirect(reverse("account_logout"))
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Lead to where people change their password."""
+        """Redirect to the page for changing a password."""
         return HttpResponseRedirect(reverse("account_change_password"))

@@ -1,4 +1,4 @@
-"""The OpenAPI document, built once per process: building it takes a second of computing, and anybody may ask for it."""
+"""The OpenAPI document, built once per process: building it takes a second of computing, and it is public."""
 
 import threading
 from functools import cache
@@ -26,7 +26,7 @@ class OpenApiDocumentView(ApiView):
     @extend_schema(exclude=True)
     def get(self, _request: Request) -> HttpResponse:
         """Return the document as JSON."""
-        # Held while it is built, so that requests that come meanwhile wait for it and build none of their own.
+        # Held while it is built, so that parallel requests wait instead of building their own.
         with _building:
             document = _document()
         return HttpResponse(document, content_type=_MEDIA_TYPE)

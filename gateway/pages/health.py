@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can serve."""
+"""Liveness, readiness and metrics."""
 
 import hmac
 
@@ -13,12 +13,12 @@ from gateway.pages.metrics import measure
 
 
 def alive(_request: HttpRequest) -> HttpResponse:
-    """The process answers; nothing else is asked."""
+    """Answer 200: the process is alive. Nothing else is checked."""
     return HttpResponse("ok", content_type="text/plain")
 
 
 def ready(_request: HttpRequest) -> HttpResponse:
-    """The database answers. Valkey is reported and not required: payments go on without it."""
+    """Answer whether the database responds. Valkey is reported but not required: payments go on without it."""
     database = _database_answers()
     body = {
         "database": database,
@@ -28,7 +28,7 @@ def ready(_request: HttpRequest) -> HttpResponse:
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What a monitor should watch, in Prometheus' text format; only for who knows METRICS_TOKEN."""
+    """Return what a monitor should watch, in Prometheus' text format; requires METRICS_TOKEN."""
     wanted = f"Bearer {settings.METRICS_TOKEN}"
     given = request.headers.get("Authorization", "")
     if not settings.METRICS_TOKEN or not hmac.compare_digest(
@@ -39,7 +39,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def valkey_answers() -> bool:
-    """Whether the store of counters and bells is there."""
+    """Return whether Valkey answers."""
     return valkey.attempt(lambda client: client.ping()) is True
 
 

@@ -1,4 +1,4 @@
-"""The page at the root: that this is a Florin, and where its parts are."""
+"""The home page: says that this is Florin, and links to its parts."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +10,7 @@ from wallets.selectors import chain_statuses
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Lead to the login, the API's description and the status, and show how each chain is."""
+    """Show links to the login, the API's description and the status, and the state of each chain."""
     statuses = chain_statuses(now=timezone.now())
     shown = [
         {"title": spec.title, "status": statuses[name]}

@@ -1,4 +1,4 @@
-"""The figures an operator watches, asked of the database when they are scraped, beside this process's own counters."""
+"""The metrics for operators, read from the database at each scrape, beside this process's own counters."""
 
 from datetime import datetime
 
@@ -54,14 +54,14 @@ def measure(*, now: datetime) -> bytes:
 
 
 def oldest_waiting(*, now: datetime) -> dict[str, datetime | None]:
-    """Return since when the oldest row of each queue is due, by the name of its metric."""
+    """Return the due time of each queue's oldest row, by metric name."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES, {"now": now})
         return dict(cursor.fetchall())
 
 
 def mails_given_up() -> int:
-    """Return how many mails of the last 30 days no server took."""
+    """Return how many mails of the last 30 days every server refused."""
     with connection.cursor() as cursor:
         cursor.execute(_MAILS_GIVEN_UP)
         return int(cursor.fetchone()[0])
@@ -93,7 +93,7 @@ def _measure_effort(
 
 
 def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
-    """Tell how the accounts of those chains are read that are read account by account."""
+    """Add the metrics of chains that are read account by account."""
     accounts = Gauge(
         "florin_accounts", "Wallets read.", ["chain", "state"], registry=registry
     )

@@ -1,1 +1,1 @@
-"""The processes of one installation: web, streams, worker and its loops, and their timetable."""
+"""The processes of one installation: web, streams, worker and its loops, and the timetable."""

@@ -1,4 +1,4 @@
-"""What a Celery worker runs beside its tasks: the chain watchers and the webhook sender, each a process of its own.
+"""The processes that a Celery worker runs beside its tasks: the chain watchers and the webhook sender.
 
 They take their work from PostgreSQL under leases. So they go on while the broker is away, and any number of workers on any
 number of machines share it.
@@ -46,12 +46,12 @@ ROLES_OPTION: Final = click.Option(
 
 
 class Loops(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
-    """Starts the loops with the worker, starts again what ends, and stops them with the worker.
+    """Starts the loops with the worker, restarts them, and stops them with the worker.
 
     When the worker is killed, so are they: their leases run out as its own work comes back to the queue.
     """
 
-    # Its processes are forked before there is a thread.
+    # Its processes are forked before any thread exists.
     requires = ("celery.worker.components:Pool",)
 
     def __init__(
@@ -65,7 +65,7 @@ class Loops(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no typ
         self._keeper = Keeper(self._loops, told=log.warning)
 
     def include_if(self, parent: Any) -> bool:
-        """Whether there is anything to start."""
+        """Return whether there is anything to start."""
         return bool(self._loops)
 
     def start(self, parent: Any) -> None:

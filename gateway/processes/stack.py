@@ -1,4 +1,4 @@
-"""Everything Florin needs on one machine, as child processes of one command."""
+"""Runs everything Florin needs on one machine, as child processes of one command."""
 
 import base64
 import http.client
@@ -27,10 +27,10 @@ ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
 CHAIN_SECONDS = 30.0
 MOST_CONNECTIONS = 10_000
-# Counted from the port of the web service; a shop of the demo's takes the one between.
+# Counted from the web service's port; a demo shop takes the one between.
 STREAM_PORT = 2
 STEP_SECONDS = 0.05
-# The API counts who asks, and people want to ask it as well.
+# The API counts requests by client, and people want to send some as well.
 ASK_API_SECONDS = 0.5
 LOG_TAIL = 2_000
 
@@ -45,9 +45,8 @@ class StackError(Exception):
 class Stack:
     """Engines, database schema, then the services, in that order.
 
-    `var` is the folder of everything kept, `environment` what the children get
-    beyond our own environment. Leaving the context stops what was started, newest
-    first. `say` prints a line of progress.
+    `var` is the folder of all data, `environment` is added to the children's environment. Leaving the context stops what
+    was started, newest first. `say` prints a line of progress.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Stack:
         self._exits = ExitStack()
 
     def _serve_streams_beside_pages(self) -> None:
-        """Without a proxy the streams are at a port of their own, which pages must be told."""
+        """Set the streams' public address: without a proxy they have a port of their own, which pages must know."""
         self.stream_port = free_port(self.stream_port)
         self.environment.setdefault("STREAM_URL", f"http://{HOST}:{self.stream_port}")
 
@@ -95,7 +94,7 @@ class Stack:
         self._exits.close()
 
     def start_engines(self) -> bool:
-        """Start PostgreSQL and Valkey, unless the environment names servers of both; return whether it did.
+        """Start PostgreSQL and Valkey, unless the environment names servers of both; return whether they were started.
 
         Raises `EnginesBusyError` or `EnginesError`.
         """
@@ -109,9 +108,9 @@ class Stack:
         return True
 
     def run(self, name: str, argv: Sequence[str], *, stdin: str = "") -> str:
-        """Run a program that ends; returns what it printed.
+        """Run a program to its end; return its output.
 
-        Raises `StackError` with the end of its complaints.
+        Raises `StackError` with the end of its error output.
         """
         done = subprocess.run(  # noqa: S603 - no shell, our own arguments
             argv,
@@ -128,14 +127,14 @@ class Stack:
         return done.stdout
 
     def keep(self, commands: Sequence[Command]) -> Keeper:
-        """Start programs that run until the stack ends, again whenever they end."""
+        """Start programs that run until the stack ends, and restart them when they end."""
         keeper = Keeper(commands, told=self.say)
         keeper.start()
         self._exits.callback(keeper.stop)
         return keeper
 
     def command(self, name: str, *argv: str | Path) -> Command:
-        """A program of this stack, with its output in the log of its name."""
+        """Return a program of this stack, with its output in the log of its name."""
         return Command(
             name=name,
             argv=argv,
@@ -145,15 +144,14 @@ class Stack:
         )
 
     def log(self, name: str) -> Path:
-        """Where the named program's output goes."""
+        """Return the path of the named program's log."""
         return self.var / "log" / f"{name}.log"
 
     def start_services(self, *more: Command) -> None:
         """Start web, streams, the worker (with chain watchers and webhook sender), beat, and more.
 
-        Returns once pages and their streams answer. Worker and beat start behind what
-        people wait for: all at once they would fight for the processors. Raises
-        `StackError` when nothing answers after a minute.
+        Returns once pages and their streams answer. Worker and beat start last: all at once they would compete for the
+        processors. Raises `StackError` when nothing answers after a minute.
         """
         self.say(f"Starting the services; their logs are in {self.var / 'log'}.")
         self.keep([self._web(), self._streams(), *more])
@@ -161,7 +159,7 @@ class Stack:
         self.keep(self._celery())
 
     def _celery(self) -> list[Command]:
-        # At INFO each tick of each schedule writes lines.
+        # At INFO, each tick of each schedule writes lines.
         level = ("--loglevel", "WARNING")
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
         schedule = ("--schedule", str(self.var / "run" / "beat"), "--pidfile=")
@@ -188,9 +186,9 @@ class Stack:
         return not port_is_free(self.stream_port) and self.is_ready()
 
     def is_ready(self) -> bool:
-        """Whether the web service answers and reaches its database.
+        """Return whether the web service answers and reaches its database.
 
-        Asked where no redirect to https stands in the way: we speak to it directly.
+        Asks the server directly, where no redirect to https interferes.
         """
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
@@ -202,7 +200,7 @@ class Stack:
             connection.close()
 
     def await_chains(self, names: Collection[str]) -> bool:
-        """Wait until payments on these chains can be seen; says whether they can."""
+        """Wait until payments on these chains can be seen; return whether they can."""
 
         def all_are_read() -> bool:
             statuses = self.chain_statuses() or {}
@@ -211,7 +209,7 @@ class Stack:
         return comes_true(all_are_read, CHAIN_SECONDS, pause=ASK_API_SECONDS)
 
     def chain_statuses(self) -> dict[str, str] | None:
-        """What the API says of its chains, by name; None while it does not answer."""
+        """Return the chains' API statuses by name; None while the API does not answer."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
             connection.request("GET", "/api/v1/chains")
@@ -226,14 +224,14 @@ class Stack:
 def web_arguments(
     port: int, *, workers: int = 2, application: str = "gateway.rsgi:application"
 ) -> list[str]:
-    """What to give Python to serve the API and pages at a loopback port."""
-    # While the server waits to learn which version of HTTP a connection speaks, it knows no deadline.
+    """Return Python's arguments to serve the API and pages at a loopback port."""
+    # While the server detects a connection's HTTP version, it enforces no deadline.
     granian = ("-m", "granian", "--interface", "rsgi", "--http", "1", "--no-ws")
     where = ("--host", HOST, "--port", str(port))
-    # Idle connections count. The server's own limit lets a few hundred of them keep everybody out.
+    # Idle connections count. With the server's own limit, a few hundred of them would block all clients.
     size = ("--workers", str(workers), "--backpressure", str(_most_connections()))
     late = ("--http1-header-read-timeout", "10000", "--loop", "uvloop")
-    # A worker that is told to stop while it starts does not hear it.
+    # A worker that is told to stop while it starts misses the signal.
     end = ("--workers-kill-timeout", "10")
     return [*granian, *where, *size, *late, *end, application]
 
@@ -245,12 +243,12 @@ def _most_connections() -> int:
 
 
 def stream_arguments(port: int) -> list[str]:
-    """What to give Python to serve streams at a loopback port."""
+    """Return Python's arguments to serve streams at a loopback port."""
     granian = ("-m", "granian", "--interface", "asgi", "--no-ws")
     where = ("--host", HOST, "--port", str(port))
-    # One loop holds thousands. The server's own limit would let further pages wait for ever: ours refuses them.
+    # One loop holds thousands. At the server's own limit, further pages would wait for ever; ours refuses them.
     size = ("--workers", "1", "--backpressure", "100000")
-    # Streams do not end by themselves, and who loses one comes back.
+    # Streams do not end by themselves, and clients reconnect.
     end = ("--workers-kill-timeout", "1")
     return [*granian, *where, *size, *end, "gateway.asgi:application"]
 
@@ -258,7 +256,7 @@ def stream_arguments(port: int) -> list[str]:
 def comes_true(
     condition: Callable[[], bool], seconds: float, *, pause: float = STEP_SECONDS
 ) -> bool:
-    """Whether the condition became true within so many seconds."""
+    """Return whether the condition became true within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -268,7 +266,7 @@ def comes_true(
 
 
 def kept_secrets(path: Path) -> dict[str, str]:
-    """The installation's own secrets, made once and kept in a private file.
+    """Return the installation's own secrets, created once and kept in a private file.
 
     Losing the file means that stored webhook secrets cannot be read any more.
     """
@@ -281,14 +279,14 @@ def kept_secrets(path: Path) -> dict[str, str]:
 
 
 def require_free_port(port: int) -> None:
-    """Raise `StackError` when somebody listens on the port already."""
+    """Raise `StackError` if the port is in use."""
     if not port_is_free(port):
         message = f"Port {port} is taken; choose another one with --port."
         raise StackError(message)
 
 
 def free_port(wanted: int) -> int:
-    """The wanted port, or another free one where that is taken."""
+    """Return the wanted port, or another free one if it is taken."""
     if port_is_free(wanted):
         return wanted
     with socket.socket() as probe:
@@ -298,7 +296,7 @@ def free_port(wanted: int) -> int:
 
 
 def port_is_free(port: int) -> bool:
-    """Whether a server could listen on this loopback port now."""
+    """Return whether a server could listen on this loopback port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -310,10 +308,10 @@ def port_is_free(port: int) -> bool:
 
 @contextmanager
 def until_signalled() -> Iterator[None]:
-    """Let the first Ctrl-C, SIGTERM or SIGHUP leave the block, and no second one.
+    """Leave the block at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further ones.
 
-    The block is left by KeyboardInterrupt, which ends here; later signals are passed
-    over, because stopping must not be interrupted.
+    The block is left by KeyboardInterrupt, which ends here; later signals are ignored, because stopping must not be
+    interrupted.
     """
     previous = {signum: signal.signal(signum, _leave) for signum in ENDING_SIGNALS}
     try:
@@ -328,11 +326,10 @@ def until_signalled() -> Iterator[None]:
 def _leave(signum: int, frame: FrameType | None) -> None:
     del signum, frame
     for ending in ENDING_SIGNALS:
-        # Not SIG_IGN, which a child that is just being started would inherit: it
-        # would never hear that it shall stop.
+        # Not SIG_IGN: a child that is being started would inherit it and never hear a stop signal.
         signal.signal(ending, _pass_over)
     raise KeyboardInterrupt
 
 
 def _pass_over(signum: int, frame: FrameType | None) -> None:
-    """Hear the signal and go on."""
+    """Ignore the signal."""

@@ -1,11 +1,11 @@
-"""When each sweep runs. A sweep that comes late, or twice, does no harm."""
+"""When each periodic task runs. A run that is late or repeated does no harm."""
 
 from datetime import timedelta
 from typing import Final
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:
-    # A tick nobody took in time is worthless: the next one does its work.
+    # A missed tick expires: the next one does its work.
     return {
         "task": task,
         "schedule": timedelta(seconds=seconds),

@@ -1,6 +1,6 @@
-"""Reading request bodies before a thread is taken: under a deadline, up to a length, and counted if they are slow.
+"""Reads request bodies before a thread is taken: with a deadline, a maximum length, and a count of slow ones.
 
-What one client has unread at once is counted before it is read.
+Unread bytes per client are counted before they are read.
 """
 
 import asyncio
@@ -34,31 +34,31 @@ from gateway.core.web.uploads import MOST_BYTES
 from gateway.server.environ import Environ
 
 BODY_SECONDS: Final = 10.0
-"""A request whose body is not there by then is refused."""
+"""Seconds after which a request without its whole body is refused."""
 
 SLOW_SECONDS: Final = 1.0
 SLOW: Final = Limit("slow_body", 30)
-"""How many bodies one client, or one IPv6 /64, may take longer than `SLOW_SECONDS` for. Further ones are not waited for."""
+"""How many bodies one client, or one IPv6 /64, may take longer than `SLOW_SECONDS` for. Further ones are refused."""
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
-# Of that for large bodies of one client, or one IPv6 /64, so that none takes everybody's place with bodies that it gives up
-# before they are slow. Small ones are let in beside them: many people may share an address.
+# The share of large bodies for one client, or one IPv6 /64. Otherwise a client could take all places with bodies that it
+# aborts before they count as slow. Small bodies are not limited by it: many people may share an address.
 _MOST_OF_CLIENT: Final = _MOST_HELD // 8
-# A form is longer than its file.
+# A form is larger than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD"})
 
 
 class Incoming(Protocol):
-    """A body that is on its way."""
+    """A body that is being received."""
 
     def __call__(self) -> Awaitable[bytes]:
-        """Return it whole."""
+        """Return the whole body."""
         ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield it piece by piece."""
+        """Yield the body in pieces."""
         ...
 
 
@@ -72,7 +72,7 @@ class RefusedBodyError(Exception):
 
 @dataclass(slots=True)
 class _Reading:
-    """A body that is being read, since a moment of the monotonic clock; `refusal` says why it is given up."""
+    """A body being read since `since` of the monotonic clock; `refusal` is the reason for giving up."""
 
     client: str
     since: float
@@ -81,7 +81,7 @@ class _Reading:
 
 
 class Bodies:
-    """The bodies that a process reads just now. `in_thread` runs a function that may block."""
+    """The bodies that a process is reading. `in_thread` runs a function that may block."""
 
     def __init__(
         self, in_thread: Callable[[Callable[[], Any]], "asyncio.Future[Any]"]
@@ -89,7 +89,7 @@ class Bodies:
         self._in_thread = in_thread
         self._reading: dict[asyncio.Task[Any], _Reading] = {}
         self._held = 0
-        # By client, of those that have any.
+        # Unread bytes by client, for clients that have any.
         self._held_of: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -112,7 +112,7 @@ class Bodies:
     async def _hold(
         self, environ: Environ, read: Callable[[], Awaitable[bytes]], length: int
     ) -> bytes:
-        """Wait for a body, until the sweeper gives it up."""
+        """Wait for a body until the sweeper gives it up."""
         if self._held + length > _MOST_HELD:
             error = UnavailableError("Too many requests at once.", code="overloaded")
             raise RefusedBodyError(error)
@@ -146,7 +146,7 @@ class Bodies:
             del self._held_of[client]
 
     async def _sweep(self) -> None:
-        """Count the slow ones and give up the late ones, for as long as any body is being read."""
+        """Count slow bodies and give up late ones, while any body is being read."""
         while self._reading:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = time.monotonic()
@@ -179,7 +179,7 @@ def _give_up(task: asyncio.Task[Any], reading: _Reading, error: GatewayError) ->
 
 
 async def _collect(incoming: Incoming, most: int) -> bytes:
-    """Return a body whose length was not announced. Raises RefusedBodyError."""
+    """Return a body of unannounced length. Raises RefusedBodyError."""
     body = bytearray()
     async for piece in incoming:
         body += piece
@@ -195,7 +195,7 @@ def _most_bytes(environ: Environ) -> int:
 
 
 def _client_of(environ: Environ) -> str:
-    """Return what limits count a request's client as."""
+    """Return the rate limits' key of a request's client."""
     forwarded = environ.get("HTTP_X_FORWARDED_FOR", "")
     return limited_as(client_of(environ["REMOTE_ADDR"], forwarded))
 

@@ -1,4 +1,4 @@
-"""Requests of the server (RSGI) in the form that Django reads (WSGI)."""
+"""Converts the server's requests (RSGI) to Django's form (WSGI)."""
 
 import io
 import sys
@@ -15,7 +15,7 @@ class Headers(Protocol):
 
 
 class Scope(Protocol):
-    """What granian tells of a request."""
+    """What granian passes about a request."""
 
     http_version: str
     server: str
@@ -45,8 +45,8 @@ _names: dict[str, str] = dict(_PLAIN)
 def environ_of(scope: Scope) -> Environ:
     """Return a request's WSGI environment, without its body.
 
-    Header names with underscores are dropped: WSGI cannot tell them from those with hyphens, so that `X_Forwarded_For`
-    would speak for the client past a proxy that only replaces `X-Forwarded-For`.
+    Header names with underscores are dropped: WSGI cannot tell them from those with hyphens, so `X_Forwarded_For` would get
+    past a proxy that only replaces `X-Forwarded-For`.
     """
     environ = _CONSTANT.copy()
     environ["REQUEST_METHOD"] = scope.method
@@ -71,14 +71,14 @@ def environ_of(scope: Scope) -> Environ:
 
 
 def add_body(environ: Environ, body: bytes) -> None:
-    """Give a request its body. A length that was announced stays: Django refuses what is too long by it."""
+    """Add the body to a request. An announced length stays: Django uses it to refuse long bodies."""
     environ["wsgi.input"] = io.BytesIO(body)
     if "HTTP_TRANSFER_ENCODING" in environ:
         environ["CONTENT_LENGTH"] = str(len(body))
 
 
 def _host(address: str) -> str:
-    """Return an address without its port, and an IPv6 one without brackets."""
+    """Return an address without its port; an IPv6 one without brackets."""
     return address.rpartition(":")[0].strip("[]")
 
 
@@ -86,7 +86,7 @@ def _name_of(header: str) -> str:
     if "_" in header:
         return ""
     name = f"HTTP_{header.upper().replace('-', '_')}"
-    # Strangers make up names.
+    # Clients may invent names.
     if len(_names) < _MOST_NAMES:
         _names[header] = name
     return name

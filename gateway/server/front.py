@@ -1,7 +1,6 @@
-"""The application that granian calls: requests are read and waited for on its event loop, and Django answers them in threads.
+"""The RSGI application: reads requests and waits on granian's event loop, and lets Django answer them in threads.
 
-A thread is taken once a request is there as a whole, and given back while its answer waits for a chain. See
-docs/adr/0017.
+A request takes a thread once it has arrived whole, and gives it back while its answer waits for a chain. See docs/adr/0017.
 """
 
 import asyncio
@@ -35,47 +34,47 @@ T = TypeVar("T")
 Headers = list[tuple[str, str]]
 Django = Callable[[Environ, Callable[..., Any]], HttpResponseBase]
 
-# Files up to this length are sent in one piece.
+# Files up to this size are sent in one piece.
 _ONE_PIECE: Final = 1024 * 1024
-# One in so many threads may conclude what waited: the others answer who comes.
+# One thread in this many may continue waiting requests: the others answer new ones.
 _CONCLUDING: Final = 4
 
 
 class Transport(Protocol):
-    """The rest of an answer that was begun."""
+    """The rest of a response that was begun."""
 
     async def send_bytes(self, data: bytes) -> None:
-        """Send a piece, once the client has taken the ones before."""
+        """Send a piece, once the client has taken the earlier ones."""
         ...
 
 
 class Exchange(Incoming, Protocol):
-    """A request's body, and the way to answer it, which may be used from any thread."""
+    """A request's body, and the way to answer it. Safe to use from any thread."""
 
     def response_bytes(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a whole answer."""
+        """Send a whole response."""
         ...
 
     def response_stream(self, status: int, headers: Headers) -> Transport:
-        """Begin an answer."""
+        """Begin a response."""
         ...
 
 
 class _Answer:
-    """What Django answered: a status, headers, and a response that is sent or waits."""
+    """Django's answer: a status, headers, and a response to send or to wait for."""
 
     __slots__ = ("headers", "response", "status")
 
     response: HttpResponseBase
 
     def __call__(self, status: str, headers: Headers, exc_info: Any = None) -> None:
-        """Take status and headers, as WSGI has them."""
+        """Store status and headers, as WSGI passes them."""
         self.status = int(status[:3])
         self.headers = headers
 
 
 class Front:
-    """Serves a WSGI application of Django's from so many threads. Each process has one."""
+    """Serves a Django WSGI application with a pool of threads. Each process has one."""
 
     def __init__(self, django: Django, *, threads: int) -> None:
         self._django = django
@@ -113,7 +112,7 @@ class Front:
         visit: Visit,
         exchange: Exchange,
     ) -> None:
-        """Send what takes longer, or call the view again once what it waits for is there."""
+        """Send a long response, or call the view again once the event it waits for has happened."""
         answer: _Answer | None = unsent
         while answer is not None:
             later = later_of(answer.response)
@@ -130,7 +129,7 @@ class Front:
                 )
 
     def _answer(self, environ: Environ, exchange: Exchange) -> _Answer | None:
-        """Let Django answer, and send that if it can be sent at once; else return it."""
+        """Let Django answer, and send the response if that can be done at once; else return it."""
         answer = _Answer()
         response = answer.response = self._django(environ, answer)
         if later_of(response) is None and (body := _whole(response)) is not None:
@@ -140,7 +139,7 @@ class Front:
         return answer
 
     async def _stream(self, answer: _Answer, exchange: Exchange) -> None:
-        """Send an answer as fast as it is read. Each piece is made in a thread; none is held by a slow reader."""
+        """Stream a response as fast as the client reads. A thread makes each piece; a slow reader holds none."""
         pieces = iter(answer.response)
         try:
             transport = exchange.response_stream(answer.status, answer.headers)
@@ -167,7 +166,7 @@ class Front:
 
 
 def _whole(response: HttpResponseBase) -> bytes | None:
-    """Return a response's body; None where it is too long to be held."""
+    """Return a response's body; None if it is too long to hold in memory."""
     if not response.streaming:
         return response.content  # type: ignore[attr-defined,no-any-return]
     length = response.get("Content-Length")
@@ -177,7 +176,7 @@ def _whole(response: HttpResponseBase) -> bytes | None:
 
 
 def _next(pieces: Any) -> bytes | None:
-    # Pieces ask the database on the connection of the thread that they come to.
+    # Pieces query the database on the connection of their thread.
     close_old_connections()
     return next(pieces, None)
 

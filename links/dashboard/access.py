@@ -1,4 +1,4 @@
-"""What the pages of links have in common: whose link it is, and who changes it."""
+"""Helpers of the links' pages: find a link or template, and name the actor."""
 
 from django.http import Http404
 
@@ -14,7 +14,7 @@ from links.selectors import link_template, payment_link
 
 
 def found_link(seat: Seat, link_id: str) -> PaymentLink:
-    """Return a link of the merchant and mode. Raises Http404, also for anybody else's."""
+    """Return a link of the merchant and mode. Raises Http404."""
     try:
         return payment_link(seat.merchant.pk, seat.mode, link_id)
     except NotFoundError as error:
@@ -22,7 +22,7 @@ def found_link(seat: Seat, link_id: str) -> PaymentLink:
 
 
 def found_template(seat: Seat, template_id: str) -> LinkTemplate:
-    """Return a template of the merchant and mode. Raises Http404, also for anybody else's."""
+    """Return a template of the merchant and mode. Raises Http404."""
     try:
         return link_template(seat.merchant.pk, seat.mode, template_id)
     except NotFoundError as error:
@@ -30,5 +30,5 @@ def found_template(seat: Seat, template_id: str) -> LinkTemplate:
 
 
 def person_of(request: SeatedRequest) -> Person:
-    """Return who asks, for the audit log."""
+    """Return the actor for the audit log."""
     return Person(request.user, address_or_none(request))

@@ -1,4 +1,4 @@
-"""Everything the page of one link shows, as plain data."""
+"""The data of a link's page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ LATEST: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A link for its merchant. Amounts are as people write them."""
+    """A link for its merchant. Amounts are formatted for people."""
 
     link: PaymentLink
     kind: Kind
@@ -60,7 +60,7 @@ class Detail:
 
 
 def detail_of(link: PaymentLink) -> Detail:
-    """Read what the page of a link shows; its merchant and template are loaded."""
+    """Return the data of a link's page; its merchant and template are loaded."""
     takings = takings_of([link]).get(link.pk, NOTHING)
     return Detail(
         link=link,
@@ -85,7 +85,7 @@ def _latest(link: PaymentLink) -> list[ListedCheckout]:
     made = Checkout.objects.filter(
         pk__in=list(keys.values_list("checkout", flat=True)[:LATEST])
     )
-    # What is said of each is the link's title, which the page is about.
+    # Each row's description is the link's title, which the page shows already.
     return [replace(row, subtitle="") for row in listed(made.order_by("-pk"))]
 
 

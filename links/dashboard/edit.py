@@ -1,4 +1,4 @@
-"""Making links by hand, from scratch or from a template, and changing them."""
+"""Creates links by hand, from scratch or from a template, and changes them."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -42,7 +42,7 @@ _MOST_TEMPLATES = 50
 
 @seated(get=Act.RUN_PAYMENTS)
 def choose(request: SeatedRequest) -> HttpResponse:
-    """Ask what kind of link it is to be, or which template it begins from."""
+    """Ask for the type of the link, or the template to begin with."""
     seat = request.seat
     rows = templates_of(seat.merchant.pk, seat.mode).order_by("-pk")[:_MOST_TEMPLATES]
     templates = [(row, KINDS[LinkType(row.type)], price_of(row)) for row in rows]
@@ -52,7 +52,7 @@ def choose(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
-    """Ask for a link's fields, and make it by the rules of the API."""
+    """Show a new link's form, and create the link by the API's rules."""
     if kind not in LinkType.values:
         raise Http404
     chosen = KINDS[LinkType(kind)]
@@ -85,7 +85,7 @@ def _make(request: SeatedRequest, form: NewLinkForm, wanted: LinkFields) -> Paym
 
 
 def _template(seat: Seat, template_id: str) -> LinkTemplate | None:
-    """The template a form began from, unless it was deleted since: the form has all of it already."""
+    """Return the form's template, unless it was deleted since: the form has all its values."""
     if not template_id:
         return None
     try:
@@ -103,7 +103,7 @@ def _new(
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
-    """Ask what is to be another about a link, and change it by the rules of the API."""
+    """Show a link's form, and change the link by the API's rules."""
     link = found_link(request.seat, link_id)
     if request.method != "POST":
         return _edit(request, EditLinkForm(link=link))
@@ -134,7 +134,7 @@ def _edit(
 
 @seated(post=Act.RUN_PAYMENTS)
 def delete(request: SeatedRequest, *, template_id: str) -> HttpResponse:
-    """Forget a template."""
+    """Delete a template."""
     template = found_template(request.seat, template_id)
     delete_template(template, now=timezone.now(), by=person_of(request))
     messages.success(request, f"The template “{template.title}” is deleted.")

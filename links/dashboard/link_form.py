@@ -1,4 +1,4 @@
-"""A link as a form. The form asks; what a link may be is the API's to say."""
+"""Forms of links. The API's parser validates them."""
 
 import re
 from typing import Any, Final
@@ -23,7 +23,7 @@ from links.editing.inputs import (
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH, LinkTemplate, PaymentLink
 from links.states import Interval, LinkType
 
-# What belongs to some types alone.
+# Fields of some types only.
 _OWN: Final = {
     "min_amount": {LinkType.DONATION},
     "max_amount": {LinkType.DONATION},
@@ -31,7 +31,7 @@ _OWN: Final = {
     "interval": {LinkType.SUBSCRIPTION},
     "customer_ref": {LinkType.INVOICE},
 }
-# What most people never need.
+# Advanced fields.
 _MORE: Final = (
     "redirect_url",
     "webhook_url",
@@ -81,7 +81,7 @@ def _url_field(label: str, help_text: str) -> forms.CharField:
 
 
 class LinkForm(forms.Form):
-    """The fields of `POST /links` that a type has. Lengths and spellings are checked by what reads that request."""
+    """The fields of `POST /links` for a type; that request's parser checks them."""
 
     title = forms.CharField(
         label="Title",
@@ -152,11 +152,11 @@ class LinkForm(forms.Form):
             amount.required = True
 
     def main_fields(self) -> list[forms.BoundField]:
-        """Return the fields that everybody fills in."""
+        """Return the main fields."""
         return [self[name] for name in self.fields if not self._is_apart(name)]
 
     def more_fields(self) -> list[forms.BoundField]:
-        """Return the fields that are folded away."""
+        """Return the advanced fields."""
         return [self[name] for name in _MORE if name in self.fields]
 
     def _is_apart(self, name: str) -> bool:
@@ -164,11 +164,11 @@ class LinkForm(forms.Form):
 
     @property
     def more_is_open(self) -> bool:
-        """Whether something in the folded part is filled in, or wrong."""
+        """Whether an advanced field is filled in, or has an error."""
         return any(field.value() or field.errors for field in self.more_fields())
 
     def clean_metadata(self) -> Any:
-        """Return what the JSON says, numbers as they were spelled; None for nothing."""
+        """Return the parsed JSON, with numbers as spelled; None for nothing."""
         text = self.cleaned_data["metadata"]
         try:
             return json.loads(text.encode()) if text else None
@@ -176,7 +176,7 @@ class LinkForm(forms.Form):
             raise forms.ValidationError("This is not JSON.") from error
 
     def clean(self) -> dict[str, Any]:
-        """Let the API's own reader judge; what it refuses stands at the field it names."""
+        """Validate with the API's parser, and put its error at the field it names."""
         if self.errors:
             return self.cleaned_data
         try:
@@ -189,7 +189,7 @@ class LinkForm(forms.Form):
         return parse_link(body | {"type": self.kind.value}, url_policy())
 
     def _body(self) -> dict[str, Any]:
-        """Write what was filled in as a request: an empty field asks for nothing."""
+        """Return the form as a request body; empty fields are left out."""
         filled = self.cleaned_data
         body: dict[str, Any] = {
             "metadata": filled["metadata"],
@@ -205,7 +205,7 @@ class LinkForm(forms.Form):
 
 
 class NewLinkForm(LinkForm):
-    """A link to be made, perhaps from a template, and perhaps a template to be made of it."""
+    """The form of a new link, optionally from a template, or saved as one."""
 
     template = forms.CharField(required=False, widget=forms.HiddenInput)
     save_as_template = forms.BooleanField(
@@ -213,7 +213,7 @@ class NewLinkForm(LinkForm):
     )
 
     def template_fields(self) -> TemplateFields | None:
-        """Return what a template is made of, if one was asked for; the form is valid."""
+        """Return the fields of the template to save, if requested; the form is valid."""
         if self.wanted is None or not self.cleaned_data["save_as_template"]:
             return None
         return TemplateFields(
@@ -226,7 +226,7 @@ class NewLinkForm(LinkForm):
 
 
 class EditLinkForm(LinkForm):
-    """A link to be changed: not its type, and not how often it is paid."""
+    """The form of an existing link, without its type and number of payments."""
 
     seen = forms.DateTimeField(widget=forms.HiddenInput)
 
@@ -241,7 +241,7 @@ class EditLinkForm(LinkForm):
 
 
 def initial_of_template(template: LinkTemplate) -> dict[str, Any]:
-    """Return what a new link's form begins with."""
+    """Return a new link's initial values from a template."""
     said = {name: getattr(template, name) for name in _SAVED}
     return said | {
         "metadata": _written(template.metadata),

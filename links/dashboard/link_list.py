@@ -1,4 +1,4 @@
-"""The list of links: its tabs, its filters, what a row shows."""
+"""The list of links: tabs, filters and rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _OF_TAB: Final = {"": LinkStatus.ACTIVE, ALL: None}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a list's query string asks for; what cannot be read asks for nothing. `status` is None for all."""
+    """The filters of a list's query string; invalid ones are ignored. `status` is None for all."""
 
     tab: str
     status: LinkStatus | None
@@ -44,7 +44,7 @@ class Wanted:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything but the tab leaves links out."""
+        """Whether any filter besides the tab applies."""
         return bool(self.type or self.text)
 
     def query(self, tab: str) -> str:
@@ -54,7 +54,7 @@ class Wanted:
 
 
 def parse_wanted(query: Mapping[str, str]) -> Wanted:
-    """Read a query string that anybody may have written."""
+    """Parse a query string from an untrusted client."""
     status, kind = query.get("status", ""), query.get("type", "")
     tab = status if status in {ALL, LinkStatus.PAUSED, LinkStatus.ARCHIVED} else ""
     return Wanted(
@@ -79,7 +79,7 @@ def _links(seat: Seat, wanted: Wanted) -> QuerySet[PaymentLink]:
 
 @dataclass(frozen=True, slots=True)
 class ListedLink:
-    """A row of the list. Amounts are as people write them; no `price` where the payer chooses within `limits`."""
+    """A row of the list. Amounts are formatted for people; no `price` if the payer chooses within `limits`."""
 
     public_id: str
     title: str
@@ -111,9 +111,9 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
 
 
 def found_links(links: Sequence[PaymentLink]) -> list[ListedLink]:
-    """Return what a search shows of links, in their order: without sums, for those read every checkout of a link.
+    """Return the search's rows of links, in their order: without totals, which read every checkout of a link.
 
-    Only an invoice is looked at, which has few checkouts: whether it is paid is its status.
+    Only invoices are read, which have few checkouts: their status depends on payment.
     """
     invoices = [link for link in links if link.type == LinkType.INVOICE]
     takings = takings_of(invoices)

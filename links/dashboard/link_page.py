@@ -1,4 +1,4 @@
-"""The page of one link: what it brought in, where it is shared, whether it takes payments."""
+"""The page of one link: totals, sharing, status."""
 
 from types import MappingProxyType
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Who pays a subscription, and until when."""
+"""Subscribers of a link, and how long they have paid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _ROWS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ShownSubscriber:
-    """A subscriber. `url` is their personal page, for whoever may pass it on; `until` is None before the first payment."""
+    """A subscriber. `url` is their personal page, for people who may share it; `until` is None before the first payment."""
 
     public_id: str
     email: str

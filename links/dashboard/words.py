@@ -1,4 +1,4 @@
-"""What the merchant's pages call types, statuses and sums of links."""
+"""Labels of link types, statuses and amounts on the merchant's pages."""
 
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from links.payloads import Takings
 from links.states import Interval, LinkStatus, LinkType
 from webhooks.dashboard.words import Badge
 
-# Tabs by the word in their address. Archived links are out of the way unless somebody asks for them.
+# Tabs by the word in their address. Archived links are shown only in their tab.
 ALL: Final = "all"
 TABS: Final = (
     ("", "Active"),
@@ -30,7 +30,7 @@ _INTERVALS: Final = MappingProxyType(
 
 
 class Kind(NamedTuple):
-    """A type of links in people's words: its name, what it is for, and a symbol of images/dashboard-icons.svg."""
+    """A link type for people: name, purpose, and a symbol of images/dashboard-icons.svg."""
 
     type: LinkType
     label: str
@@ -69,7 +69,7 @@ KINDS: Final = MappingProxyType(
 
 
 def link_badge(link: PaymentLink, takings: Takings) -> Badge:
-    """Return the word for where a link stands: an invoice that is paid closed itself, whatever its status."""
+    """Return the badge of a link's status: a paid invoice is closed, whatever its status."""
     is_done = link.type == LinkType.INVOICE and takings.count > 0
     if is_done and link.status != LinkStatus.ARCHIVED:
         return Badge("Paid", "ok")
@@ -77,19 +77,19 @@ def link_badge(link: PaymentLink, takings: Takings) -> Badge:
 
 
 def price_of(source: PaymentLink | LinkTemplate) -> str:
-    """Return what is asked for in USD; empty where the payer chooses."""
+    """Return the price in USD; empty if the payer chooses."""
     if source.type == LinkType.DONATION or source.amount is None:
         return ""
     return readable(source.amount)
 
 
 def interval_of(link: PaymentLink) -> str:
-    """Return how often a subscription is paid; empty for other links."""
+    """Return the interval of a subscription; empty for other links."""
     return _INTERVALS[Interval(link.interval)] if link.interval else ""
 
 
 def range_of(link: PaymentLink) -> str:
-    """Return between which sums a payer may choose; empty where no limits were set."""
+    """Return the limits of a payer's choice; empty if there are none."""
     low, high = (
         "" if amount is None else readable(amount)
         for amount in (link.min_amount, link.max_amount)

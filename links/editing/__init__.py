@@ -1,1 +1,1 @@
-"""Creating and changing payment links and templates."""
+"""Creates and changes payment links and templates."""

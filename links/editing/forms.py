@@ -1,4 +1,4 @@
-"""Reading what merchants say about links, and what payers fill in."""
+"""Parsers of requests about links, and of payers' forms."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -66,9 +66,9 @@ def parse_link(body: Body, urls: UrlPolicy) -> LinkFields:
 
 
 def parse_changes(link: PaymentLink, body: Body, urls: UrlPolicy) -> LinkFields:
-    """Read the body of `PATCH /links/{id}`: what it does not name stays. Raises InvalidRequestError."""
+    """Parse the body of `PATCH /links/{id}`: absent fields stay. Raises InvalidRequestError."""
     before = _body_of(link)
-    # Another interval would say something else of what was paid already.
+    # Another interval would change the meaning of earlier payments.
     for name in ("type", "currency", "interval"):
         if body.get(name) not in (None, before[name]):
             raise refuse(name, f"{name} cannot be changed; make another link.")
@@ -94,7 +94,7 @@ def with_defaults(body: Body, template: LinkTemplate) -> dict[str, Any]:
 
 
 def template_id_in(body: Body) -> str:
-    """Read which template a new link is made from; "" for none."""
+    """Parse the template of a new link; "" for none."""
     return text_in(body, "template", 40)
 
 
@@ -110,7 +110,7 @@ def parse_status(body: Body) -> LinkStatus:
 
 
 def _body_of(source: PaymentLink | LinkTemplate) -> dict[str, Any]:
-    """Write a link or a template as the request that would make it."""
+    """Return a link or a template as the request that would create it."""
     body: dict[str, Any] = {
         "title": source.title,
         "description": source.description,
@@ -235,8 +235,8 @@ def _reference(body: Body, metadata: Any, name: str) -> str:
 
 
 def parse_donation(text: str, link: PaymentLink) -> Decimal:
-    """Read the amount a payer typed or pressed. Raises InvalidRequestError."""
-    # People type a comma where their keyboard has one, and a dollar sign where they see one.
+    """Parse a donor's typed or selected amount. Raises InvalidRequestError."""
+    # People may type a decimal comma or a dollar sign.
     plain = text.strip().removeprefix("$").strip().replace(",", ".")
     return _within(
         amount_of(plain, "amount"), link.min_amount, link.max_amount, "amount"

@@ -1,4 +1,4 @@
-"""What callers ask of the link services, read and checked already."""
+"""Validated inputs of the link services."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +10,7 @@ from links.states import Interval, LinkType
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who makes or changes a link, and from where: a person, or without one the API key that `label` names."""
+    """The actor of a change: a person, or the API key that `label` names."""
 
     user: User | None
     address: str | None
@@ -19,7 +19,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class LinkFields:
-    """What a merchant says about a link. `metadata` is compact JSON text."""
+    """The fields of a link. `metadata` is compact JSON text."""
 
     title: str
     description: str
@@ -40,7 +40,7 @@ class LinkFields:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFields:
-    """What a merchant says about a template."""
+    """The fields of a template."""
 
     title: str
     description: str
@@ -51,10 +51,10 @@ class TemplateFields:
 
 @dataclass(frozen=True, slots=True)
 class PayIntent:
-    """What a payer asks for by pressing Pay.
+    """A payer's press of the Pay button.
 
-    `form` names the form that was pressed, so that pressing it twice asks for one thing. `amount` is what a donor chose,
-    `email` where a new subscriber wants reminders, `subscription` whose personal link it is.
+    `form` identifies the form, so that a double press counts once. `amount` is a donor's choice, `email` is where a new
+    subscriber gets reminders, `subscription` is the owner of the personal link.
     """
 
     form: str

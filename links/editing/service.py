@@ -1,4 +1,4 @@
-"""Making and changing links and templates."""
+"""Creates and changes links and templates."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -65,8 +65,8 @@ def change_link(
 ) -> PaymentLink:
     """Change what a link says; checkouts that were made from it stay as they are.
 
-    Raises ConflictError (state_conflict) where an invoice is paid, or about to be, and its price would change; and where
-    the link was changed after `seen`, the time of the change that the wish goes by.
+    Raises ConflictError (state_conflict) if the price of an invoice would change that is paid, or about to be; and if the
+    link was changed after `seen`, the time of the last change that the caller knows.
     """
     held = _held(link)
     if seen not in (None, held.updated_at):
@@ -89,7 +89,7 @@ def change_link(
 def set_status(
     link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None
 ) -> PaymentLink:
-    """Let a link take payments, or not. From then on no payment begins that the status forbids."""
+    """Set a link's status. From then on no payment begins that the status forbids."""
     held = _held(link)
     before, held.status = held.status, status
     if before != status:
@@ -107,7 +107,7 @@ def create_template(
     now: datetime,
     by: Person | None = None,
 ) -> LinkTemplate:
-    """Save defaults that links can be made from."""
+    """Save a template."""
     template = LinkTemplate.objects.create(
         merchant_id=merchant_id,
         mode=mode,
@@ -126,7 +126,7 @@ def create_template(
 def delete_template(
     template: LinkTemplate, *, now: datetime, by: Person | None = None
 ) -> None:
-    """Forget a template, unless somebody just did; links made from it stay."""
+    """Delete a template, unless that was just done; its links stay."""
     if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
         return
     _note(template, "link_template.deleted", by, now, {"title": template.title})
@@ -134,7 +134,7 @@ def delete_template(
 
 
 def _still_there(template: LinkTemplate | None) -> LinkTemplate | None:
-    """Hold a template, so that whoever deletes it meanwhile waits, and then finds the link."""
+    """Lock a template, so that a concurrent deletion waits and then finds the link."""
     if template is None:
         return None
     rows = LinkTemplate.objects.select_for_update(no_key=True)
@@ -149,7 +149,10 @@ def _note(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Tell the audit log what was done. Links that a shop's own server makes, perhaps one an order, would bury the rest."""
+    """Write the audit entry.
+
+    Links that a shop's server creates, perhaps one per order, are left out, because they would bury the rest.
+    """
     if by is None:
         return
     record(
@@ -175,7 +178,7 @@ def _audited(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _held(link: PaymentLink) -> PaymentLink:
-    """Return the link as it is now, locked: it waits for the payments that are just being begun."""
+    """Return the link's current row, locked: it waits for payments that are just being begun."""
     links = with_brand(PaymentLink.objects.select_related("template"))
     return links.select_for_update(of=("self",)).get(pk=link.pk)
 

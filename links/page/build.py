@@ -1,6 +1,6 @@
-"""Works out what a link's page shows, as plain data that templates only arrange. No clock, no HTTP.
+"""Builds a link page's data, which templates only arrange. No clock, no HTTP.
 
-References, metadata and addresses of subscribers are no part of it, so no template can show them by mistake.
+References, metadata and addresses of subscribers are not included, so no template can show them by mistake.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ THANKS_FOR: Final = timedelta(hours=1)
 
 
 class LinkStage(StrEnum):
-    """Which of the page's faces is shown."""
+    """The link page's stages."""
 
     OPEN = "open"
     PAID = "paid"
@@ -43,7 +43,7 @@ class LinkStage(StrEnum):
 
 
 class Problem(StrEnum):
-    """Why pressing Pay led nowhere."""
+    """Why the Pay button failed."""
 
     NONE = ""
     STALE = "stale"
@@ -54,14 +54,14 @@ class Problem(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """An amount to give with one press: as it is sent, and as it is read."""
+    """A suggested amount: as sent, and as shown."""
 
     value: str
     label: str
 
 
 class Phase(StrEnum):
-    """How a subscription stands. Only the phases from ENDING on ask for the next payment."""
+    """The state of a subscription. Only the phases from ENDING on ask for the next payment."""
 
     WAITING = "waiting"
     """Not paid yet."""
@@ -75,7 +75,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Personal:
-    """What a subscriber's own page adds. `covered` is None until the first payment completed."""
+    """A subscriber's own data on their page. `covered` is None until the first payment completed."""
 
     covered: Coverage | None
     phase: Phase
@@ -89,7 +89,7 @@ class Personal:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """Everything a link's page shows."""
+    """The data of a link's page."""
 
     stage: LinkStage
     type: LinkType
@@ -107,12 +107,12 @@ class LinkPage:
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
     personal: Personal | None
-    # Of the checkout that paid last, where the page offers its receipt; empty elsewhere.
+    # The code of the last paid checkout, if the page offers its receipt; else empty.
     receipt_code: str
 
     @property
     def merchant_name(self) -> str:
-        """What the payer knows the merchant as."""
+        """Return the merchant's name as payers know it."""
         return self.brand.name
 
     @property
@@ -124,7 +124,7 @@ class LinkPage:
 def build_link_page(
     link: PaymentLink, *, subscription: Subscription | None, now: datetime
 ) -> LinkPage:
-    """Work out the page of a link whose merchant is loaded; `subscription` is whose personal page it is."""
+    """Build the page of a link whose merchant is loaded; `subscription` is the owner of a personal page."""
     chains = payable_chains(link)
     stage = stage_of(link)
     has_receipt = subscription is not None or stage == LinkStage.PAID
@@ -152,7 +152,7 @@ def build_link_page(
 
 
 def stage_of(link: PaymentLink) -> LinkStage:
-    """Return what a link's page is about; an invoice closes itself once it is paid."""
+    """Return the stage of a link's page; a paid invoice is closed."""
     if link.status == LinkStatus.ARCHIVED:
         return LinkStage.ARCHIVED
     if link.type == LinkType.INVOICE and has_completed_checkout(link):

@@ -1,4 +1,4 @@
-"""From pressing Pay to a checkout: one per form, invoice or period, however often and from wherever it is pressed."""
+"""Creates the checkout for a press of the Pay button: one per form, invoice or period, however often it is pressed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,9 +23,9 @@ from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import personal_url
 
-# Whoever meets a rival finds its checkout on the next look.
+# A request that meets a rival finds its checkout on the next try.
 _LOOKS = 5
-# Against whoever changes the link: an edit waits for the payments being begun, and they see what it left.
+# Against concurrent edits: an edit waits for payments being begun, and they see its result.
 _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
 
 
@@ -34,12 +34,12 @@ class NotPayableError(Exception):
 
 
 class _RivalError(Exception):
-    """Another request made this attempt's checkout first."""
+    """Another request created this attempt's checkout first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sale:
-    """What is sold to whom."""
+    """The link, the slot and the payer of a sale."""
 
     link: PaymentLink
     amount: Decimal
@@ -50,10 +50,10 @@ class _Sale:
 
 
 def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
-    """Return the page code of the checkout for what a payer asks; a new one unless there is one that is not expired.
+    """Return the page code of the checkout for a payer's request; a new one unless one is still open or paid.
 
-    Any number of the same calls at once make one checkout. Raises NotPayableError, and ConflictError where the merchant
-    cannot be paid now (receiving_wallet_missing, capacity_exhausted). A subscriber's next period is payable near its beginning.
+    Identical concurrent calls create one checkout. Raises NotPayableError, and ConflictError where the merchant cannot be
+    paid now (receiving_wallet_missing, capacity_exhausted). A subscriber's next period is payable near its beginning.
     """
     for _ in range(_LOOKS):
         try:
@@ -86,19 +86,19 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
 
 
 def _may_renew(link: PaymentLink, subscription: Subscription, now: datetime) -> bool:
-    """Whether the next period can be paid: not from a page that was open when somebody paid it elsewhere."""
+    """Whether the next period can be paid; False on an old page if it was paid elsewhere meanwhile."""
     covered = coverage(paid_moments(subscription), Interval(link.interval))
     return covered is None or now >= covered.renewable_at
 
 
 def slot_of(link: PaymentLink, intent: PayIntent) -> str:
-    """Name what is paid for, so that it is paid once: the invoice, a subscriber's next period, or what one form asked."""
+    """Return the slot, which is paid once: the invoice, a subscriber's next period, or one form's request."""
     if link.type == LinkType.INVOICE:
         return "invoice"
     if intent.subscription is not None:
         paid = len(paid_moments(intent.subscription))
         return f"{intent.subscription.public_id}:{paid}"
-    # Going back and choosing another amount asks for something else.
+    # A different amount after going back is a different request.
     return f"{intent.form}:{format_usd(_amount(link, intent))}"
 
 
@@ -144,7 +144,7 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
                 subscription=sale.subscription,
             )
     except IntegrityError as error:
-        # The constraint decides who was first; leaving takes the checkout made here back.
+        # The constraint decides who was first; leaving the block rolls back the checkout created here.
         raise _RivalError from error
     return created.row.code
 
@@ -179,7 +179,7 @@ def _metadata(metadata: dict[str, object], sale: _Sale) -> str:
 
 
 def _redirect_url(sale: _Sale) -> str:
-    """A subscriber without a shop to go back to gets to the page where the next period is paid."""
+    """Return the redirect address: without a shop, a subscriber's own page."""
     if sale.link.redirect_url or sale.subscription is None:
         return sale.link.redirect_url
     return personal_url(sale.subscription)
@@ -192,7 +192,7 @@ def _again_url(sale: _Sale) -> str:
 
 
 def _customer_ref(sale: _Sale) -> str:
-    """Name the buyer only where there is just one: strangers who shared a name would be taken for each other."""
+    """Return the buyer's reference only if there is a single buyer: strangers with a shared one would be confused."""
     if sale.is_personal and sale.subscription is not None:
         return sale.subscription.public_id
     return sale.link.customer_ref if sale.link.type == LinkType.INVOICE else ""

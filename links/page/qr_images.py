@@ -1,4 +1,4 @@
-"""QR codes as files to download and print: SVG and PNG. Pure."""
+"""QR code files to download and print: SVG and PNG. Pure."""
 
 import io
 from functools import lru_cache
@@ -12,7 +12,7 @@ from checkouts.page.qr import (
     qr_rows,
 )
 
-# Pixels a module: a code of a link has about 40 modules, so that its picture is some 500 pixels wide.
+# Pixels per module: a link's code has about 40 modules, so its picture is some 500 pixels wide.
 SCALE: Final = 12
 
 

@@ -4,7 +4,7 @@ from django.urls import re_path
 
 from links.page import views
 
-# Codes are Crockford base 32. Anything else is no code of ours and need not trouble the database.
+# Codes are Crockford base 32. Other paths need no database query.
 _CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
 _TOKEN = r"(?P<token>[\w:-]{1,120})"  # noqa: S105 - a pattern
 

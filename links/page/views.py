@@ -1,4 +1,4 @@
-"""The pages of links. Views read the clock and translate; services decide."""
+"""The public pages of links; services decide."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ from links.states import LinkType
 from links.subscriptions.service import stop_reminders
 from links.tokens import StaleFormError, form_name, new_form, subscription_id_of
 
-# By one client on one link, and by one client on all of them.
+# Limits per client for one link, and for all links.
 PAGE = Limit("link.page", 60)
 PAY = Limit("link.pay", 20)
 PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
@@ -48,7 +48,7 @@ PAY_ANYWHERE = Limit("link.pay.anywhere", 60)
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """Who looks at which link; `subscription` is whose personal page it is."""
+    """A request for a link's page; `subscription` is the owner of a personal page."""
 
     request: HttpRequest
     link: PaymentLink
@@ -58,9 +58,9 @@ class _Visit:
 @compact_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_page(request: HttpRequest, code: str, token: str = "") -> HttpResponse:
-    """Show a link to a payer; a POST is its Pay button. Raises Http404 for what names no link of ours.
+    """Show a link to a payer; a POST is its Pay button. Raises Http404 for an unknown link.
 
-    Looking makes nothing: links are followed by robots and previews.
+    A GET creates nothing: robots and previews follow links.
     """
     link = _link(code)
     visit = _Visit(request, link, _subscription(link, token) if token else None)
@@ -77,7 +77,7 @@ def link_page(request: HttpRequest, code: str, token: str = "") -> HttpResponse:
 
 @require_safe
 def old_page(request: HttpRequest, code: str) -> HttpResponse:
-    """Lead from the path that pages had once to theirs now. Raises Http404."""
+    """Redirect an old path to the current one. Raises Http404."""
     query = request.META.get("QUERY_STRING", "")
     suffix = f"?{query}" if query else ""
     if PaymentLink.objects.filter(code=code).exists():
@@ -127,7 +127,7 @@ def _pay(visit: _Visit) -> HttpResponse:
 
 
 def _intent(visit: _Visit) -> PayIntent:
-    """Read what was filled in. Raises StaleFormError, InvalidRequestError for the amount, ValidationError for the mail."""
+    """Parse the form. Raises StaleFormError, InvalidRequestError for the amount, ValidationError for the mail."""
     sent = visit.request.POST
     link = visit.link
     form = form_name(sent.get("form", ""), link.code)
@@ -144,7 +144,7 @@ def _intent(visit: _Visit) -> PayIntent:
 
 
 def _check_email(email: str) -> None:
-    """Raise ValidationError for what no mail could be sent to."""
+    """Raise ValidationError for an invalid mail address."""
     validate_email(email)
     if len(email) > EMAIL_LENGTH:
         raise ValidationError("longer than an address may be")

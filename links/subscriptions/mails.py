@@ -1,4 +1,4 @@
-"""What subscribers are told. The outbox sends it, and asks here for the words when it does: by then there may be no reason."""
+"""Subscribers' mails. The outbox asks for the text when it sends one: by then there may be no reason."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,10 +24,10 @@ _PROMISE = """
 def promise_mails(
     subscriptions: Sequence[Subscription], kind: MailKind, *, now: datetime
 ) -> None:
-    """Promise subscribers a mail about the period they have paid, in the caller's transaction; about each period once."""
+    """Queue mails to subscribers about their paid period, in the caller's transaction; once for each period."""
     addresses = {s.pk: s.email for s in subscriptions if s.paid_until is not None}
     with connection.cursor() as cursor:
-        # Two sweeps at once promise one.
+        # Of two sweeps at once, one queues it.
         cursor.execute(
             _PROMISE,
             {
@@ -44,9 +44,9 @@ def promise_mails(
 
 
 def subscriber_words(number: str) -> MailWords | None:
-    """Return what the subscriber's mail of that number says.
+    """Return the text of a subscriber's mail.
 
-    None where they want no mail any more, or have paid for longer by now.
+    None if they want no mail any more, or have paid for longer by now.
     """
     merchant = "subscription__link__merchant__branding"
     promised = SubscriberMail.objects.select_related(merchant).defer(

@@ -1,4 +1,4 @@
-"""How long payments of a subscription last. Pure."""
+"""Periods of subscriptions. Pure."""
 
 from calendar import monthrange
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from links.states import Interval
 
 MONTHS = {Interval.MONTH: 1, Interval.YEAR: 12}
-# How long before a paid period ends the next one can be paid. No shorter than a reminder comes ahead of it.
+# How long before a paid period's end the next one can be paid. Not shorter than the reminder's lead.
 RENEWABLE_BEFORE = {
     Interval.WEEK: timedelta(days=3),
     Interval.MONTH: timedelta(days=7),
@@ -18,7 +18,7 @@ RENEWABLE_BEFORE = {
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What payments made one after the other cover: `count` intervals from `begun` on, without a gap."""
+    """The cover of consecutive payments: `count` intervals from `begun` on, without a gap."""
 
     interval: Interval
     begun: datetime
@@ -26,28 +26,28 @@ class Coverage:
 
     @property
     def until(self) -> datetime:
-        """When the last paid interval ends."""
+        """Return the end of the last paid interval."""
         return after(self.begun, self.interval, self.count)
 
     @property
     def next_until(self) -> datetime:
-        """When it would end after one payment more."""
+        """Return the end after one more payment."""
         return after(self.begun, self.interval, self.count + 1)
 
     @property
     def renewable_at(self) -> datetime:
-        """From when on the next interval can be paid."""
+        """Return when the next interval can be paid."""
         return self.until - RENEWABLE_BEFORE[self.interval]
 
     def paid(self, moment: datetime) -> "Coverage":
-        """Return what is covered after a payment: one interval more, or a fresh start where there was a gap."""
+        """Return the cover after a payment: one interval more, or a new start after a gap."""
         if moment > self.until:
             return Coverage(self.interval, moment, 1)
         return Coverage(self.interval, self.begun, self.count + 1)
 
 
 def coverage(moments: Iterable[datetime], interval: Interval) -> Coverage | None:
-    """Return what the latest unbroken row of payments covers; None without any. `moments` are in order."""
+    """Return the cover of the latest payments without a gap; None without any. `moments` are in order."""
     covered: Coverage | None = None
     for moment in moments:
         covered = covered.paid(moment) if covered else Coverage(interval, moment, 1)
@@ -55,7 +55,7 @@ def coverage(moments: Iterable[datetime], interval: Interval) -> Coverage | None
 
 
 def after(begun: datetime, interval: Interval, count: int) -> datetime:
-    """Return the end of `count` intervals, counted from the beginning so that a 31st comes back after a short month."""
+    """Return the end of `count` intervals, counted from the start so that a 31st comes back after a short month."""
     if interval == Interval.WEEK:
         return begun + timedelta(weeks=count)
     months = begun.month - 1 + count * MONTHS[interval]

@@ -1,4 +1,4 @@
-"""Following what subscribers paid, so that they can be told before it ends."""
+"""Follows subscribers' payments, for reminders before a period ends."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,15 +18,15 @@ REMIND_BEFORE: Final = timedelta(days=3)
 
 
 def settle_subscriptions(*, now: datetime) -> int:
-    """Count the checkouts of subscriptions that ended; return how many. Each is counted once, whoever does it."""
+    """Count the ended checkouts of subscriptions; return how many. Each is counted once."""
     return _settle_all(
         Q(settled_at=None, checkout__status__in=[str(status) for status in FINAL]), now
     )
 
 
 def settle_accepted(*, now: datetime) -> int:
-    """Count late money that the merchant accepted after its checkout had been counted as expired; return how often."""
-    # Accepting is rare, and every successor is looked at: for a sweep that comes every few minutes.
+    """Count late money that the merchant accepted after its checkout had been counted as expired; return how many."""
+    # Accepting is rare, but every successor is checked: a sweep every few minutes is enough.
     accepted_at = "checkout__replaced_by__paid_at"
     return _settle_all(
         Q(**{f"{accepted_at}__gt": F("settled_at"), f"{accepted_at}__lte": now}), now
@@ -76,7 +76,7 @@ def _follow(subscription: Subscription, now: datetime) -> None:
 
 @transaction.atomic
 def plan_reminders(*, now: datetime) -> int:
-    """Promise a reminder to whoever's paid time ends within three days; return how many. One for each period."""
+    """Queue a reminder to subscribers whose paid time ends within three days; return how many. One for each period."""
     promised = SubscriberMail.objects.filter(
         subscription=OuterRef("pk"),
         kind=MailKind.DUE,
@@ -95,5 +95,5 @@ def plan_reminders(*, now: datetime) -> int:
 
 
 def stop_reminders(subscription: Subscription) -> None:
-    """Forget where reminders went; nothing more is sent."""
+    """Delete the address for reminders; no more are sent."""
     Subscription.objects.filter(pk=subscription.pk).update(email="")

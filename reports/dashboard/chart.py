@@ -1,4 +1,4 @@
-"""What checkouts and what machines brought in, put together: by day for the chart of the overview, and by network."""
+"""The overview's chart: payments of checkouts and machines, by day and by network."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from wallets.networks import chain_spec
 from x402.dashboard.sums import MachineDay, machine_days
 
 _NOTHING = Decimal(0)
-# What a line of the chart may stand for, times a power of ten: numbers that people count in.
+# The round values of a chart line, times a power of ten.
 _STEPS: Final = (Decimal(1), Decimal(2), Decimal("2.5"), Decimal(5), Decimal(10))
 _LINES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ChartDay:
-    """A day. The shares are in per mille of the axis, whose top no day exceeds, both kinds together."""
+    """A day. The shares are in per mille of the axis, whose top exceeds every day's total."""
 
     day: date
     sums: Sums
@@ -30,13 +30,13 @@ class ChartDay:
 
     @property
     def top(self) -> int:
-        """How high both bars are together."""
+        """Return the height of both bars together."""
         return self.share + self.machine_share
 
 
 @dataclass(frozen=True, slots=True)
 class ChartNetwork:
-    """What was paid on a network; `share` in per mille of the busiest one's."""
+    """A network's payments; `share` in per mille of the busiest one's."""
 
     chain: str
     name: str
@@ -60,12 +60,12 @@ class Chart:
 
     @property
     def machines_change(self) -> Decimal | None:
-        """Per cent more, or less, that machines paid than in as many days before; None where they paid nothing then."""
+        """Return machines' change in per cent; None if they paid nothing before."""
         return change_of(self.machines.volume, self.machines_before.volume)
 
 
 def chart_of(seat: Seat, figures: Figures) -> Chart:
-    """Put machines' payments beside the checkouts of the same days."""
+    """Combine machines' payments with the checkouts of the same days."""
     by_day: dict[date, MachineDay] = defaultdict(MachineDay)
     by_chain = defaultdict(
         Decimal, {network.chain: network.volume for network in figures.networks}
@@ -91,7 +91,7 @@ def chart_of(seat: Seat, figures: Figures) -> Chart:
 
 
 def step_of(best: Decimal) -> Decimal:
-    """Return what one line of an axis of four stands for: the least round amount that reaches the best day; 0 for none."""
+    """Return the value of one line of an axis with four: the smallest round amount that covers the best day; 0 for none."""
     if not best:
         return _NOTHING
     quarter = best / _LINES

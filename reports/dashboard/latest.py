@@ -1,4 +1,4 @@
-"""The latest payments of the overview, and the streams by which an open page hears that one of them moved."""
+"""The overview's latest payments, and the streams that update an open page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 
 _MOST_SHOWN: Final = 8
-# By HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
+# With HTTP/1.1 a browser opens six connections to a host, and a page needs some for itself.
 _MOST_FOLLOWED: Final = 4
 _WITH_MONEY: Final = (
     CheckoutStatus.COMPLETED,
@@ -28,18 +28,18 @@ _WITH_MONEY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The newest checkouts that money came for, and the addresses of the streams of those that may move next."""
+    """The newest checkouts with money, and the stream addresses of those that may change next."""
 
     rows: Sequence[ListedCheckout]
     streams: Sequence[str]
 
     def digest(self) -> str:
-        """Name all that is shown and followed; another digest looks different."""
+        """Return a digest of everything shown and followed; it changes whenever the page looks different."""
         return blake2b(repr(self).encode(), digest_size=12).hexdigest()
 
 
 def latest_of(seat: Seat) -> Latest:
-    """Read them: each status is a short look into the index that lists it.
+    """Return the latest payments: each status is a short index look-up.
 
     Followed are payments on their way and the newest checkouts that wait for one, four at most.
     """

@@ -1,6 +1,6 @@
-"""What a text names among all that a merchant has: checkouts, inbox items, payments, links and settlements.
+"""The search across a merchant's checkouts, inbox items, payments, links and settlements.
 
-Every question is answered by an index: by the text itself, or by the checkouts and transfers that it names.
+Every query uses an index: of the text itself, or of the checkouts and transfers that it names.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ from wallets.models import DepositAddress, DepositOutflow, Transfer
 from x402.models import X402Payment
 
 MOST_SHOWN: Final = 10
-"""So many of each kind are shown, the newest; a text that names more is an address, not one payment."""
+"""How many of each kind are shown, newest first; a text with more matches is an address, not one payment."""
 
 # Digits of a key of any table.
 _LONGEST_KEY: Final = 18
@@ -59,7 +59,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a text names, the newest of each kind first."""
+    """The matches of a text, newest of each kind first."""
 
     checkouts: Sequence[ListedCheckout] = ()
     items: Sequence[ItemRow] = ()
@@ -69,7 +69,7 @@ class Matches:
 
     @property
     def count(self) -> int:
-        """How many are shown."""
+        """Return how many are shown."""
         groups: tuple[Sequence[Any], ...] = (
             self.checkouts,
             self.items,
@@ -81,7 +81,7 @@ class Matches:
 
 
 def matches_of(seat: Seat, text: str) -> Matches:
-    """Return what a text names among the merchant's objects of the mode; nothing for what cannot be a name."""
+    """Return the merchant's objects of the mode that a text names; none if it cannot be a name."""
     text = searchable(text)
     if not text:
         return Matches()
@@ -97,7 +97,7 @@ def matches_of(seat: Seat, text: str) -> Matches:
 
 
 def _newest(looks: Iterator[QuerySet[M]]) -> list[M]:
-    """Return the newest of what several looks find, each once."""
+    """Return the newest of several queries' results, without duplicates."""
     found = {row.pk: row for look in looks for row in look.order_by("-pk")[:MOST_SHOWN]}
     return [found[key] for key in sorted(found, reverse=True)[:MOST_SHOWN]]
 
@@ -117,7 +117,7 @@ def _items(
 def _payments(
     seat: Seat, text: str, checkouts: Sequence[int], transfers: Sequence[int]
 ) -> list[Transfer | X402Payment]:
-    """Return transfers, and machines' payments that no transfer stands for."""
+    """Return transfers, and machines' payments without a transfer."""
     machines = _newest(_machine_payments(seat, text))
     named = [one.transfer_id for one in machines if one.transfer_id is not None]
     mine = Transfer.objects.filter(merchant=seat.merchant, mode=seat.mode)
@@ -159,7 +159,7 @@ def _settlements(
     if hashes := list(spelled(text).values()):
         sent = GasAttempt.objects.filter(tx_hash__in=hashes)
         yield mine.filter(transaction__in=_keys(sent, "transaction_id"))
-        # A browser's wallet sent it, and no watcher has seen it yet.
+        # A browser wallet sent it, and no watcher has seen it yet.
         yield mine.filter(status__in=_OPEN, tx_hash__in=hashes)
         left = SettledOutflow.objects.filter(
             outflow__in=_keys(DepositOutflow.objects.filter(transactions_named(text)))
@@ -172,7 +172,7 @@ def _settlements(
 
 
 def _deposits(seat: Seat, text: str, checkouts: Sequence[int]) -> list[int]:
-    """Return the forwarder that a text is the address of, and those of checkouts."""
+    """Return the forwarder with this address, and the forwarders of checkouts."""
     named = Checkout.objects.filter(pk__in=checkouts, deposit_nonce__isnull=False)
     nonces = [bytes(nonce) for nonce in _keys(named, "deposit_nonce")]
     own = DepositAddress.objects.filter(merchant=seat.merchant, nonce__in=nonces)
@@ -180,5 +180,5 @@ def _deposits(seat: Seat, text: str, checkouts: Sequence[int]) -> list[int]:
 
 
 def _keys(rows: QuerySet[Any], name: str = "pk") -> list[Any]:
-    """Read keys first: a list of them is looked up in an index, where a join may be planned as a scan."""
+    """Return keys first: a list of keys is looked up in an index, while a join may be planned as a scan."""
     return list(rows.order_by("-pk").values_list(name, flat=True)[:MOST_FOUND])

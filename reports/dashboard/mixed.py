@@ -1,4 +1,4 @@
-"""Rows of several tables as one list, newest first: a page of them costs a page of each table's index and no more."""
+"""One list of several tables' rows, newest first: a page costs one index page of each table."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})-([0-9])", re.ASCII)
 
 
 class Source(NamedTuple):
-    """The rows of one table, and the field that says when each of them was."""
+    """A table's rows, and the field with their time."""
 
     found: QuerySet[Any]
     moment: str
@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Place:
-    """Where a row stands in the list, which begins with the greatest; `table` counts the sources."""
+    """A position in the list, in descending order; `table` counts the sources."""
 
     moment: datetime
     key: int
@@ -45,7 +45,7 @@ class _Place:
 def mixed_page(
     sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS
 ) -> KeysetPage[Any]:
-    """Return the page that `before` or `after` of a query string asks for. Anything else in it is kept in the links.
+    """Return the page for `before` or `after` of a query string. Other parameters are kept in the links.
 
     Each source is of another model.
     """
@@ -73,16 +73,16 @@ def _place(sources: Sequence[Source], row: Any) -> _Place:
 def _beside(
     source: Source, table: int, place: _Place | None, *, is_ahead: bool
 ) -> QuerySet[Any]:
-    """Return what stands behind a place or ahead of it, from there on.
+    """Return the rows before or after a position.
 
-    Written so that an index by time begins at the place, and only rows of its own moment are passed over.
+    Written so that an index by time starts at the position, and only rows of the same moment are skipped.
     """
     found, by = source
     order = (by, "pk") if is_ahead else (f"-{by}", "-pk")
     if place is None:
         return found.order_by(*order)
     if is_ahead:
-        # Of one moment and key, the greater table's stands first.
+        # With equal moment and key, the greater table's row comes first.
         passed = {"pk__lte" if table <= place.table else "pk__lt": place.key}
         beside = found.filter(**{f"{by}__gte": place.moment})
     else:

@@ -1,4 +1,4 @@
-"""The first page of a merchant: how it goes, what wants attention, what is left to set up."""
+"""The overview page: figures, notices, onboarding."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -23,7 +23,7 @@ _USUAL_DAYS = 30
 
 @seated(get=Act.SEE)
 def overview(request: SeatedRequest) -> HttpResponse:
-    """Show the merchant how its payments go."""
+    """Show the merchant's overview."""
     now = timezone.now()
     asked = request.GET.get("days", "")
     days = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
@@ -46,7 +46,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def latest(request: SeatedRequest) -> HttpResponse:
-    """Answer with the latest payments, or with nothing where they look as before."""
+    """Return the latest payments; empty if nothing changed."""
     shown = latest_of(request.seat)
     if request.GET.get("seen") == shown.digest():
         return HttpResponse(status=204)

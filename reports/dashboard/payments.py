@@ -1,6 +1,6 @@
-"""The page of payments: every transfer to the merchant's addresses, whether it was credited or not.
+"""The page of payments: every transfer to the merchant's addresses, credited or not.
 
-In test mode machines' payments are simulated without a transfer; they stand between the others by when they were verified.
+In test mode, machines' payments are simulated without a transfer; they are sorted by verification time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ _CONDITIONS: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the page's query string asks for; what cannot be read asks for nothing."""
+    """The filters of the page's query string; invalid ones are ignored."""
 
     chain: str
     token: str
@@ -81,15 +81,15 @@ class Wanted:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything leaves payments out."""
+        """Whether any filter applies."""
         return bool(self.chain or self.token or self.state or self.kind)
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentRow:
-    """A line of the page. `item_id` is the newest inbox item that the transfer has; None where nobody needs to decide.
+    """A row of the page. `item_id` is the transfer's newest inbox item; None if no decision is needed.
 
-    `resource` is what a machine paid for; empty where none did.
+    `resource` is what a machine paid for; empty for others.
     """
 
     kind: str
@@ -109,7 +109,7 @@ class PaymentRow:
 
     @property
     def is_machine(self) -> bool:
-        """Whether it came to an address that machines pay."""
+        """Whether it came to an address for machines."""
         return self.kind == KINDS[ClaimKind.X402]
 
 
@@ -165,7 +165,7 @@ def _found(seat: Seat, wanted: Wanted) -> QuerySet[Transfer]:
 
 
 def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
-    """Machines' payments of test mode: all of them are credited, and none waits."""
+    """Return machines' payments of test mode: all are credited, and none waits."""
     found = payments_of(
         PaymentFilter(
             seat.merchant.pk, seat.mode, chain=wanted.chain, token=wanted.token
@@ -176,7 +176,7 @@ def _simulated(seat: Seat, wanted: Wanted) -> QuerySet[X402Payment]:
 
 
 def payment_rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
-    """Return what is shown of payments, in their order; transfers come with `payment__checkout` and `x402_payment`."""
+    """Return the rows of payments, in their order; transfers come with `payment__checkout` and `x402_payment`."""
     transfers = [one for one in found if isinstance(one, Transfer)]
     items = InboxItem.objects.filter(transfer__in=transfers).order_by("pk")
     item_of = dict(items.values_list("transfer_id", "pk"))

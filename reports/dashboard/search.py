@@ -1,4 +1,4 @@
-"""The search page: whatever somebody pastes, and what of theirs it names."""
+"""The search page: finds a merchant's objects by any pasted text."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -14,7 +14,7 @@ from reports.dashboard.matches import MOST_SHOWN, matches_of
 
 @seated(get=Act.SEE)
 def search(request: SeatedRequest) -> HttpResponse:
-    """Show what a text names, grouped by what it is."""
+    """Show the matches of a text, grouped by kind."""
     text = request.GET.get("q", "").strip()
     context = {
         "search_text": text[:LONGEST_TEXT],

@@ -1,4 +1,4 @@
-"""The pages of fees: the plan and the months, each month's statement, and its entries as a file."""
+"""The pages of fees: plan and months, each month's statement, and its entries as a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ CSV_HEADER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a statement as people read it."""
+    """A line of a statement, formatted for people."""
 
     kind: str
     chain: str
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class _Pager:
-    """The query strings of the months beside those that are shown, empty at the ends."""
+    """The query strings of the adjacent pages of months, empty at the ends."""
 
     newer: str
     older: str
@@ -69,7 +69,7 @@ class _Pager:
 
 @seated(get=Act.SEE)
 def fees(request: SeatedRequest) -> HttpResponse:
-    """Show the plan, its rate, the other ones, and what the months cost; in test mode there are none."""
+    """Show the plan, its rate, the other plans, and the months' fees; test mode has none."""
     seat = request.seat
     present = month_of(timezone.now())
     newest = parse_month(request.GET.get("until", "")) or present
@@ -88,7 +88,7 @@ def fees(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
-    """Show a month. Raises Http404 for one that has not come, or that the merchant was not there in."""
+    """Show a month. Raises Http404 for a future month, or one before the merchant existed."""
     seat, now = request.seat, timezone.now()
     wanted = _parse_month(seat, month, now=now)
     found = statement_of(seat.merchant.pk, wanted)
@@ -107,7 +107,7 @@ def statement(request: SeatedRequest, *, month: str) -> HttpResponse:
 
 @seated(get=Act.EXPORT)
 def statement_csv(request: SeatedRequest, *, month: str) -> HttpResponseBase:
-    """Send every fee of a month, and those that it took back and charged again, as CSV."""
+    """Send all fees of a month, its refunds and repeated charges included, as CSV."""
     seat = request.seat
     wanted = _parse_month(seat, month, now=timezone.now())
     return csv_response(f"fees-{wanted}", CSV_HEADER, _cells(seat.merchant.pk, wanted))
@@ -116,7 +116,7 @@ def statement_csv(request: SeatedRequest, *, month: str) -> HttpResponseBase:
 def _parse_month(seat: Seat, text: str, *, now: datetime) -> Month:
     month = parse_month(text)
     is_known = month and _first(seat.merchant) <= month <= month_of(now)
-    # Test mode costs nothing, and what is live is none of its business.
+    # Test mode is free, and its pages must not show live fees.
     if month is None or not is_known or seat.mode != Mode.LIVE:
         raise Http404
     return month
@@ -170,7 +170,7 @@ def _cells(merchant_id: int, month: Month) -> Iterator[list[object]]:
 
 
 def _cell_row(entry: FeeEntry) -> list[object]:
-    """Amounts are numbers, those that are taken back negative, so that the column adds up to the statement."""
+    """Return an entry's cells: amounts are numbers, refunds negative, so that the column adds up to the statement."""
     first = entry.corrects or entry
     return [
         iso(entry.charged_at),
@@ -193,5 +193,5 @@ def _word(entry: FeeEntry) -> str:
 
 
 def _percent(rate: Decimal) -> str:
-    """Write a fraction as a percentage without needless zeros."""
+    """Format a fraction as a percentage without needless zeros."""
     return f"{rate * 100:.3f}".rstrip("0").rstrip(".") + " %"

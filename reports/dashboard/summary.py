@@ -1,4 +1,4 @@
-"""The page of reports: what came and left in some days, by network and token, by day and by tag, and all of it as a file."""
+"""The page of reports: incoming and outgoing money of some days, by network and token, by day and by tag, and as a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _MOST_DAYS: Final = LONGEST_SPAN // _DAY
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Whole days (UTC), both included. `number` is the range they were asked for as; None for dates."""
+    """Whole days (UTC), both included. `number` is the requested range; None for dates."""
 
     since: date
     until: date
@@ -51,7 +51,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a table: what the sums are of, and the sums in dollars."""
+    """A line of a table: its subject, and the totals in dollars."""
 
     name: str
     chain: str
@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What watched wallets hold of a token on a network, in whole tokens."""
+    """Watched wallets' balance of a token on a network, in whole tokens."""
 
     name: str
     chain: str
@@ -73,7 +73,7 @@ class Held:
 
 @seated(get=Act.SEE)
 def reports(request: SeatedRequest) -> HttpResponse:
-    """Show what the merchant received, and what moved in the wallets it watches."""
+    """Show the merchant's incoming payments, and the movements of its watched wallets."""
     days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
     summary = summary_of(_filter(request.seat, days))
     context = {
@@ -120,12 +120,12 @@ def _day(text: str) -> date | None:
         day = date.fromisoformat(text)
     except ValueError:
         return None
-    # The day after it ends the range, and the last one has none.
+    # The day after it ends the range; the greatest date has no next day.
     return day if day < date.max else None
 
 
 def _earlier(day: date, days: int) -> date:
-    """Return the first of so many days that end with one."""
+    """Return the first of this many days that end with `day`."""
     return day - min((days - 1) * _DAY, day - date.min)
 
 

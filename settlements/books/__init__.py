@@ -1,1 +1,1 @@
-"""What forwarders hold by the books and by the chain, and whether both agree."""
+"""Forwarders' balances in our books and on the chain, and their comparison."""

@@ -1,10 +1,10 @@
-"""What many addresses hold of a token, asked in one question that needs no contract of ours and is known to every EVM node.
+"""Reads many addresses' balances of a token with one call that every EVM node supports, without a contract of ours.
 
-An eth_call without `to` runs its data as a contract's constructor, and answers what that returns as the contract's code: here
-the balances. Nothing is deployed, and no gas is paid. Libraries such as viem ask this way too and call it deployless. Pure.
+An eth_call without `to` runs its data as a contract's constructor, and returns the constructor's result: here the balances.
+Nothing is deployed, and no gas is paid. Libraries such as viem call this deployless. Pure.
 
-The data is the program below, then the token's address and the holders', 32 bytes each. The answer is a word of zero, for no
-code may begin with 0xEF (EIP-3541), and a word for each holder; code is at most 24,576 bytes long (EIP-170).
+The data is the program below, then the token's address and the holders', 32 bytes each. The answer is a zero word, because
+no code may begin with 0xEF (EIP-3541), and a word for each holder; code is at most 24,576 bytes long (EIP-170).
 """
 
 import re
@@ -17,7 +17,7 @@ from wallets.chains.rpc.batches import ask_all
 from wallets.chains.rpc.client import Call, Node, RefusedError
 
 MOST_HOLDERS: Final = 200
-"""Asked about at once: some three million gas, which every provider lends to a question."""
+"""Holders per call: some three million gas, which every provider allows for a call."""
 
 _WORD_DIGITS: Final = 64
 _WORDS: Final = re.compile(r"0x(?:[0-9a-fA-F]{64})+", re.ASCII)
@@ -42,7 +42,7 @@ _PROGRAM: Final = "".join(
 def balances_of(
     node: Node, token: str, holders: Sequence[bytes], *, height: int
 ) -> list[int]:
-    """Return what up to MOST_HOLDERS addresses hold of a token (0x and hex), in base units, at a block.
+    """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), in base units, at a block.
 
     A node that does not know the question is asked for each by itself, in batches. Raises ChainError.
     """

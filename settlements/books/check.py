@@ -1,6 +1,6 @@
-"""Whether the books are right: against the rows that they are made of, and against what the chain itself says forwarders hold.
+"""Verifies the books: against their rows, and against forwarders' balances on the chain.
 
-Every base unit that differs is reported. A difference is never mended here: a person must know why it is there.
+Every base unit of difference is reported. Nothing is corrected here: a person must find the cause.
 """
 
 import random
@@ -33,12 +33,12 @@ CHECK_EVERY: Final = timedelta(days=1)
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 MOST_WAITING: Final = 3_000
-"""Forwarders that hold something by our books, fullest first; a check asks for so many of a chain."""
+"""How many forwarders with a balance in our books a check reads per chain, fullest first."""
 
 MOST_EMPTY: Final = 200
-"""Forwarders that hold nothing by our books, chosen anew each time."""
+"""How many forwarders with an empty balance in our books are checked, chosen at random."""
 
-# Of a minute's requests, the part that is asked at once by who cannot wait.
+# The share of a minute's requests that a check without pauses may use.
 _SHARE: Final = 2
 _MOST_TOLD: Final = 100
 
@@ -89,7 +89,7 @@ _EXPECTED: Final = """
 
 @dataclass(slots=True)
 class Checked:
-    """How a chain's comparison ended. `height` is None where the chain was not asked, or did not answer."""
+    """The result of a chain's comparison. `height` is None if the chain was not asked, or did not answer."""
 
     chain: str
     asked: int = 0
@@ -105,7 +105,7 @@ class _Held:
 
 
 def next_to_check(specs: Sequence[ChainSpec], *, now: datetime) -> ChainSpec | None:
-    """Return the chain that was compared longest ago, if that was a day ago or never; None where none is due."""
+    """Return the chain with the oldest comparison, if it is due (a day old or missing); None if none is due."""
     checked = dict(BookCheck.objects.values_list("chain", "checked_at"))
     due = [
         spec
@@ -118,7 +118,7 @@ def next_to_check(specs: Sequence[ChainSpec], *, now: datetime) -> ChainSpec | N
 def check_chain(
     spec: ChainSpec, *, now: datetime, pause: Callable[[float], None] | None = None
 ) -> Checked:
-    """Compare a chain's books with their rows and with the chain, remember how that ended and log what differs.
+    """Compare a chain's books with their rows and with the chain, store the result and log differences.
 
     A chain that does not answer is no difference: it is asked again the next day. `pause` waits for so many seconds, so
     that the check takes no more than its nodes allow in a minute; without it, the check ends with half of that.
@@ -147,7 +147,7 @@ def check_chain(
 
 
 def _begin(spec: ChainSpec, now: datetime) -> None:
-    """Whoever dies over a check that takes too long is not to begin it again at once, and nobody else is to meanwhile."""
+    """Store the start: a check that dies or takes too long must not start again at once, or in parallel."""
     BookCheck.objects.update_or_create(
         chain=spec.name, defaults={"checked_at": now, "asked": 0, "height": None}
     )
@@ -194,7 +194,7 @@ def _ask_chain(
 
 
 def _chosen(spec: ChainSpec) -> list[_Held]:
-    """Choose what to ask for: all that holds something, and a part of what holds nothing."""
+    """Choose the forwarders to check: all with a balance, and a sample of the empty ones."""
     rows = DepositBalance.objects.filter(chain=spec.name, token__in=spec.tokens)
     listed = rows.values_list("deposit_id", "deposit__key", "token")
     waiting = listed.filter(received__gt=F("flushed"))
@@ -206,7 +206,7 @@ def _chosen(spec: ChainSpec) -> list[_Held]:
 
 
 def _chunks(held: Sequence[_Held]) -> Iterator[Sequence[_Held]]:
-    """Each of one token, in the order in which they were chosen."""
+    """Yield chunks of one token each, in the chosen order."""
     by_token: dict[str, list[_Held]] = {}
     for one in held:
         by_token.setdefault(one.token, []).append(one)
@@ -218,7 +218,7 @@ def _chunks(held: Sequence[_Held]) -> Iterator[Sequence[_Held]]:
 def _compare(
     spec: ChainSpec, pool: RpcPool, chunk: Sequence[_Held], checked: Checked
 ) -> int:
-    """Ask for balances at a final block that was read; nodes keep the states of the newest blocks only, so each time anew."""
+    """Compare balances at a final block that was read; nodes keep only the newest blocks' states, so it is chosen each time."""
     height, balances = pool.run(lambda node: _balances(spec, node, chunk))
     expected = _expected(spec, chunk, height)
     for held, there in zip(chunk, balances, strict=True):

@@ -1,4 +1,4 @@
-"""The three figures that are shown everywhere: received, still in forwarders, settled. In base units; they always add up."""
+"""The three totals shown everywhere: received, still in forwarders, settled. In base units; they always add up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from wallets.states import ClaimKind
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What forwarders of a merchant took in of a token on a chain, for good, and what of it reached the merchant's wallet."""
+    """A merchant's forwarders' final received amount of a token on a chain, and the part that reached the wallet."""
 
     purpose: ClaimKind
     chain: str
@@ -20,14 +20,14 @@ class Figures:
 
     @property
     def in_forwarders(self) -> int:
-        """What waits to be sent on. Never below nothing: forwarders may hold what was never watched for."""
+        """Return what waits in forwarders. Never negative: unwatched money may have been flushed too."""
         return max(self.received - self.settled, 0)
 
 
 def figures_of(
     merchant_id: int, *, purpose: ClaimKind | None = None
 ) -> Sequence[Figures]:
-    """Return a merchant's figures, of one purpose or of both, by purpose, chain and token."""
+    """Return a merchant's totals, of one purpose or of both, by purpose, chain and token."""
     rows = DepositTotal.objects.filter(merchant=merchant_id)
     if purpose is not None:
         rows = rows.filter(purpose=purpose)
@@ -44,7 +44,7 @@ def figures_of(
 
 
 def held_units(merchant_id: int) -> int:
-    """Return what waits in forwarders because it is held in escrow."""
+    """Return the amount in forwarders that is held in escrow."""
     nonces = Hold.objects.filter(merchant=merchant_id, released_at=None).values("nonce")
     rows = DepositBalance.objects.filter(
         merchant=merchant_id, deposit__nonce__in=nonces

@@ -1,4 +1,4 @@
-"""Settling by hand, with our gas or with that of a wallet of one's own, and saying when it happens by itself."""
+"""Manual settlements, with our gas or a browser wallet's, and the schedule of automatic ones."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -52,7 +52,7 @@ _TEST = "Test mode moves no money, so there is nothing to settle."
 
 @seated(post=Act.RUN_PAYMENTS)
 def settle(request: SeatedRequest) -> HttpResponse:
-    """Send on what waits, with our own gas."""
+    """Settle what waits, with our own gas."""
     form = SettleForm(request.POST)
     if not form.is_valid():
         raise Http404
@@ -76,7 +76,7 @@ def settle(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
-    """Put together the transaction that a wallet of one's own is to send."""
+    """Prepare the transaction for the merchant's own wallet."""
     form = OneTokenForm(request.POST)
     if not form.is_valid():
         raise Http404
@@ -101,7 +101,7 @@ def settle_by_wallet(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
-    """Show the transaction of a batch, hand it to a wallet in the browser, and take down its hash."""
+    """Show a batch's transaction, pass it to a browser wallet, and record its hash."""
     written = _by_wallet(request, batch)
     form = HashForm(request.POST or None)
     if request.method != "POST":
@@ -120,7 +120,7 @@ def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS)
 def intervals(request: SeatedRequest) -> HttpResponse:
-    """Say when forwarders are emptied without anybody asking."""
+    """Save the schedule of automatic settlements."""
     form = IntervalsForm(request.POST)
     if not form.is_valid():
         return settlements_page(request, form, status=422)
@@ -141,7 +141,7 @@ def _asker(request: SeatedRequest) -> Asker:
 
 
 def _by_wallet(request: SeatedRequest, batch: str) -> list[Settlement]:
-    """Return what of a batch is still open. Raises Http404 where the merchant's wallet has nothing to send."""
+    """Return the open settlements of a batch. Raises Http404 if the merchant's wallet has nothing to send."""
     mine = open_settlements(batch).filter(
         merchant=request.seat.merchant, mode=request.seat.mode, sender=Sender.WALLET
     )

@@ -1,4 +1,4 @@
-"""What people say about settlements."""
+"""Forms of settlements."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from wallets.states import ClaimKind
 
 
 class IntervalsForm(forms.Form):
-    """When forwarders are emptied without anybody asking."""
+    """The schedule of automatic settlements."""
 
     minimum = forms.DecimalField(
         label="Minimum amount (USD)",
@@ -31,14 +31,14 @@ class IntervalsForm(forms.Form):
 
 
 class SettleForm(forms.Form):
-    """What is to be settled: of a purpose, and of one network and token or of all."""
+    """What to settle: a purpose, and one network and token or all."""
 
     purpose = forms.ChoiceField(choices=ClaimKind.choices)
     chain = forms.CharField(max_length=16, required=False)
     token = forms.CharField(max_length=12, required=False)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a token that the network does not have; a page never offers one."""
+        """Refuse a token that the network does not have; pages do not offer one."""
         told = super().clean() or {}
         chain, token = told.get("chain", ""), told.get("token", "")
         is_known = not chain or chain in chains()
@@ -48,7 +48,7 @@ class SettleForm(forms.Form):
 
 
 class OneTokenForm(SettleForm):
-    """The same, of one network and token."""
+    """What to settle, of one network and token."""
 
     chain = forms.CharField(max_length=16)
     token = forms.CharField(max_length=12)
@@ -58,7 +58,7 @@ _HASH: Final = 66
 
 
 class HashForm(forms.Form):
-    """Under which hash a wallet sent a transaction."""
+    """The hash of a wallet's transaction."""
 
     tx_hash = forms.RegexField(
         regex=r"\A\s*0x[0-9a-fA-F]{64}\s*\Z",

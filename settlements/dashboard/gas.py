@@ -1,4 +1,4 @@
-"""The box of the gas key: what it holds on each chain, what today cost, and what it must not exceed."""
+"""The gas account's box: balance on each chain, today's cost, and limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class GasRow:
 
     @property
     def is_low(self) -> bool:
-        """Whether it is about to be too little."""
+        """Whether the balance is running low."""
         return self.balance is not None and self.balance < self.low
 
     @property
@@ -44,7 +44,7 @@ class GasRow:
 
 
 def has_key() -> bool:
-    """Whether this installation pays for gas itself."""
+    """Return whether this installation pays for gas itself."""
     return bool(gas_keys())
 
 

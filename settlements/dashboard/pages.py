@@ -1,4 +1,4 @@
-"""The pages of settlements: what waits, what was sent on, and what one of them was made of."""
+"""The pages of settlements: waiting money, settlements, and one settlement's details."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,27 +29,27 @@ from wallets.states import ClaimKind
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the list's query string asks for; what cannot be read asks for nothing."""
+    """The filters of the list's query string; invalid ones are ignored."""
 
     purpose: str
     status: str
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything leaves settlements out."""
+        """Whether any filter applies."""
         return bool(self.purpose or self.status)
 
 
 @seated(get=Act.SEE)
 def settlements(request: SeatedRequest) -> HttpResponse:
-    """Show the three figures, the settlements, and what pays for their gas."""
+    """Show the three totals, the settlements, and the gas accounts."""
     return settlements_page(request)
 
 
 def settlements_page(
     request: SeatedRequest, form: IntervalsForm | None = None, status: int = 200
 ) -> HttpResponse:
-    """Return the page, with what somebody wrote about intervals where that was refused."""
+    """Return the page; `form` is a refused schedule form."""
     seat, wanted = request.seat, _parse_wanted(request.GET)
     found = _found(seat, wanted).select_related("transaction")
     page = keyset_page(found, request.GET.dict())
@@ -72,7 +72,7 @@ def settlements_page(
 
 @seated(get=Act.SEE)
 def settlement(request: SeatedRequest, *, settlement_id: str) -> HttpResponse:
-    """Show one settlement and the forwarders that it empties."""
+    """Show one settlement and its forwarders."""
     found = _mine(request.seat).filter(public_id=settlement_id)
     one = found.select_related("transaction").first()
     if one is None:

@@ -1,4 +1,4 @@
-"""What the templates of settlements show: texts and numbers, made here and escaped there."""
+"""The texts and numbers that templates of settlements show."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from webhooks.dashboard.words import Badge
 
 @dataclass(frozen=True, slots=True)
 class SettlementRow:
-    """A settlement. `amount` is what it moved once it has ended, and what it means to move until then.
+    """A settlement. `amount` is the moved amount once it has ended, and the planned amount until then.
 
-    `gas` is what its whole transaction cost, in `coin`; None where we did not pay, or do not know yet.
+    `gas` is the cost of its whole transaction, in `coin`; None if we did not pay, or do not know yet.
     """
 
     id: str
@@ -49,7 +49,7 @@ class SettlementRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """A forwarder that a settlement empties; `moved` is empty until that is known."""
+    """A settlement's forwarder; `moved` is empty until known."""
 
     forwarder: str
     short: str
@@ -59,12 +59,12 @@ class ItemRow:
 
 
 def settlement_rows(settlements: Iterable[Settlement]) -> list[SettlementRow]:
-    """Return what is shown of settlements, in their order; their transactions are loaded with them."""
+    """Return the rows of settlements, in their order; their transactions are loaded with them."""
     return [settlement_row(settlement) for settlement in settlements]
 
 
 def settlement_row(settlement: Settlement) -> SettlementRow:
-    """Return what is shown of one."""
+    """Return the row of one settlement."""
     spec, status = chain_spec(settlement.chain), SettlementStatus(settlement.status)
     is_settled = status is SettlementStatus.SETTLED
     planned = readable_units(int(settlement.units))
@@ -93,7 +93,7 @@ def settlement_row(settlement: Settlement) -> SettlementRow:
 
 
 def item_rows(items: Sequence[SettlementItem]) -> list[ItemRow]:
-    """Return what is shown of a settlement's forwarders."""
+    """Return the rows of a settlement's forwarders."""
     return [_item(item) for item in items]
 
 

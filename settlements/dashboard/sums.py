@@ -1,4 +1,4 @@
-"""The three figures as pages show them: received, still in forwarders, settled. Every line adds up, and so does the total."""
+"""The three totals on pages: received, still in forwarders, settled. Every line adds up, and so does the total."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from wallets.networks import chain_spec
 
 @dataclass(frozen=True, slots=True)
 class SumLine:
-    """Figures in whole tokens."""
+    """Totals in whole tokens."""
 
     purpose: str
     purpose_words: str
@@ -32,7 +32,7 @@ class SumLine:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """All lines of a merchant, their total, and what of it waits because it is held in escrow."""
+    """A merchant's lines, their total, and the part held in escrow."""
 
     lines: Sequence[SumLine]
     received: Decimal
@@ -42,7 +42,7 @@ class Sums:
 
 
 def sums_of(seat: Seat) -> Sums:
-    """Read a merchant's figures; test mode has none, for nothing moves there."""
+    """Return a merchant's totals; test mode has none, because nothing moves there."""
     if seat.mode != Mode.LIVE:
         return sums_from([])
     merchant_id = seat.merchant.pk
@@ -50,7 +50,7 @@ def sums_of(seat: Seat) -> Sums:
 
 
 def sums_from(found: Iterable[Figures], *, held: int = 0) -> Sums:
-    """Put figures into lines and add them up; `held` is in base units."""
+    """Return lines and their total; `held` is in base units."""
     lines, nothing = [_line(figures) for figures in found], Decimal(0)
     return Sums(
         lines,

@@ -1,4 +1,4 @@
-"""A merchant's own pages that this app has, under /dashboard/<merchant>/<mode>/."""
+"""Routes of the merchant's settlement pages, under /dashboard/<merchant>/<mode>/."""
 
 from django.urls import path
 

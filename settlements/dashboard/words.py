@@ -1,4 +1,4 @@
-"""What the merchant's pages call settlements."""
+"""Labels of settlements on the merchant's pages."""
 
 from types import MappingProxyType
 from typing import Final

@@ -1,1 +1,1 @@
-"""The gas keys: what they are, what their transactions may cost, and what is asked of nodes for them. No database."""
+"""Gas accounts: keys, limits, the ledger of nonces, and requests to nodes."""

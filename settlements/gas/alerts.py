@@ -1,4 +1,4 @@
-"""Telling operators by mail what a gas account needs of them."""
+"""Mails to operators about gas accounts."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -7,16 +7,16 @@ from accounts.team.operators import operators
 from mails.outbox import queue_mail
 
 TELL_EVERY: Final = timedelta(days=1)
-"""How long operators are not told the same thing again."""
+"""The minimum time between two mails to operators about the same thing."""
 
 
 def tell_operators(key: str, *, subject: str, text: str, now: datetime) -> None:
-    """Promise each operator a mail, in the caller's transaction; `key` says what it is about."""
+    """Queue a mail to each operator, in the caller's transaction; `key` identifies the subject."""
     _tell(f"{key}:{now:%Y%m%dT%H%M%S}", subject, text, now)
 
 
 def tell_operators_daily(key: str, *, subject: str, text: str, now: datetime) -> None:
-    """Promise each operator a mail like `tell_operators`, unless one was promised about it on this day (UTC)."""
+    """Queue a mail to each operator like `tell_operators`, at most one per subject and day (UTC)."""
     _tell(f"{key}:{now:%Y%m%d}", subject, text, now)
 
 

@@ -1,4 +1,4 @@
-"""What gas accounts hold, and telling operators before it is too little."""
+"""Reads gas accounts' balances, and warns operators of low ones."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
-    """Ask what a chain's gas accounts hold, whether their numbers were used elsewhere, and tell of those that run low.
+    """Read the balances of a chain's gas accounts, check for nonces used elsewhere, and warn of low balances.
 
     Raises ChainError.
     """
@@ -30,7 +30,7 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
     final = node.height() - chain_spec(chain).confirmations + 1
     for account in GasAccount.objects.filter(chain=chain):
         _note(account.pk, node.balance(account.address), now)
-        # Only what is final: a number that a reorganisation frees again would leave a hole that nothing gets past.
+        # Only final ones: a nonce that a reorg frees again would leave a gap that blocks all later transactions.
         if final >= 0 and account.next_nonce is not None:
             follow_chain(account.pk, node=node, height=final, now=now)
 

@@ -1,7 +1,6 @@
-"""Sending what the ledger holds, and learning what became of it. `tending` follows it until it is in the chain for good.
+"""Sends the ledger's transactions and records their receipts. `upkeep` follows them until they are final.
 
-Everything here may be done any number of times and by several processes at once: a transaction's attempts all have one
-number, so that the chain takes one of them, and sending it again changes nothing.
+Everything here is idempotent and safe in parallel: a transaction's attempts share one nonce, so the chain accepts only one.
 """
 
 from collections.abc import Iterator
@@ -37,7 +36,7 @@ def gas_node(chain: str) -> Iterator[GasNode]:
 def broadcast(
     gas_transaction: GasTransaction, *, node: GasNode, now: datetime
 ) -> Sending:
-    """Hand the newest attempt to the nodes, and write down what they said. Raises ChainError; then it is tried again."""
+    """Send the newest attempt to the nodes, and record their answer. Raises ChainError; then it is tried again."""
     attempt = gas_transaction.attempts.order_by("-number")[0]
     answer = node.send(bytes(attempt.raw))
     with transaction.atomic():
@@ -56,7 +55,7 @@ def broadcast(
 
 
 def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt | None:
-    """Return the receipt of whichever attempt is in a block. Raises ChainError."""
+    """Return the receipt of any mined attempt. Raises ChainError."""
     for attempt in gas_transaction.attempts.order_by("-number"):
         if (receipt := node.receipt(attempt.tx_hash)) is not None:
             return receipt
@@ -66,7 +65,7 @@ def find_receipt(gas_transaction: GasTransaction, *, node: GasNode) -> Receipt |
 def note_receipt(
     gas_transaction: GasTransaction, receipt: Receipt, *, is_final: bool, now: datetime
 ) -> None:
-    """Write down which block a transaction is in; once that is final, its number is used for good."""
+    """Record which block a transaction is in; once that is final, its nonce is used for good."""
     changed = {
         "state": TransactionState.MINED if is_final else TransactionState.SENT,
         "tx_hash": receipt.tx_hash,

@@ -1,4 +1,4 @@
-"""What a transaction may pay for its gas (EIP-1559), in wei per gas. Pure arithmetic."""
+"""Gas fees of transactions (EIP-1559), in wei per gas. Pure arithmetic."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ _RAISE_DENOMINATOR: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What gas costs now: the newest block's base fee, and the tip that its node recommends."""
+    """Current gas prices: the newest block's base fee, and the tip that its node recommends."""
 
     base_fee: int
     tip: int
@@ -18,14 +18,14 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """What one signed attempt pays at most, and gives as a tip."""
+    """The maximum fee and the tip of one signed attempt."""
 
     max_fee: int
     priority_fee: int
 
 
 def first_fees(prices: Prices, *, most: int) -> Fees | None:
-    """Return fees that last while the base fee doubles, never above `most`; None where gas costs more than that now."""
+    """Return fees that last while the base fee doubles, never above `most`; None if gas costs more than that now."""
     if prices.base_fee > most:
         return None
     max_fee = min(2 * prices.base_fee + prices.tip, most)
@@ -33,7 +33,7 @@ def first_fees(prices: Prices, *, most: int) -> Fees | None:
 
 
 def raised_fees(before: Fees, prices: Prices, *, most: int) -> Fees | None:
-    """Return fees that replace an attempt which waits too long; None where they would be above `most`."""
+    """Return fees that replace an attempt which waits too long; None if they would exceed `most`."""
     wanted = 2 * prices.base_fee + prices.tip
     max_fee = max(_raised(before.max_fee), wanted)
     priority_fee = max(_raised(before.priority_fee), prices.tip)

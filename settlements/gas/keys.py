@@ -1,4 +1,4 @@
-"""The gas keys of the settings. They pay for gas and have no other right; without one everything else works."""
+"""The configured gas keys. They only pay for gas; without one everything else works."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from settlements.gas.fees import Fees
 
 
 class GasKeyError(Exception):
-    """A gas key cannot be read. The message never quotes it."""
+    """A gas key is invalid. The message never quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A transaction to sign: `to` in EIP-55, `data` as bytes, `gas_limit` in gas, `nonce` its account's number."""
+    """A transaction to sign: `to` in EIP-55, `data` as bytes, `gas_limit` in gas, and its account's `nonce`."""
 
     chain_id: int
     nonce: int
@@ -36,7 +36,7 @@ class Signed:
 
 
 class GasKey:
-    """One key. Neither it nor what it holds is ever part of a message."""
+    """One gas key. No message contains it."""
 
     def __init__(self, private_key: str) -> None:
         """Read 32 bytes in hex. Raises GasKeyError."""
@@ -66,7 +66,7 @@ class GasKey:
 
 
 def gas_keys() -> Mapping[str, GasKey]:
-    """Return the keys of GAS_KEYS by their address; none where none is set. Raises GasKeyError."""
+    """Return the keys of GAS_KEYS by address; empty if none is set. Raises GasKeyError."""
     return _loaded(tuple(settings.GAS_KEYS))
 
 

@@ -1,7 +1,7 @@
-"""The ledger of gas accounts' numbers: which number is whose, written down and signed before any node hears of it.
+"""The ledger of gas accounts' nonces: each transaction gets a nonce, is signed and stored before it is sent.
 
-Locks are taken in this order: a chain's gas accounts by id, then their transactions. Nobody holds one of them while a node
-is asked.
+Locks are taken in this order: a chain's gas accounts by id, then their transactions. No lock is held during a request to a
+node.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class GasCall:
-    """What a transaction does: a call of the contract `to` (EIP-55) with `data`, for at most `gas_limit` gas."""
+    """A contract call: to `to` (EIP-55) with `data`, for at most `gas_limit` gas."""
 
     to: str
     data: bytes
@@ -46,10 +46,10 @@ def intend(
     node: GasNode,
     now: datetime,
 ) -> GasTransaction:
-    """Give a call one of our numbers, sign it and write it down; nothing is sent.
+    """Assign a nonce to a call, sign it and store it; nothing is sent.
 
-    The same `reference` of a purpose gets the same transaction, however often and by however many it is asked for, until
-    that was dropped. Raises NoGasError, and ChainError where the nodes do not tell what gas costs.
+    Idempotent by purpose and `reference`, until the transaction is dropped. Raises NoGasError, and ChainError if no node
+    reports gas prices.
     """
     if known := find(purpose, reference):
         return known
@@ -73,7 +73,7 @@ def intend(
 def write_attempt(
     gas_transaction: GasTransaction, fees: Fees, *, number: int, now: datetime
 ) -> GasAttempt:
-    """Sign a transaction once more and write that down. The caller holds its lock, or made it. Raises NoGasError."""
+    """Sign and store another attempt of a transaction. The caller holds its lock, or created it. Raises NoGasError."""
     account = gas_transaction.account
     key = gas_keys().get(account.address)
     if key is None:
@@ -104,14 +104,14 @@ def write_attempt(
 
 
 COSTS: Final = "COALESCE(sum(COALESCE(t.cost_wei, t.most_wei)), 0)::text"
-"""In SQL, what transactions `t` cost in wei; those on their way count as dear as they may become."""
+"""SQL for the cost of transactions `t` in wei; pending ones count with their maximum."""
 
 GAS_SPANS: Final = SumTable(
     "settlements_gasspan", ("account_id", "begins_at"), ("wei",)
 )
-# As in the trigger that inserts into them.
+# As in the trigger that inserts these rows.
 _SPAN_SECONDS: Final = 600
-# Whole spans as they are kept, and the rows of the first one, of which a part counts.
+# Whole spans as stored, and the rows of the first one, of which a part counts.
 _SPENT: Final = """
     SELECT sum(part.wei)::text FROM (
         SELECT COALESCE(sum(s.wei), 0) AS wei
@@ -127,7 +127,7 @@ _SPENT: Final = """
 
 
 def spent_since(chain: str, moment: datetime) -> int:
-    """Return what a chain's transactions cost since then, in wei; those on their way count as dear as they may become."""
+    """Return the cost of a chain's transactions since then, in wei; pending ones count with their maximum."""
     parameters: dict[str, Any] = {
         "chain": chain,
         "since": moment,
@@ -144,7 +144,7 @@ def _first_whole_span(moment: datetime) -> datetime:
 
 
 def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
-    """Return how much gas a transaction may ask for within what is left of the day's limit; less than 0 where none is."""
+    """Return how much gas a transaction may use within the rest of the daily limit; negative if none."""
     policy = gas_policy(chain)
     fees = first_fees(prices, most=policy.max_fee)
     most = policy.max_fee if fees is None else fees.max_fee
@@ -152,7 +152,7 @@ def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
 
 
 def find(purpose: Purpose, reference: str) -> GasTransaction | None:
-    """Return the transaction that stands for a reference; None where there is none, or it was dropped."""
+    """Return the transaction with a reference; None if there is none, or it was dropped."""
     rows = GasTransaction.objects.select_related("account")
     return (
         rows.filter(purpose=purpose, reference=reference)
@@ -162,7 +162,7 @@ def find(purpose: Purpose, reference: str) -> GasTransaction | None:
 
 
 def _open_accounts(chain: str, keys: Mapping[str, GasKey], node: GasNode) -> None:
-    """Make the rows of keys that are new, and ask the chain how many transactions theirs were."""
+    """Create rows for new keys, with the nonce from the chain."""
     present = GasAccount.objects.filter(chain=chain, address__in=keys)
     ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
     for address in sorted(set(keys) - ready):
@@ -179,7 +179,7 @@ def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
 
 
 def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:
-    """Choose the account with the fewest transactions on their way: one that is stuck holds up only what it has."""
+    """Return the account with the fewest pending transactions: a stuck one delays only its own."""
     busy = dict(
         GasTransaction.objects.filter(account__in=accounts, state__in=ON_THEIR_WAY)
         .values_list("account")
@@ -236,7 +236,7 @@ def _chain_id(chain: str) -> int:
 
 
 def open_transactions(chain: str) -> QuerySet[GasTransaction]:
-    """Return what is on its way on a chain, oldest number first."""
+    """Return a chain's pending transactions, lowest nonce first."""
     found = GasTransaction.objects.filter(
         Q(account__chain=chain, state__in=ON_THEIR_WAY)
     )

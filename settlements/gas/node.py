@@ -1,4 +1,4 @@
-"""What is asked of an EVM node to send a transaction and to learn what became of it. Every answer is checked."""
+"""Requests to EVM nodes for sending transactions and following them. Every answer is checked."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from wallets.chains.rpc.pool import RpcPool
 log = structlog.get_logger(__name__)
 
 _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
-# Heights, numbers of accounts and gas are never as large (EIP-2681 for numbers); the database's columns end here.
+# No height, nonce or gas amount is as large (EIP-2681 for nonces); the database's columns end here.
 _MOST_COUNTED: Final = 2**63 - 1
-# A hundred coins: what one transaction never costs.
+# A hundred coins: more than any transaction costs.
 _MOST_WEI: Final = 100 * 10**18
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 
 
 class Sending(Enum):
-    """What a node says to a signed transaction."""
+    """A node's answer to a signed transaction."""
 
     TAKEN = "it has it, now or already"
     USED = "its number is used"
@@ -42,7 +42,7 @@ _PRICES: Final[Sequence[Call]] = (
     ("eth_maxPriorityFeePerGas", []),
 )
 
-# As go-ethereum and what is built on it, erigon, nethermind, besu and anvil say it.
+# Error texts of go-ethereum and its forks, erigon, nethermind, besu and anvil.
 _SAYINGS: Final = (
     (
         Sending.TAKEN,
@@ -61,7 +61,7 @@ _SAYINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a transaction did. `cost` is what its account paid, in wei; `logs` are as the node tells them, unchecked."""
+    """A transaction's result. `cost` is what its account paid, in wei; `logs` are as received, unchecked."""
 
     tx_hash: str
     height: int
@@ -73,13 +73,13 @@ class Receipt:
 
 
 class GasNode:
-    """The nodes of one chain, asked about transactions. Every method raises ChainError and nothing else."""
+    """The nodes of one chain, for transactions. Every method raises only ChainError."""
 
     def __init__(self, pool: RpcPool) -> None:
         self._pool = pool
 
     def prices(self) -> Prices:
-        """Return what gas costs now, asked in one request."""
+        """Return current gas prices, with one request."""
         return self._pool.run(_prices)
 
     def height(self) -> int:
@@ -91,13 +91,13 @@ class GasNode:
         return self._pool.run(partial(_nonce, address, height))
 
     def nonces(self, address: str, *, height: int | None = None) -> Sequence[int]:
-        """Return the same as two nodes tell it, or the only one. Where the second does not answer ChainError is raised."""
+        """Return the same, confirmed by a second node if there is one. Raises ChainError if that does not answer."""
         ask = partial(_nonce, address, height)
         told, elsewhere = self._pool.run(ask), self._pool.second_opinion(ask)
         return [told] if elsewhere is None else [told, elsewhere]
 
     def polled_nonces(self, address: str) -> list[tuple[str, int]]:
-        """Return what each node tells of it, at the newest block, by the node's name; all of them must answer."""
+        """Return each node's nonce of an account at the newest block, by node name; all of them must answer."""
         return self._pool.each(lambda node: (node.label, _nonce(address, None, node)))
 
     def balance(self, address: str) -> int:
@@ -108,7 +108,7 @@ class GasNode:
         )
 
     def send(self, raw: bytes) -> Sending:
-        """Hand in a signed transaction; say what the nodes think of it. One that refuses it leaves it to the next one."""
+        """Send a signed transaction; return the nodes' answer. If one refuses it, the next one is tried."""
         try:
             return self._pool.run(lambda node: _send(node, raw))
         except RefusedError as error:
@@ -116,16 +116,16 @@ class GasNode:
             return Sending.REFUSED
 
     def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return what a transaction did, once it is in a block."""
+        """Return a transaction's receipt, once it is in a block."""
         return self._pool.run(partial(_receipt_of, tx_hash))
 
     def is_lost(
         self, address: str, nonce: int, tx_hashes: Sequence[str], *, height: int
     ) -> bool:
-        """Whether an account's number was used at or below a block by none of these transactions.
+        """Whether an account's nonce was used at or below a block by none of these transactions.
 
-        One node answers all of it: of two, one could be behind, and what it does not know yet would look lost. What it says
-        must then be what a second one says, where there is one.
+        One node answers everything: with two, a lagging one could make a transaction look lost. A second node, if there is
+        one, must agree.
         """
 
         def ask(node: Node) -> bool:
@@ -157,7 +157,7 @@ def _send(node: Node, raw: bytes) -> Sending:
             if saying.search(str(error)):
                 return meaning
         raise
-    # The hash it answers is not looked at: ours is computed from what was signed.
+    # The returned hash is ignored: ours is computed from the signed bytes.
     return Sending.TAKEN
 
 
@@ -189,7 +189,7 @@ def _cost(receipt: Mapping[str, Any]) -> int:
     cost = _quantity(receipt.get("gasUsed")) * _quantity(
         receipt.get("effectiveGasPrice")
     )
-    # What a rollup pays for its data on the chain below it; others tell of none.
+    # A rollup's fee for data on its base chain; other chains report none.
     if (data_fee := receipt.get("l1Fee")) is not None:
         cost += _quantity(data_fee)
     if cost > _MOST_WEI:

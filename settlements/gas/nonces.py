@@ -1,7 +1,7 @@
-"""How far a gas account's number may follow what nodes tell, who may be wrong or lie.
+"""Limits on the nonce a node may report for a gas account; nodes may be wrong or lie.
 
-A number that is raised too far leaves a hole, which nothing that is sent later gets past: all settlement stops there. So it
-is raised by little at a time, where two nodes say the same, and else a person is told (`manage.py gas_account`).
+A nonce raised too far leaves a gap that blocks all later transactions, and so all settlements. So it is raised in small
+steps that two nodes confirm; otherwise a person decides (`manage.py gas_account`).
 """
 
 from datetime import datetime
@@ -22,16 +22,16 @@ from wallets.networks import chain_spec
 log = structlog.get_logger(__name__)
 
 MOST_RAISED: Final = 1_000
-"""By how much a number may follow its chain at once: as many transactions of a key that somebody else has as well."""
+"""How far a nonce may be raised at once: as many transactions of a key that is used elsewhere as well."""
 
 MOST_AT_FIRST: Final = 10_000_000
-"""No account that pays for gas sent more before it came to us."""
+"""The highest first nonce: no gas account sent more before it was added."""
 
 
 def first_number(address: str, *, node: GasNode) -> int:
-    """Return the next number of an account that the ledger does not know yet.
+    """Return the next nonce of an account that is new to the ledger.
 
-    Raises NoGasError where nodes do not agree or tell of more than any account has sent, and ChainError.
+    Raises NoGasError if nodes disagree or report an implausible nonce, and ChainError.
     """
     told = node.nonces(address)
     if min(told) != max(told) or max(told) > MOST_AT_FIRST:
@@ -41,9 +41,9 @@ def first_number(address: str, *, node: GasNode) -> int:
 
 
 def follow_chain(account_id: int, *, node: GasNode, height: int, now: datetime) -> bool:
-    """Go on after whoever else used the account's key, up to a final block; False where what nodes tell is not believed.
+    """Raise an account's nonce past other users of its key, up to a final block; False if the nodes are not believed.
 
-    Then nothing changes and operators are told, once a day. Raises ChainError.
+    Then nothing changes and operators get a mail, once a day. Raises ChainError.
     """
     account = GasAccount.objects.get(pk=account_id)
     known = account.next_nonce or 0
@@ -66,7 +66,7 @@ def _raise(account_id: int, used: int) -> None:
 
 
 def _forget_doubt(account: GasAccount, now: datetime) -> None:
-    """Nodes that take turns in telling it must not make a mail of each turn."""
+    """Clear the doubt, but not so often that alternating nodes cause a mail each time."""
     told_at = account.doubt_told_at
     if told_at is not None and now - told_at >= TELL_EVERY:
         GasAccount.objects.filter(pk=account.pk).update(doubt_told_at=None)

@@ -1,4 +1,4 @@
-"""How much gas may cost on each chain, from the settings or what is published about it. Wei throughout."""
+"""Gas limits of each chain, from the settings or the chain's facts. In wei."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +15,7 @@ COIN: Final = 10**18
 
 @dataclass(frozen=True, slots=True)
 class GasPolicy:
-    """The most that one gas may cost, what a day's transactions may cost in all, and below which balance to tell."""
+    """The highest gas price, the daily limit, and the balance that triggers a warning."""
 
     max_fee: int
     daily: int
@@ -23,7 +23,7 @@ class GasPolicy:
 
 
 def gas_policy(chain: str) -> GasPolicy:
-    """Return a chain's policy. Raises KeyError for a chain whose transactions we never pay for."""
+    """Return a chain's policy. Raises KeyError for a chain without gas payments."""
     most_gwei = settings.GAS_MAX_GWEI.get(chain, gas_facts(chain).most_gwei)
     return GasPolicy(
         max_fee=int(Decimal(most_gwei) * GWEI),
@@ -33,7 +33,7 @@ def gas_policy(chain: str) -> GasPolicy:
 
 
 def gas_facts(chain: str) -> GasFacts:
-    """Return what paying for transactions costs unless settings say otherwise. Raises KeyError as `gas_policy`."""
+    """Return the default gas facts. Raises KeyError as `gas_policy`."""
     gas = facts_of(chain).gas
     if gas is None:
         raise KeyError(chain)
@@ -41,15 +41,15 @@ def gas_facts(chain: str) -> GasFacts:
 
 
 def daily_coins(chain: str) -> Decimal:
-    """Return what a day's transactions may cost in all, in the chain's coin. Raises KeyError as `gas_policy`."""
+    """Return the daily limit in the chain's coin. Raises KeyError as `gas_policy`."""
     return Decimal(settings.GAS_DAILY_COINS.get(chain, gas_facts(chain).daily_coins))
 
 
 def low_coins(chain: str) -> Decimal:
-    """Return the balance below which operators are told, in the chain's coin. Raises KeyError as `gas_policy`."""
+    """Return the balance that triggers a warning, in the chain's coin. Raises KeyError as `gas_policy`."""
     return Decimal(settings.GAS_LOW_COINS.get(chain, gas_facts(chain).low_coins))
 
 
 def coin_usd(chain: str) -> Decimal:
-    """Return what a chain's coin is taken to be worth. Raises KeyError as `gas_policy`."""
+    """Return the assumed price of a chain's coin. Raises KeyError as `gas_policy`."""
     return Decimal(settings.GAS_COIN_USD.get(chain, gas_facts(chain).coin_usd))

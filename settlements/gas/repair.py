@@ -1,4 +1,4 @@
-"""Bringing a gas account's number back in line with its chain, by hand: where it was raised too far nothing gets past the hole."""
+"""Repairs a gas account's nonce by hand: after one that was raised too far, nothing gets past the gap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ MOST_FILLED: Final = 2 * MOST_RAISED
 
 
 class RepairError(Exception):
-    """A gas account's number cannot be repaired now; the message says why."""
+    """The account cannot be repaired now; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What a repair would do: the number to go on with, and those that empty transactions use up before, if any."""
+    """The plan of a repair: the next nonce, and the nonces that empty transactions fill first."""
 
     used: int
     next_nonce: int
@@ -38,7 +38,7 @@ class Repair:
 
 
 def agreed_number(told: Sequence[tuple[str, int]]) -> int:
-    """Return what all nodes tell. Raises RepairError where they differ."""
+    """Return the nonce that all nodes report. Raises RepairError if they differ."""
     numbers = {number for _, number in told}
     if len(numbers) != 1:
         raise RepairError("The nodes do not agree: remove the one that is wrong.")
@@ -46,7 +46,7 @@ def agreed_number(told: Sequence[tuple[str, int]]) -> int:
 
 
 def plan_repair(account: GasAccount, used: int) -> Repair:
-    """Return what brings an account in line with a chain that has `used` of its transactions. Raises RepairError."""
+    """Return the repair of an account with `used` mined transactions. Raises RepairError."""
     rows = GasTransaction.objects.filter(account=account, nonce__gte=used)
     states = dict(rows.values_list("nonce", "state"))
     upto = max(states, default=used - 1) + 1
@@ -60,9 +60,9 @@ def plan_repair(account: GasAccount, used: int) -> Repair:
 
 
 def repair(account_id: int, used: int, *, node: GasNode, now: datetime) -> Repair:
-    """Give the account its number back, and use up the holes below; what is on its way stays so.
+    """Reset the account's nonce, and fill the gaps below; pending transactions stay.
 
-    Raises RepairError, NoGasError where a hole needs gas that cannot be had, and ChainError.
+    Raises RepairError, NoGasError if gas for a gap is not available, and ChainError.
     """
     account = GasAccount.objects.get(pk=account_id)
     most = gas_policy(account.chain).max_fee
@@ -99,7 +99,7 @@ def _fill(
 
 
 def _empty_row(account: GasAccount, number: int, now: datetime) -> GasTransaction:
-    """Return what uses up a number and does nothing; a transaction that was given up too early is made to."""
+    """Return an empty transaction for a nonce; one that was given up too early is reused."""
     row, _ = GasTransaction.objects.select_related("account").get_or_create(
         account=account,
         nonce=number,
@@ -112,7 +112,7 @@ def _empty_row(account: GasAccount, number: int, now: datetime) -> GasTransactio
             "created_at": now,
         },
     )
-    # First of all its reference, which may be another one's by now.
+    # First clear its reference, which may belong to another transaction by now.
     make_empty(row)
     row.state, row.sent_at = TransactionState.INTENDED, None
     row.save(update_fields=["state", "sent_at"])

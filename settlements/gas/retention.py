@@ -1,4 +1,4 @@
-"""Forgetting what nobody will send or ask about again."""
+"""Deletes old gas data."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -7,17 +7,17 @@ from settlements.models import GasAttempt, GasSpan
 from settlements.states import TransactionState
 
 RAW_KEPT: Final = timedelta(days=90)
-"""How long signed bytes are kept of a number that is used: long after any chain could take it back."""
+"""How long signed bytes of used nonces are kept: longer than any reorg."""
 
 SPANS_KEPT: Final = timedelta(days=7)
-"""How long sums of gas are kept, of which a day is asked about."""
+"""How long sums of gas are kept; the limits need one day."""
 
 _BATCH: Final = 1_000
 _USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
 
 
 def prune_raw(*, now: datetime) -> int:
-    """Empty the signed bytes of attempts older than 90 days whose numbers are used; return how many.
+    """Clear the signed bytes of attempts older than 90 days with used nonces; return how many.
 
     What was called, its hash and what it cost stay.
     """

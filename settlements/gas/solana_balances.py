@@ -1,4 +1,4 @@
-"""What the accounts of GAS_KEYS_SOLANA hold, and telling operators before it is too little. Lamports throughout."""
+"""Reads the balances of GAS_KEYS_SOLANA accounts, and warns operators of low ones. In lamports."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ _MOST: Final = 2**64 - 1
 
 
 def refresh_solana_balances(spec: ChainSpec, *, now: datetime) -> None:
-    """Ask what our accounts hold on a chain, and tell operators of those that run low. Raises ChainError."""
+    """Read our accounts' balances on a chain, and warn operators of low ones. Raises ChainError."""
     low = low_coins(spec.name) * _SOL
     pool = open_pool(spec)
     try:

@@ -1,4 +1,4 @@
-"""The keys of GAS_KEYS_SOLANA. They pay for machines' transactions, and have no other right."""
+"""The keys of GAS_KEYS_SOLANA. They only pay for machines' transactions."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,7 +10,7 @@ from settlements.gas.keys import GasKeyError
 
 
 class SolanaGasKey:
-    """One key. Neither it nor what it holds is ever part of a message."""
+    """One gas key. No message contains it."""
 
     def __init__(self, secret: str) -> None:
         """Read 64 bytes in base58, as wallets export a key. Raises GasKeyError."""
@@ -23,12 +23,12 @@ class SolanaGasKey:
         self.address = str(self._keypair.pubkey())
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64 bytes of a signature; the same message has the same one each time."""
+        """Return the 64 bytes of a signature; it is deterministic."""
         return bytes(self._keypair.sign_message(message))
 
 
 def solana_gas_keys() -> Mapping[str, SolanaGasKey]:
-    """Return the keys by their address; none where none is set. Raises GasKeyError."""
+    """Return the keys by address; empty if none is set. Raises GasKeyError."""
     return _loaded(tuple(settings.GAS_KEYS_SOLANA))
 
 

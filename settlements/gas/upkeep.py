@@ -1,6 +1,6 @@
-"""Looking after transactions until they are in the chain for good: sent, paid more for, given up, their receipts written down.
+"""Follows transactions until they are final: sends, raises fees, gives up, records receipts.
 
-Nothing here may wait for one transaction: those behind it have higher numbers, and the chain takes them in order.
+Nothing here may wait for one transaction: those behind it have higher nonces, and the chain takes them in order.
 """
 
 from collections.abc import Sequence
@@ -34,22 +34,22 @@ from wallets.networks import chain_spec
 log = structlog.get_logger(__name__)
 
 GIVE_UP_AFTER: Final = timedelta(minutes=10)
-"""How long a transaction that no node takes may hold up those behind it."""
+"""How long a transaction that no node accepts may block those behind it."""
 
 REOPENED_FOR: Final = timedelta(days=7)
-"""How long a chain may take back what was final; a node that tells of older things that are gone is not believed."""
+"""How long a final result may be taken back; a node that reports older results as missing is not believed."""
 
-# A transaction that is in no block after so many blocks' time pays more, or is sent again.
+# A transaction not mined after this many block times pays more, or is sent again.
 _PATIENCE_BLOCKS: Final = 15
 _LEAST_PATIENCE: Final = timedelta(seconds=30)
 
-# What a transaction that does nothing takes.
+# The gas of an empty transaction.
 _LEAST_GAS: Final = 21_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One look at a chain: its newest final block (below 0 where there is none), and how many of an account's were mined."""
+    """One pass over a chain: its newest final block (negative if there is none), and how many of an account's were mined."""
 
     spec: ChainSpec
     node: GasNode
@@ -58,18 +58,17 @@ class _Round:
     now: datetime
 
     def is_late(self, attempt: GasAttempt) -> bool:
-        """Whether an attempt was to be in a block by now."""
+        """Whether an attempt should be mined by now."""
         patience = timedelta(seconds=_PATIENCE_BLOCKS * self.spec.block_seconds)
         since = attempt.sent_at or attempt.signed_at
         return self.now - since > max(_LEAST_PATIENCE, patience)
 
 
 def tend(chain: str, *, node: GasNode, now: datetime) -> int:
-    """Look after everything on its way on a chain; return how much still is.
+    """Follow all pending transactions of a chain; return how many remain.
 
-    Receipts are written down, what was never sent is sent, what waits too long pays more, what no node takes makes room, and
-    what can never be mined, because something else used its number, is dropped: whoever wanted it sees that and asks anew.
-    Raises ChainError.
+    Receipts are recorded, unsent ones are sent, late ones pay more, and refused ones become empty. One that can never be
+    mined, because something else used its nonce, is dropped: its caller sees that and asks again. Raises ChainError.
     """
     by_account: dict[GasAccount, list[GasTransaction]] = {}
     for one in open_transactions(chain):
@@ -93,7 +92,7 @@ def _tend_account(pending: Sequence[GasTransaction], seen: _Round) -> None:
         except ChainUnavailableError:
             raise
         except ChainError as error:
-            # A strange answer about one of them is no reason to leave the others alone.
+            # A strange answer about one of them must not stop the others.
             log.warning("transaction not tended", pk=one.pk, error=str(error))
 
 
@@ -115,13 +114,13 @@ def _is_lost(one: GasTransaction, seen: _Round) -> bool:
     try:
         return seen.node.is_lost(address, one.nonce, hashes, height=seen.final)
     except ChainError as error:
-        # Without a second node's word nothing is given up, and those behind it are looked after all the same.
+        # Without a second node's confirmation nothing is given up; those behind it are followed all the same.
         log.warning("transaction may be lost", pk=one.pk, error=str(error))
         return False
 
 
 def _push(one: GasTransaction, seen: _Round) -> None:
-    """Send what is not in a block yet: as it is, or dearer where it is the next in turn and waited long enough."""
+    """Send an unmined transaction: unchanged, or with higher fees if it is next in turn and late."""
     newest = one.attempts.order_by("-number")[0]
     is_late = seen.is_late(newest)
     if newest.sent_at is not None and not is_late:
@@ -132,12 +131,12 @@ def _push(one: GasTransaction, seen: _Round) -> None:
 
 
 def _go_on(one: GasTransaction, newest: GasAttempt, seen: _Round) -> None:
-    """Do something about the transaction that all others of its account wait for."""
+    """Act on the transaction that all others of its account wait for."""
     if newest.error == Sending.REFUSED.value:
         if seen.now - one.created_at > GIVE_UP_AFTER and one.purpose != Purpose.CANCEL:
             _replace(one, newest, seen, is_cancelled=True)
     elif newest.error != Sending.POOR.value:
-        # Who cannot pay could pay more still less.
+        # An account that cannot pay cannot pay more either.
         _replace(one, newest, seen)
 
 
@@ -168,7 +167,7 @@ def _replace(
 
 
 def make_empty(locked: GasTransaction) -> None:
-    """Let a transaction do nothing but use up its number, for which it needs no reference of anybody's any more."""
+    """Turn a transaction into an empty one that only uses its nonce; its reference becomes free."""
     locked.reference = f"{locked.purpose}:{locked.pk}"
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
@@ -184,7 +183,7 @@ def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -
 
 
 def _reopen_missing(account: GasAccount, mined: int, now: datetime) -> None:
-    """Look after what the chain waits for again, where that was taken to be in it for good: all others come after it."""
+    """Reopen transactions that were taken for final but are missing on the chain: all others wait for them."""
     missing = GasTransaction.objects.filter(
         account=account,
         nonce=mined,
@@ -196,7 +195,7 @@ def _reopen_missing(account: GasAccount, mined: int, now: datetime) -> None:
 
 
 def _drop(one: GasTransaction, seen: _Round) -> None:
-    """Give up a transaction whose number something else used, and go on after whatever else did."""
+    """Drop a transaction whose nonce something else used, and continue after that."""
     if not follow_chain(
         one.account_id, node=seen.node, height=seen.final, now=seen.now
     ):
@@ -209,7 +208,7 @@ def _drop(one: GasTransaction, seen: _Round) -> None:
 
 
 def reopen(gas_transaction: GasTransaction) -> None:
-    """Look after a transaction again that was taken to be in the chain for good, and is not."""
+    """Reopen a transaction that was taken for final, but is not."""
     log.error("a final transaction is gone from the chain", tx=gas_transaction.tx_hash)
     GasTransaction.objects.filter(
         pk=gas_transaction.pk, state=TransactionState.MINED

@@ -1,1 +1,1 @@
-"""Emptying forwarders into merchants' wallets: planning, sending, recording what arrived."""
+"""Sweeps: empty forwarders into merchants' wallets (plan, send, record the result)."""

@@ -1,4 +1,4 @@
-"""The calls that send deposits on, and which of them are worth their gas. Pure arithmetic and encoding.
+"""The flush calls of forwarders, and their gas. Pure arithmetic and encoding.
 
 Gas was measured on a local node with the contracts of `wallets/forwarders/contracts` (benchmarks/results has the figures).
 """
@@ -18,19 +18,19 @@ FLUSH_MANY: Final = keccak(b"flush_many((address,bytes32)[],address)")[:4]
 FACTORY: Final = checksum(FACTORY_ADDRESS)
 
 MOST_ITEMS: Final = 150
-"""What the contract takes at once."""
+"""The contract's limit of items per call."""
 
 BATCH_GAS: Final = 12_000_000
-"""No node takes a transaction of more than 2**24 gas (EIP-7825), and one that big waits for room in a block."""
+"""No node accepts a transaction of more than 2**24 gas (EIP-7825), and one that big waits for room in a block."""
 
 TRANSACTION_GAS: Final = 60_000
 FIRST_GAS: Final = 77_000
-"""An item whose forwarder is deployed with it, to a wallet that never held the token: 72,000 was measured."""
+"""Gas of an item whose forwarder is deployed with it, to a wallet that never held the token: 72,000 was measured."""
 
 AGAIN_GAS: Final = 18_000
-"""An item whose forwarder is there already: 14,800 was measured."""
+"""Gas of an item whose forwarder is deployed already: 14,800 was measured."""
 
-# The contract refuses to go on with less than this for each item, so that no estimate starves a token's transfer.
+# The contract stops if less than this is left for each item, so that no estimate starves a token's transfer.
 FLOOR_GAS: Final = 330_000
 
 _SPARE_NUMERATOR: Final = 13
@@ -40,7 +40,7 @@ _WORD: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A forwarder to empty: what it is made from, what it holds, and whether it was emptied before."""
+    """A forwarder to empty: its derivation, balance, and whether it was emptied before."""
 
     deposit_id: int
     merchant_id: int
@@ -52,12 +52,12 @@ class Item:
 
     @property
     def gas(self) -> int:
-        """What emptying it takes, about."""
+        """Return the approximate gas of emptying it."""
         return AGAIN_GAS if self.is_deployed else FIRST_GAS
 
 
 def batches(items: Iterable[Item], *, gas: int = BATCH_GAS) -> Iterator[list[Item]]:
-    """Put items together until their gas fills a transaction; those to one destination stand beside each other.
+    """Group items into batches that fill a transaction's gas; items with the same destination are adjacent.
 
     A transfer to a wallet that the same transaction paid already is cheaper.
     """
@@ -74,26 +74,26 @@ def batches(items: Iterable[Item], *, gas: int = BATCH_GAS) -> Iterator[list[Ite
 
 
 def gas_of(items: Sequence[Item]) -> int:
-    """Return what a batch takes, about."""
+    """Return a batch's approximate gas."""
     return TRANSACTION_GAS + sum(item.gas for item in items)
 
 
 def gas_limit_of(items: Sequence[Item]) -> int:
-    """Return what a batch may take: a token that looks at block lists and fees costs more than one that does not.
+    """Return a batch's gas limit: tokens with block lists and fees cost more than others.
 
-    What is not used is not paid. Short by little, the contract undoes the whole batch.
+    Unused gas is not paid. If it is slightly too low, the contract reverts the whole batch.
     """
     return gas_of(items) * _SPARE_NUMERATOR // _SPARE_DENOMINATOR + FLOOR_GAS
 
 
 def gas_within(limit: int) -> int:
-    """Return what a batch may be counted at so that it may take no more than a limit; a full one's at most."""
+    """Return the countable gas of a batch whose limit must not exceed `limit`; at most that of a full batch."""
     counted = (limit - FLOOR_GAS) * _SPARE_DENOMINATOR // _SPARE_NUMERATOR
     return min(BATCH_GAS, counted)
 
 
 def calldata(items: Sequence[Item], token: bytes) -> bytes:
-    """Return the call of the factory that empties these forwarders of a token (20 bytes of its contract)."""
+    """Return the factory's call that empties these forwarders of a token (20 bytes of its contract)."""
     if len(items) == 1:
         item = items[0]
         return FLUSH + _padded(item.destination) + item.nonce + _padded(token)

@@ -1,6 +1,6 @@
-"""Escrow: money that our own sweeps leave in its forwarder until somebody of the team releases it.
+"""Escrow: our sweeps skip its forwarders until a team member releases them.
 
-Releasing sends nothing. It lifts the hold, and the next sweep takes the forwarder along with all others.
+A release sends nothing. It ends the hold, and the next sweep includes the forwarder.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from settlements.states import ReleasedBy
 
 @dataclass(frozen=True, slots=True)
 class Releaser:
-    """Who releases: a person of the team, or the API's key that `label` names. `address` is where they came from."""
+    """The releasing person, or the API key that `label` names. `address` is the client's."""
 
     user: User | None = None
     label: str = ""
@@ -25,14 +25,14 @@ class Releaser:
 
     @property
     def kind(self) -> ReleasedBy:
-        """What the hold remembers; the audit log knows which key it was."""
+        """Return the hold's record of the releaser; the audit log has the key."""
         return ReleasedBy.MEMBER if self.user else ReleasedBy.API
 
 
 def insert_holds(
     source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str
 ) -> str:
-    """Return SQL that holds a subject's money for each row of `source`, for a part of the caller's statement."""
+    """Return SQL that inserts a hold for each row of `source`, as part of the caller's statement."""
     return f"""
         INSERT INTO settlements_hold (merchant_id, mode, subject_id, nonce, created_at, released_by)
         SELECT {merchant}, {mode}, {subject}, {nonce}, {now}, '' FROM {source}
@@ -41,9 +41,9 @@ def insert_holds(
 
 @transaction.atomic
 def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> bool:
-    """Lift a hold, and write that into the audit log under `object_id`; return whether it was this call that lifted it.
+    """Release a hold, and audit it under `object_id`; return whether this call did it.
 
-    One that is lifted stays as it was, whoever did it. Raises Hold.DoesNotExist.
+    An earlier release stays as it was. Raises Hold.DoesNotExist.
     """
     holds = Hold.objects.select_for_update(of=("self",), no_key=True)
     hold = holds.select_related("merchant").get(subject_id=subject_id)
@@ -66,6 +66,6 @@ def release(subject_id: str, *, by: Releaser, object_id: str, now: datetime) -> 
 
 
 def holds_of(subject_ids: Collection[str]) -> dict[str, Hold]:
-    """Return the holds of subjects, by subject, whoever released them loaded."""
+    """Return the holds by subject, with their releasers loaded."""
     holds = Hold.objects.filter(subject_id__in=subject_ids)
     return {hold.subject_id: hold for hold in holds.select_related("released_actor")}

@@ -1,4 +1,4 @@
-"""How often, and from how much on, a merchant's forwarders are emptied without anybody asking."""
+"""A merchant's schedule of automatic settlements: interval and minimum."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -17,11 +17,11 @@ MOST_MINIMUM = Decimal(1_000_000)
 
 
 def settings_of(merchant: Merchant) -> SettlementSettings:
-    """Return what holds for a merchant; a row that is not saved where nobody said anything."""
+    """Return a merchant's settings; an unsaved row with defaults if there are none."""
     found = SettlementSettings.objects.filter(merchant=merchant).first()
     if found is None:
         found = SettlementSettings(merchant=merchant)
-        # The field's default is not yet what the database would give back.
+        # The field's default does not have the database's type yet.
         found.minimum = Decimal(found.minimum)
     return found
 
@@ -36,9 +36,9 @@ def set_intervals(
     now: datetime,
     client: str | None = None,
 ) -> SettlementSettings:
-    """Settle from `minimum` USD on and every so many hours, 0 for only when asked to. Raises InvalidRequestError.
+    """Settle automatically from `minimum` USD on, every so many hours; 0 for never. Raises InvalidRequestError.
 
-    `client` is the doer's network address.
+    `client` is the caller's network address.
     """
     if not 0 <= every_hours <= MOST_HOURS:
         raise InvalidRequestError(

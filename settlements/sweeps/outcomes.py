@@ -1,4 +1,4 @@
-"""What became of a batch: the token's own events say what arrived, and forwarders that failed are not tried again at once."""
+"""Records batches' results: the token's own events decide, and failed forwarders are retried with delays."""
 
 import re
 from collections import defaultdict
@@ -38,7 +38,7 @@ _FLUSH_FAILED: Final = "0x" + keccak(b"FlushFailed(address,address,address)").he
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _EVENT_TOPICS: Final = 4
 _TRANSFER_TOPICS: Final = 3
-# Blocks' clocks are not ours, and what left just before this was written was not known yet.
+# Blocks' clocks are not ours, and an outflow just before this was written was not known yet.
 _BEFORE: Final = timedelta(days=1)
 _MOST_UNITS: Final = 2**256 - 1
 
@@ -47,7 +47,7 @@ Move = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a final receipt tells: units by token contract, sender and recipient (lower-case hex), and who failed."""
+    """A final receipt's content: units by token contract, sender and recipient (lower-case hex), and failed items."""
 
     moved: Mapping[Move, int]
     failed: frozenset[str]
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def open_settlements(batch: str) -> QuerySet[Settlement]:
-    """Return a batch's settlements that have not ended."""
+    """Return a batch's open settlements."""
     rows = Settlement.objects.filter(batch=batch, status__in=OPEN_STATUSES)
     return rows.order_by("pk")
 
@@ -64,10 +64,10 @@ def open_settlements(batch: str) -> QuerySet[Settlement]:
 def record_outcome(
     batch: str, made: GasTransaction, receipt: Receipt, *, now: datetime
 ) -> int:
-    """Write what a final receipt says arrived; return how many settlements ended. Raises MalformedAnswerError.
+    """Record the amounts that a final receipt shows as arrived; return how many settlements ended. Raises MalformedAnswerError.
 
-    The token's own Transfer events decide, never the transaction's status. A forwarder that somebody else is known to have
-    emptied first has not failed: its money is where it should be.
+    The token's own Transfer events decide, never the transaction's status. A forwarder that a third party emptied first has
+    not failed: its money is where it should be.
     """
     told = read_receipt(receipt)
     rows = list(open_settlements(batch).select_for_update(no_key=True))
@@ -79,9 +79,9 @@ def record_outcome(
 
 @transaction.atomic
 def fail_batch(batch: str, error: str, *, now: datetime, is_trouble: bool) -> int:
-    """End a batch that moved nothing, so that its forwarders are planned anew; return how many settlements ended.
+    """End a batch that moved nothing, so that its forwarders are planned again; return how many settlements ended.
 
-    Where the forwarders may be at fault (`is_trouble`) they are not tried again at once.
+    If the forwarders may be at fault (`is_trouble`), they are not retried at once.
     """
     rows = list(open_settlements(batch).select_for_update(no_key=True))
     for settlement in rows:
@@ -126,7 +126,7 @@ def _why_nothing(told: Outcome, failed: Sequence[SettlementItem]) -> str:
 
 
 def note_trouble(items: Sequence[SettlementItem], *, now: datetime) -> None:
-    """Count a failure of each forwarder, and leave it alone for a while."""
+    """Count a failure of each forwarder, and skip it for a while."""
     for item in items:
         trouble, _ = TroubledForwarder.objects.select_for_update().get_or_create(
             deposit_id=item.deposit_id,
@@ -147,12 +147,12 @@ def note_trouble(items: Sequence[SettlementItem], *, now: datetime) -> None:
 
 
 def forget_trouble(chain: str, deposits: Sequence[int]) -> None:
-    """Forget the failures of forwarders that something left: they can be emptied."""
+    """Reset the failures of forwarders that were emptied."""
     TroubledForwarder.objects.filter(chain=chain, deposit__in=deposits).delete()
 
 
 def _was_emptied(item: SettlementItem) -> bool:
-    """Whether somebody else sent on what was to be moved. Where nobody is known to, gas was spent for nothing."""
+    """Whether a third party emptied it. Otherwise gas was spent for nothing."""
     return DepositOutflow.objects.filter(
         deposit=item.deposit_id,
         chain=item.chain,
@@ -162,7 +162,7 @@ def _was_emptied(item: SettlementItem) -> bool:
 
 
 def read_receipt(receipt: Receipt) -> Outcome:
-    """Return what a receipt's events say. Raises MalformedAnswerError for amounts that no token can have."""
+    """Parse a receipt's events. Raises MalformedAnswerError for impossible amounts."""
     moved: dict[Move, int] = defaultdict(int)
     failed = set()
     for entry in receipt.logs:
@@ -181,7 +181,7 @@ def read_receipt(receipt: Receipt) -> Outcome:
 
 
 def _words(entry: Mapping[str, Any]) -> tuple[str, list[str], str] | None:
-    """Return a log's emitter, topics and data if it may be of our concern: indexed events, and a word of data at most."""
+    """Return a log's emitter, topics and data if it may concern us: indexed events with at most one word of data."""
     emitter, topics, data = entry.get("address"), entry.get("topics"), entry.get("data")
     if not isinstance(emitter, str) or not isinstance(topics, list):
         return None

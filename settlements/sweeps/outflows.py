@@ -1,6 +1,6 @@
-"""What left forwarders, put to the settlement it belongs to: ours, a merchant's own wallet's, or a stranger's.
+"""Assigns forwarders' outflows to settlements: ours, a merchant's own wallet's, or a third party's.
 
-Anybody may flush a forwarder, and pays its merchant by it. What we did not send is a settlement all the same.
+Anybody may flush a forwarder, which pays its merchant. Such a flush becomes a settlement too.
 """
 
 from collections import defaultdict
@@ -33,13 +33,13 @@ log = structlog.get_logger(__name__)
 
 MOST_AT_ONCE: Final = 1_000
 RECENT_BLOCKS: Final = 20_000
-"""How far back is looked for what is new; the nightly check looks at everything."""
+"""How far back new outflows are searched; the nightly check covers everything."""
 
 Outflows = Sequence[DepositOutflow]
 
 
 def note_outflows(chain: str, *, now: datetime, everything: bool = False) -> int:
-    """Put what newly left a chain's forwarders for good to its settlements; return how many outflows that were."""
+    """Assign a chain's new final outflows to settlements; return how many."""
     with alone(f"outflows:{chain}") as is_ours:
         if not is_ours:
             return 0
@@ -86,7 +86,7 @@ def _settlements_of_ours(tx_hash: str) -> list[Settlement]:
 
 
 def _settlements_of_wallets(tx_hash: str, outflows: Outflows) -> list[Settlement]:
-    """Return what wallets were to send and this may be; one whose hash is not known takes the first that fits."""
+    """Return the wallet settlements that this transaction may carry out; one without a hash takes the first that fits."""
     items = SettlementItem.objects.filter(
         ended_at=None,
         deposit__in=[outflow.deposit_id for outflow in outflows],
@@ -104,7 +104,7 @@ def _settlements_of_wallets(tx_hash: str, outflows: Outflows) -> list[Settlement
 
 
 def _link(outflows: Outflows, settlements: Iterable[Settlement]) -> Outflows:
-    """Put outflows to the settlements that have their forwarders; return those that belong to none of them."""
+    """Assign outflows to the settlements with their forwarders; return the rest."""
     owners = {
         (item.deposit_id, item.token): settlement
         for settlement in settlements
@@ -120,7 +120,7 @@ def _link(outflows: Outflows, settlements: Iterable[Settlement]) -> Outflows:
 
 
 def _end_wallet(settlement: Settlement, tx_hash: str, now: datetime) -> None:
-    """End a settlement by what left its forwarders. One transaction is final as a whole: what it did not move it never will."""
+    """End a wallet's settlement by its outflows. One transaction is final as a whole: what it did not move it never will."""
     came = settlement.outflows.values_list("outflow__deposit")
     moved = dict(came.annotate(units=Sum("outflow__units")))
     items = list(settlement.items.filter(ended_at=None))
@@ -182,7 +182,7 @@ def _write_stranger(tx_hash: str, group: Outflows) -> None:
 
 
 def _release(group: Outflows) -> None:
-    """What was held in escrow there is with the merchant now, unless more of it is in the same forwarder, on any chain."""
+    """Release escrow that reached the merchant, unless more of it is in the same forwarder on any chain."""
     nonces = [bytes(outflow.deposit.nonce) for outflow in group]
     left = DepositBalance.objects.filter(
         deposit__nonce__in=nonces, received__gt=F("flushed")

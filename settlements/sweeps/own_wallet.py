@@ -1,4 +1,4 @@
-"""Settling from a merchant's own browser wallet: the same call, its gas paid by whoever signs it there."""
+"""Settlements from a merchant's own browser wallet: the same call, with the wallet paying the gas."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
 UNFINISHED_FOR: Final = timedelta(days=1)
-"""After so long without anything leaving the forwarders, what a wallet was to send is planned anew."""
+"""A wallet's batch without any outflow for this long is planned again."""
 
 _HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _UNFINISHED: Final = (
@@ -41,9 +41,9 @@ _UNFINISHED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class WalletBatch:
-    """What a browser wallet is asked to send, and the settlements that it carries out.
+    """A transaction for a browser wallet, and its settlements.
 
-    `transaction` has `to`, `data` (0x and hex), `chainId` and `gas` (numbers), as wallets' libraries want them.
+    `transaction` has `to`, `data` (0x and hex), `chainId` and `gas` (numbers), as wallets' libraries expect.
     """
 
     batch: str
@@ -61,10 +61,10 @@ def wallet_batch(
     now: datetime,
     by: Asker | None = None,
 ) -> WalletBatch | None:
-    """Return the transaction that sends on what waits in a merchant's forwarders of a token; None where nothing does.
+    """Return the transaction that settles a merchant's waiting forwarders of a token; None if nothing waits.
 
-    Asked again before the wallet has told its hash, the same one is returned: people close wallets' windows. Forwarders that
-    our own gas failed to empty are tried as well. Raises KeyError for a chain or token that is none.
+    Until its hash is known, another call returns the same one, because people close wallets' windows. Forwarders that our
+    gas failed to empty are included. Raises KeyError for an unknown chain or token.
     """
     written = _unsent(merchant_id, purpose, chain, token)
     if not written:
@@ -91,9 +91,10 @@ def wallet_batch(
 def note_wallet_hash(
     merchant_id: int, batch: str, tx_hash: str
 ) -> Sequence[Settlement]:
-    """Write down under which hash a wallet sent a batch; return its settlements, none where the merchant has no such one.
+    """Record the hash of a wallet's transaction; return the batch's settlements, none if the merchant has no such batch.
 
-    Only what leaves the forwarders ends them, so that a wrong hash moves nothing. Raises InvalidRequestError for what is none.
+    Only what leaves the forwarders ends them, so that a wrong hash moves nothing. Raises InvalidRequestError for an invalid
+    hash.
     """
     if not _HASH.fullmatch(tx_hash):
         raise InvalidRequestError(
@@ -110,7 +111,7 @@ def note_wallet_hash(
 
 
 def give_up_wallets(*, now: datetime) -> int:
-    """End what wallets were to send a day ago and did not; return how many settlements ended."""
+    """End wallets' settlements that were not sent within a day; return how many."""
     rows = Settlement.objects.filter(
         sender=Sender.WALLET,
         status__in=OPEN_STATUSES,

@@ -1,4 +1,4 @@
-"""What waits in forwarders, put together into batches and written down as settlements before anything is sent."""
+"""Plans sweeps: groups waiting forwarders into batches, stored as settlements before anything is sent."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
 MOST_LOOKED_AT: Final = 3_000
-"""Forwarders that one run looks at, for one token: the next run sees the others."""
+"""How many forwarders of one token a run looks at: the next run sees the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Which forwarders to look at: all of a chain and token, or those of one merchant or purpose.
 
-    `owners`, pairs of a merchant's id and a purpose, are the only ones whose forwarders are looked at, where it is given.
-    Who pays the gas from a wallet of their own may try those too that failed before.
+    `owners`, pairs of a merchant's id and a purpose, restricts the owners if given. A browser wallet, which pays its own
+    gas, may include those that failed before.
     """
 
     chain: str
@@ -44,7 +44,7 @@ class Waiting:
     purpose: ClaimKind | None = None
     owners: Sequence[tuple[int, str]] | None = None
     with_troubled: bool = False
-    # Nobody asked for it.
+    # Whether it is automatic.
     is_scheduled: bool = False
 
 
@@ -66,8 +66,8 @@ MAY_BE_EMPTIED: Final = """
 """Which forwarders to leave alone: those on their way, those that are empty already and whose watcher does not know it yet,
 those held in escrow, and those that failed lately or too often. For a balance `b` and its address `d`."""
 
-# Locked, so that two runs do not put the same forwarders into two batches; whoever comes second passes them over. What our
-# books say is final: what came since stays for the next time, and is sent on with the rest all the same.
+# Locked, so that two runs do not take the same forwarders; the second run skips them. Balances in our books are final:
+# newer money is sent along, but counted the next time.
 _WAITING: Final = f"""
     SELECT d.id, d.merchant_id, b.purpose, d.destination, d.nonce, (b.received - b.flushed)::text, b.flushed > 0
     FROM wallets_depositbalance b JOIN wallets_depositaddress d ON d.id = b.deposit_id
@@ -85,9 +85,9 @@ _WAITING: Final = f"""
 def waiting_items(
     wanted: Waiting, *, now: datetime, most: int = MOST_LOOKED_AT
 ) -> list[Item]:
-    """Return forwarders that hold something and may be emptied, the fullest first, locked for the caller's transaction.
+    """Return forwarders with a balance that may be emptied, fullest first, locked for the caller's transaction.
 
-    Those that `MAY_BE_EMPTIED` speaks of are left out.
+    Those that `MAY_BE_EMPTIED` excludes are left out.
     """
     owners = wanted.owners
     parameters: dict[str, Any] = {
@@ -118,7 +118,7 @@ def write_batch(
     now: datetime,
     sender: Sender = Sender.GATEWAY,
 ) -> list[Settlement]:
-    """Write a batch as one settlement for each merchant, purpose and destination in it; nothing is sent by this.
+    """Store a batch as one settlement for each merchant, purpose and destination; nothing is sent.
 
     Raises IntegrityError where one of the forwarders got into another open settlement meanwhile.
     """
@@ -158,7 +158,7 @@ def write_batch(
 
 
 def planned_items(batch: str) -> list[Item]:
-    """Return what a written batch is to empty still, in the order in which its call names it."""
+    """Return the items that a stored batch still has to empty, in its call's order."""
     emptied = DepositBalance.objects.filter(
         deposit=OuterRef("deposit"),
         chain=OuterRef("chain"),
@@ -186,7 +186,7 @@ def planned_items(batch: str) -> list[Item]:
 
 
 def call_of(chain: str, token: str, items: Sequence[Item]) -> GasCall:
-    """Return the call of the factory that empties these forwarders.
+    """Return the factory's call that empties these forwarders.
 
     Its gas is counted, never estimated by a node: an estimate looks for the least with which a batch "succeeds", items
     starved. The contract takes no less for each than a token's transfer needs, and then undoes the whole batch.

@@ -1,4 +1,4 @@
-"""Settling because a merchant asks for it: written down at once, sent by a task a moment later."""
+"""Settlements on a merchant's request: stored at once, sent by a task a moment later."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ from wallets.networks import chains, is_accepted
 from wallets.states import ClaimKind
 
 SENDER: Final = "settlements.tend"
-"""The task that sends what was written; beat rings it every few seconds as well."""
+"""The task that sends stored batches; beat starts it every few seconds as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks for a settlement, and from where: a person, or without one the API key that `label` names."""
+    """Who requests a settlement: a person, or the API key that `label` names, and the client's address."""
 
     user: User | None = None
     label: str = ""
@@ -44,7 +44,7 @@ class Asker:
 def note_asked(
     written: Sequence[Settlement], by: Asker | None, *, now: datetime
 ) -> None:
-    """Tell the audit log who asked for settlements, in the transaction that writes them; schedules ask by themselves."""
+    """Audit who requested settlements, in the transaction that stores them; automatic ones are not audited."""
     if by is None:
         return
     for settlement in written:
@@ -76,11 +76,11 @@ def settle_now(
     now: datetime,
     by: Asker | None = None,
 ) -> list[Settlement]:
-    """Write down settlements of what waits in a merchant's forwarders, of one chain or token or of all; they are `pending`.
+    """Store `pending` settlements of a merchant's waiting forwarders, of one chain or token or of all.
 
-    Whether its gas is worth what it moves is asked when a batch is sent. Test mode, chains without forwarders and empty
-    forwarders have nothing to settle: an empty list. Raises InvalidRequestError for a chain or token that is none, and
-    ConflictError where something waits and no gas key is set.
+    Whether the gas is worthwhile is checked when a batch is sent. Test mode, chains without forwarders and empty forwarders
+    have nothing to settle: an empty list. Raises InvalidRequestError for an unknown chain or token, and ConflictError if
+    something waits but no gas key is set.
     """
     _refuse_unknown(chain, token)
     if mode == Mode.TEST:

@@ -1,4 +1,4 @@
-"""When forwarders are emptied without anybody asking: by each merchant's interval and minimum."""
+"""Automatic settlements: by each merchant's interval and minimum."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,8 +17,8 @@ from settlements.sweeps.plan import (
 from settlements.sweeps.service import sweep
 from wallets.networks import chain_spec
 
-# What each merchant's forwarders of a purpose hold together, of those that may be emptied, against its minimum and its
-# interval. Settlements that a person asked for, or that moved nothing, do not put off the next one that nobody asks for.
+# The totals that may be emptied, by merchant and purpose, against minimum and interval. Settlements that a person
+# requested, or that moved nothing, do not delay the next automatic one.
 _DUE: Final = f"""
     SELECT b.merchant_id, b.purpose
     FROM wallets_depositbalance b JOIN wallets_depositaddress d ON d.id = b.deposit_id
@@ -38,7 +38,7 @@ _DEFAULTS: Final = SettlementSettings()
 
 
 def due_owners(chain: str, token: str, *, now: datetime) -> Sequence[tuple[int, str]]:
-    """Return the merchants and purposes whose forwarders of a token it is time to empty."""
+    """Return the merchants and purposes with a due automatic settlement of a token."""
     parameters: dict[str, Any] = {
         "chain": chain,
         "token": token,
@@ -55,7 +55,7 @@ def due_owners(chain: str, token: str, *, now: datetime) -> Sequence[tuple[int, 
 
 
 def sweep_due(chain: str, *, node: GasNode, now: datetime) -> list[Settlement]:
-    """Empty what it is time to empty on a chain, in batches of all merchants; return the settlements. Raises ChainError."""
+    """Sweep what is due on a chain, in batches across merchants; return the settlements. Raises ChainError."""
     written: list[Settlement] = []
     for token in chain_spec(chain).accepted_tokens:
         owners = due_owners(chain, token.symbol, now=now)

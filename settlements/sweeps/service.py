@@ -1,7 +1,7 @@
-"""Emptying forwarders with our own gas: plan, write down, send, and record what the token's events say arrived.
+"""Sweeps forwarders with our own gas: plan, store, send, and record the result by the token's events.
 
-Each step is a row or several, so that a process that dies anywhere leaves nothing that the next run does not go on with:
-a batch without a transaction gets one, by its own reference; a transaction that was not sent is sent by whoever tends.
+Each step is stored, so the next run continues after a crash: a batch without a transaction gets one, by its own reference;
+an unsent transaction is sent by `upkeep`.
 """
 
 from contextlib import AbstractContextManager
@@ -53,7 +53,7 @@ from wallets.networks import chain_spec
 log = structlog.get_logger(__name__)
 
 UNSENT_FOR: Final = timedelta(days=1)
-"""After so long a batch that could not be sent is given up: its forwarders are free for the merchant's own wallet."""
+"""A batch that could not be sent for this long is given up: its forwarders are free for the merchant's own wallet."""
 
 _TOO_DEAR: Final = "Its gas would cost too much of what it moves: the money waits for more, or for cheaper gas."
 _UNSENT: Final = "It could not be sent for a day: see the gas accounts."
@@ -61,9 +61,9 @@ _REFUSED: Final = "No node took its transaction."
 
 
 def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
-    """Send on what waits and is worth its gas; return the settlements. Raises ChainError.
+    """Sweep waiting forwarders that are worth their gas; return the settlements. Raises ChainError.
 
-    What was written down and could not be sent goes on with `resume`.
+    `resume` continues with stored batches that could not be sent.
     """
     prices = node.prices()
     gas = gas_within(affordable_gas(wanted.chain, prices, now=now))
@@ -80,9 +80,9 @@ def sweep(wanted: Waiting, *, node: GasNode, now: datetime) -> list[Settlement]:
 
 
 def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
-    """Give a written batch its transaction, and send it. Raises NoGasError, ChainError; `resume` tries again.
+    """Create and send a stored batch's transaction. Raises NoGasError, ChainError; `resume` tries again.
 
-    What it costs is asked here once more: gas may have become dear since it was written, or nobody asked then.
+    The price is checked again here: gas may be more expensive since it was stored, or was not checked then.
     """
     first = open_settlements(batch).first()
     if first is None:
@@ -109,9 +109,9 @@ def send_batch(batch: str, *, node: GasNode, now: datetime) -> None:
 
 
 def resume(chain: str, *, node: GasNode, now: datetime) -> int:
-    """Go on with what was begun on a chain; return how many settlements ended. Safe to run at any time, by anybody.
+    """Resume a chain's open settlements; return how many ended. Safe to run at any time, concurrently.
 
-    None, where somebody else goes on with it, who could decide otherwise about a batch's price.
+    None if another process is resuming it, which might see other prices for a batch.
     """
     rows = Settlement.objects.filter(
         chain=chain, status__in=OPEN_STATUSES, sender=Sender.GATEWAY
@@ -125,7 +125,7 @@ def resume(chain: str, *, node: GasNode, now: datetime) -> int:
 
 
 def _alone_with_batches(chain: str) -> AbstractContextManager[bool]:
-    """Say whether nobody else sends a chain's batches: two could ask for prices at two times, and decide otherwise."""
+    """Yield whether no other process sends a chain's batches: two could see different prices and decide differently."""
     return alone(f"batches:{chain}")
 
 
@@ -155,7 +155,7 @@ def _go_on(batch: str, *, node: GasNode, now: datetime) -> int:
 
 
 def _finish(batch: str, made: GasTransaction, *, node: GasNode, now: datetime) -> int:
-    """Record the outcome, unless the chain has changed below what was taken to be final."""
+    """Record the outcome, unless a reorg changed a block that was taken for final."""
     receipt = find_receipt(made, node=node)
     final = node.height() - chain_spec(made.account.chain).confirmations + 1
     if receipt is None or receipt.height > final:

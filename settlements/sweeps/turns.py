@@ -1,4 +1,4 @@
-"""Which chains have forwarders to empty, and making sure that one process at a time looks after each."""
+"""The chains with forwarders to empty, and the lease of their upkeep."""
 
 from contextlib import AbstractContextManager
 
@@ -10,12 +10,12 @@ from wallets.networks import watched_chains
 
 
 def forwarder_chains() -> list[ChainSpec]:
-    """Return the chains that have forwarders and nodes of ours."""
+    """Return the chains with forwarders and nodes."""
     return [spec for spec in watched_chains() if spec.family.has_forwarders]
 
 
 def fee_chains() -> list[ChainSpec]:
-    """Return the chains without forwarders that have nodes of ours, and on which we pay the network for machines."""
+    """Return the chains with nodes but without forwarders on which we pay network fees for machines."""
     return [
         spec
         for spec in watched_chains()
@@ -24,8 +24,8 @@ def fee_chains() -> list[ChainSpec]:
 
 
 def alone(work: str) -> AbstractContextManager[bool]:
-    """Say whether this process has a piece of work to itself, for as long as a task may take.
+    """Yield whether this process got the work's lease, for the longest time of a task.
 
-    Doing it twice would be no harm, only double the questions to nodes.
+    Doing it twice would only double the requests to nodes.
     """
     return leases.alone(f"settlements:{work}", seconds=settings.CELERY_TASK_TIME_LIMIT)

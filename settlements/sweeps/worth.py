@@ -1,4 +1,4 @@
-"""Whether gas is worth paying for what it moves. One unit of an accepted token counts as a millionth of a dollar."""
+"""Whether a sweep is worth its gas. One unit of an accepted token counts as a millionth of a dollar."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _USD_UNITS: Final = 10**TOKEN_DECIMALS
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What moving something costs, about: in wei, and in the units that it moves."""
+    """An approximate cost: in wei, and in the token's base units."""
 
     gas: int
     wei: int
@@ -28,14 +28,14 @@ class Quote:
 
 
 def quote(chain: str, gas: int, prices: Prices) -> Quote:
-    """Return what gas costs at a chain's present prices."""
+    """Return the cost of gas at a chain's current prices."""
     wei = gas * (prices.base_fee + prices.tip)
     usd = Decimal(wei) * coin_usd(chain) / COIN
     return Quote(gas, wei, int(usd * _USD_UNITS))
 
 
 def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
-    """Leave out items whose own gas costs more than SWEEP_MOST_COST of what they hold: they wait for more, or for cheaper gas."""
+    """Drop items whose own gas exceeds SWEEP_MOST_COST of their balance: they wait for more money, or cheaper gas."""
     most = Decimal(settings.SWEEP_MOST_COST)
     return [
         item
@@ -45,7 +45,7 @@ def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:
 
 
 def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
-    """Whether a batch's gas costs at most SWEEP_MOST_COST of what the batch holds together."""
+    """Whether a batch's gas costs at most SWEEP_MOST_COST of its total balance."""
     units = sum(item.units for item in items)
     most = Decimal(settings.SWEEP_MOST_COST) * units
     return quote(chain, gas_of(items), prices).units <= most

@@ -1,4 +1,4 @@
-"""What a watcher asks of any chain, and the words it is answered in."""
+"""The protocol of chain adapters that watchers use: its types and errors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 
 class ChainError(Exception):
-    """A chain could not be read. Nothing was read in part: the cursor stays. Messages never hold a node's secrets."""
+    """A chain could not be read. Nothing was read in part: the cursor stays. Messages contain no secrets of a node."""
 
 
 class ChainUnavailableError(ChainError):
-    """No node answers, or none has what was asked for yet. `retry_after` is what the node asks for, in seconds."""
+    """No node answers, or none has the requested data yet. `retry_after` is the node's own wait, in seconds."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class ChainUnavailableError(ChainError):
 
 
 class RangeTooLargeError(ChainError):
-    """The node gives fewer blocks or logs at once than it was asked for."""
+    """The node returns fewer blocks or logs at once than requested."""
 
 
 class ChainMismatchError(ChainError):
@@ -31,7 +31,7 @@ class MalformedAnswerError(ChainError):
 
 
 class ReorgDuringReadError(ChainError):
-    """The chain changed between two questions; ask again."""
+    """The chain changed between two requests; try again."""
 
 
 class AddressError(ValueError):
@@ -39,7 +39,7 @@ class AddressError(ValueError):
 
 
 MISTYPED: Final = "has a wrong checksum: a character was mistyped."
-"""What an AddressError says of one."""
+"""The AddressError's text for a wrong checksum."""
 
 MOST_LABELS: Final = 64
 LABEL_LENGTH: Final = 128
@@ -47,14 +47,13 @@ LABEL_LENGTH: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class TokenTransfer:
-    """A token movement, as the chain tells it.
+    """A token movement, as the chain reports it.
 
-    `units` are base units. `position` is its ordinal among its transaction's own transfer logs. `recipient_key` is
-    the recipient in the form in which addresses are joined, `recipient` and the others in the chain's canonical form.
-    `sender_key` is the sender in that form, empty where there is none (a mint). Where several sent one recipient what it
-    got (Solana), each side is told by itself, without the other's key.
-    `labels` are what the payer's wallet wrote beside it (Solana Pay references, a TON comment): at most MOST_LABELS, none
-    longer than LABEL_LENGTH, without NUL characters.
+    `units` are base units. `position` is its ordinal among its transaction's own transfer logs. `recipient_key` is the
+    recipient in the form in which addresses are joined, `recipient` and the others in the chain's canonical form.
+    `sender_key` is the sender in that form, empty where there is none (a mint). If several senders paid one recipient
+    (Solana), each side is a transfer of its own, without the other's key. `labels` are what the payer's wallet attached
+    (Solana Pay references, a TON comment): at most MOST_LABELS, none longer than LABEL_LENGTH, without NUL characters.
     """
 
     chain: str
@@ -75,7 +74,7 @@ class TokenTransfer:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Every address that can matter on a chain, where they are few enough to name: by what they receive, and send."""
+    """All addresses that can matter on a chain, if they are few: as recipients and as senders."""
 
     recipients: frozenset[bytes]
     senders: frozenset[bytes] = frozenset()
@@ -83,7 +82,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class BlockRef:
-    """A block, without what is in it."""
+    """A block's identity, without its contents."""
 
     height: int
     hash: str
@@ -93,7 +92,7 @@ class BlockRef:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block. `agreed` says that no other node of ours knows a much newer one.
+    """The newest block. `agreed` means that no other node of ours knows a much newer one.
 
     `finalized` is the height the chain itself calls final, where its policy asks for that.
     """
@@ -105,7 +104,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A whole window of blocks. `blocks` holds those whose headers were read, the last one always.
+    """A whole window of blocks. `blocks` holds the blocks with known headers; always the last one.
 
     `parent_hash` is the hash of the block before the first.
     """
@@ -119,11 +118,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class FoundMovement:
-    """A token movement inside a transaction that somebody named by its hash.
+    """A token movement inside a transaction that was looked up by its hash.
 
-    `token` is the symbol where the contract is one the chain's spec lists, else None: anybody can make a token of any
-    name, so no other name is told. `token_address` is empty for the chain's own coin. `units` are base units of
-    whatever token it is. `position` is as in TokenTransfer, and means something for listed tokens only.
+    `token` is the symbol if the chain's spec lists the contract, else None: anybody can create a token of any name, so
+    other names are not shown. `token_address` is empty for the chain's own coin. `units` are base units of whatever token
+    it is. `position` is as in TokenTransfer, and means something for listed tokens only.
     """
 
     token: str | None
@@ -137,14 +136,14 @@ class FoundMovement:
 
 @dataclass(frozen=True, slots=True)
 class FoundTransaction:
-    """A transaction that somebody named by its hash, in the chain's own spelling of it.
+    """A transaction that was looked up by its hash, in the chain's own spelling of it.
 
     `block_height` and `block_time` are None while it waits for a block, and those of its last part where it takes several
-    blocks (TON). What waits or failed moved nothing: `movements` is empty. `transfers` are the movements that watchers
-    record, in their words: a wallet's transaction on TON makes several, each with a hash of its own.
+    blocks (TON). If it waits or failed, `movements` is empty. `transfers` are the movements that watchers record: a TON
+    transaction makes several, each with its own hash.
 
-    `is_final` is by the chain's policy for such an amount. One thing that watchers wait for with large ones is not in it:
-    that a second node tells of them. `head` is the height of the newest block, where that was asked in passing.
+    `is_final` is by the chain's policy for such an amount. It leaves out the second node's confirmation, which watchers
+    require for large amounts. `head` is the newest block's height, if the request included it.
     """
 
     chain: str
@@ -159,15 +158,15 @@ class FoundTransaction:
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]
-"""Tells which of some recipients' and senders' keys are ours."""
+"""Returns which of some recipients' and senders' keys are ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account to read: everything up to `height`, a block of `time`, is known already.
+    """An account to read: everything up to `height`, a block of `time`, is already known.
 
-    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`. `most` is about how many requests
-    it is worth at a time, where it must not keep others waiting; None for as many as it takes.
+    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`. `most` limits the requests at a
+    time (approximately), so that others do not wait; None for no limit.
     """
 
     key: bytes
@@ -190,36 +189,36 @@ class AccountReading:
 
 
 class ChainAdapter(Protocol):
-    """Reads one chain. Every method raises ChainError subclasses, and nothing else, for what a node does wrong."""
+    """Reads one chain. For a node's errors, methods raise only ChainError subclasses."""
 
     @property
     def requests(self) -> int:
-        """How many requests were sent to nodes so far, batches counted by what is in them."""
+        """Return how many requests were sent to nodes so far; each call of a batch counts."""
 
     def head(self) -> Head:
         """Return the newest block."""
 
     def genesis(self) -> str:
-        """Return the hash of the chain's first block, asked anew."""
+        """Return the hash of the chain's first block, read again each time."""
 
     def final_height(self, head: Head, *, read_height: int) -> int:
-        """Return the newest final height, the chain having been read up to `read_height`."""
+        """Return the newest final height, given that the chain was read up to `read_height`."""
 
     def finalized(self) -> int:
-        """Return the newest height that the chain itself calls final, which large amounts wait for."""
+        """Return the newest height that the chain itself calls final, required for large amounts."""
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it knows just as they are; None where there is no second node."""
+        """Ask a node that is not in use which of these it reports identically; None if there is no second node."""
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
-        """Look a transaction up by its hash in the chain's own spelling; None where no node of ours knows it."""
+        """Look up a transaction by its hash in the chain's own spelling; None if no node of ours knows it."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class BlockAdapter(ChainAdapter, Protocol):
-    """Reads a chain whose blocks can be asked for what happened to any number of addresses."""
+    """Reads a chain that returns the events of whole blocks, for any number of addresses."""
 
     def blocks(self, heights: Sequence[int]) -> list[BlockRef]:
         """Return these blocks in order."""
@@ -233,37 +232,37 @@ class BlockAdapter(ChainAdapter, Protocol):
         hint: Hint | None,
         ours: OursAsker,
     ) -> Reading:
-        """Read a window whole, its ends included: what our addresses received, and what they sent.
+        """Read a whole window, ends included: our addresses' incoming and outgoing transfers.
 
-        `hint` names every address that can matter, where they are few; `ours` is asked about the recipients and the
-        senders that were found, and what has one of ours on either side is read.
+        `hint` names every address that can matter, where they are few; `ours` is asked about the recipients and the senders
+        that were found, and what has one of ours on either side is read.
         """
 
 
 class AccountAdapter(ChainAdapter, Protocol):
-    """Reads a chain that can only be asked account by account.
+    """Reads a chain that can only be read account by account.
 
     `Head.block.hash` may be any name of the block; `parent_hash` is empty.
     """
 
     @property
     def accounts_at_once(self) -> int:
-        """How many accounts are best read by one call."""
+        """Return the best number of accounts per call."""
 
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head
     ) -> list[AccountReading]:
-        """Read accounts whole, each from its own height through the head; the readings are in their order."""
+        """Read accounts completely, each from its own height through the head; the readings are in their order."""
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Tell which transfers no node knows any more: a fork took their transaction."""
+        """Return the transfers that no node knows any more: a reorg removed their transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What accounts held at a block: by account key, base units by token symbol, every accepted token among them.
+    """The accounts' balances at a block: by account key, base units by token symbol, with every accepted token.
 
-    `height` is the block, or one shortly before it where the chain's nodes tell only what is held now.
+    `height` is the block, or one shortly before it if the chain's nodes only return current balances.
     """
 
     height: int
@@ -271,21 +270,21 @@ class Holdings:
 
 
 class HoldingsReader(Protocol):
-    """Asks one chain's nodes what accounts hold. Raises ChainError subclasses, and nothing else."""
+    """Reads accounts' balances from a chain's nodes. Raises only ChainError subclasses."""
 
     @property
     def at_once(self) -> int:
-        """How many accounts are best asked for by one call."""
+        """Return the best number of accounts per call."""
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:
-        """Return what these accounts hold, all of it told by one node; `accounts` are canonical addresses by key."""
+        """Return these accounts' balances, all from one node; `accounts` are canonical addresses by key."""
 
 
 class AccountTimes(Protocol):
-    """Finds blocks by time and times of blocks. Raises ChainError subclasses, and nothing else."""
+    """Finds blocks by time and times of blocks. Raises only ChainError subclasses."""
 
     def before(self, time: datetime) -> BlockRef:
-        """Return a block older than a time, the newest such one or one somewhat before it."""
+        """Return a block before a time: the newest, or a slightly older one."""
 
     def at(self, height: int) -> BlockRef:
-        """Return a block with a time from which an account can be read on that is known up to it."""
+        """Return a block with a time, from which an account known up to `height` can be read on."""

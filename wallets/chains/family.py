@@ -1,4 +1,4 @@
-"""What every family of chains must answer: the one place to ask how a chain differs from others."""
+"""The protocol of a family of chains: all differences between kinds of chains are defined here."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class ChainFamily(Protocol):
-    """What a kind of chain has in common: how addresses look, how its nodes are asked, how its wallets pay and sign.
+    """A kind of chain: its addresses, nodes, payment links and signatures.
 
-    Nobody outside of `wallets.chains` asks which family a chain is of; they ask the family itself (`ChainSpec.family`).
+    Code outside `wallets.chains` never asks for a family's name; it calls the family's methods (`ChainSpec.family`).
     """
 
     name: str
-    """What pages and the demo's files call it."""
+    """Its name on pages and in the demo's files."""
 
     nobody: str
-    """An address known to be nobody's, in canonical form."""
+    """An address without an owner, in canonical form."""
 
     proof_hint: str
     """How a wallet signs a message, for people."""
@@ -36,34 +36,34 @@ class ChainFamily(Protocol):
     """Settings that only its chains have, without the chain's name."""
 
     has_forwarders: bool = False
-    """Whether checkouts get deposit addresses, which are contracts of ours and the same on all its chains."""
+    """Whether checkouts get deposit addresses: forwarder contracts, the same on all its chains."""
 
     keys_name_contracts: bool = False
-    """Whether keys of addresses are of the kind that contracts of ours have, so that one may be mistaken for them."""
+    """Whether its address keys have the form of our contracts' keys, so that they could be confused."""
 
     reads_accounts: bool = False
-    """Whether its chains can only be asked account by account."""
+    """Whether its chains can only be read account by account."""
 
     proof_needs_key: bool = False
-    """Whether an address does not tell the key that a signature is checked with."""
+    """Whether a signature check needs the public key besides the address."""
 
     has_contract_wallets: bool = False
-    """Whether an address may be a contract that says itself what it signed."""
+    """Whether an address may be a contract that verifies its own signatures."""
 
     signs_typed_data: bool = False
     """Whether its wallets sign typed data (EIP-712) as well."""
 
     carries_memo: bool = False
-    """Whether a payer is asked to write the checkout's memo beside a transfer."""
+    """Whether a payer adds the checkout's memo to a transfer."""
 
     carries_reference: bool = False
-    """Whether links put the checkout's reference beside a transfer."""
+    """Whether links add the checkout's reference to a transfer."""
 
     qr_is_address: bool = False
-    """Whether a QR code holds the plain address, for wallets read links wrongly or not at all."""
+    """Whether a QR code holds the plain address, because wallets misread links."""
 
     wallets_add_chains: bool = False
-    """Whether a page can make a wallet know a developer's own chain."""
+    """Whether a page can add a developer's own chain to a wallet."""
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
         """Return the address in the one form in which it is stored and compared. Raises AddressError."""
@@ -74,15 +74,15 @@ class ChainFamily(Protocol):
         ...
 
     def shown_address(self, text: str) -> str | None:
-        """Return how people's wallets show an address of this family; None where that is as it is stored."""
+        """Return an address of this family as wallets show it; None if that is the stored form."""
         return None
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError where a canonical address is sound and would still swallow a merchant's money."""
+        """Raise AddressError for a valid canonical address where a merchant's money would be lost."""
         ...
 
     def transaction_hash(self, text: str) -> str | None:
-        """Return how its chains write the hash that somebody pasted; None where it cannot be one of theirs."""
+        """Return a pasted hash as its chains write it; None if it cannot be one of theirs."""
         ...
 
     def is_signed_by(
@@ -103,15 +103,18 @@ class ChainFamily(Protocol):
     def is_vouched_for(
         self, pool: "RpcPool", address: str, message: bytes, signature: str
     ) -> bool:
-        """Whether the contract at an address says that it signed `message`, where `has_contract_wallets`. Raises ChainError."""
+        """Whether the contract at an address confirms the signature of `message`, where `has_contract_wallets`.
+
+        Raises ChainError.
+        """
         return False
 
     def open_node(self, url: str, *, api_key: str) -> "Node":
-        """Return a node by its address, with the key that its provider reads, or none. Nothing is asked yet."""
+        """Return a node for a URL, with its provider's key, if any. It is not asked yet."""
         ...
 
     def identify(self, spec: "ChainSpec") -> "Callable[[Node], None] | None":
-        """Return what makes sure that a node is of this chain; None where any will do."""
+        """Return the check that a node is of this chain; None if any chain is accepted."""
         ...
 
     def open_adapter(
@@ -121,20 +124,20 @@ class ChainFamily(Protocol):
         ...
 
     def open_holdings(self, spec: "ChainSpec", pool: "RpcPool") -> HoldingsReader:
-        """Return what asks for the balances of accounts on the chain."""
+        """Return a reader of accounts' balances on the chain."""
         ...
 
     def open_times(self, spec: "ChainSpec", pool: "RpcPool") -> AccountTimes:
-        """Return what finds blocks by time, where `reads_accounts`."""
+        """Return the finder of blocks by time, where `reads_accounts`."""
         message = f"{self.name} is read by blocks"
         raise NotImplementedError(message)
 
     def ask_newest(self, pool: "RpcPool") -> object:
-        """Ask for what is another one with each new block, by one request. Raises ChainError."""
+        """Ask for a value that changes with each block, in one request. Raises ChainError."""
         ...
 
     def payment_uri(self, request: "PaymentRequest") -> str | None:
-        """Return the link that asks any wallet for a payment; None where there is no standard."""
+        """Return the link that asks any wallet for a payment; None if there is no standard."""
         ...
 
     def wallet_links(
@@ -144,11 +147,11 @@ class ChainFamily(Protocol):
         ...
 
     def wallets_chain_id(self, spec: "ChainSpec") -> str | None:
-        """Return what wallets in a browser call a chain; None where a page cannot ask them to pay."""
+        """Return the chain's id in browser wallets; None if a page cannot ask them to pay."""
         return None
 
     def open_cashier(self, spec: "ChainSpec", pool: "RpcPool") -> "Cashier":
-        """Return what writes payments for a wallet to sign, where `prepares_payments`."""
+        """Return the cashier that prepares payments to sign, where `prepares_payments`."""
         message = f"{self.name} has wallets that write payments by themselves"
         raise NotImplementedError(message)
 

@@ -1,4 +1,4 @@
-"""How a payment is asked for: links into wallets, and transactions for a browser's wallet to sign. Pure."""
+"""Payment requests: links into wallets, and transactions for a browser's wallet to sign. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +8,11 @@ from wallets.chains.specs import ChainSpec, TokenSpec
 
 
 class NotEnoughError(Exception):
-    """The payer does not hold the amount. Nothing was sent."""
+    """The payer's balance is too low. Nothing was sent."""
 
 
 class TransactionRefusedError(Exception):
-    """The network will not take the signed transaction, now or later. Nothing was sent."""
+    """The network permanently refuses the signed transaction. Nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class PaymentOrder:
 
 @dataclass(frozen=True, slots=True)
 class PreparedPayment:
-    """What a wallet is given to sign, as its chain's wallets take it.
+    """A payment for a wallet to sign, in the form that the chain's wallets accept.
 
-    `raw` are the bytes that we send together with the signature; empty where the wallet sends by itself.
+    `raw` are the bytes that we send with the signature; empty if the wallet sends the transaction itself.
     """
 
     transaction: Any
@@ -41,16 +41,16 @@ class PreparedPayment:
 
 
 class Cashier(Protocol):
-    """Writes payments for wallets to sign, for one thread at a time."""
+    """Prepares payments for wallets to sign. Not thread-safe."""
 
     def prepare_payment(
         self, order: PaymentOrder, *, now: datetime, until: datetime
     ) -> PreparedPayment:
-        """Return a payment of no use after `until`. Raises ChainError, and NotEnoughError."""
+        """Return a payment that is valid up to `until`. Raises ChainError, and NotEnoughError."""
         ...
 
     def send(self, raw: bytes, signature: bytes) -> None:
-        """Send what was signed; sending it again does no harm. Raises ChainError, TransactionRefusedError."""
+        """Send a signed payment; sending it again does no harm. Raises ChainError, TransactionRefusedError."""
         ...
 
 
@@ -58,8 +58,8 @@ class Cashier(Protocol):
 class PaymentRequest:
     """What to pay: `units` base units of `token` (a symbol) to `address`.
 
-    `reference` (32 bytes) and `memo` name the checkout on exact-amount chains and are empty elsewhere; `label` is who asks
-    and `message` for what.
+    `reference` (32 bytes) and `memo` identify the checkout on exact-amount chains and are empty elsewhere; `label` is the
+    payee and `message` the purpose.
     """
 
     spec: ChainSpec
@@ -73,7 +73,7 @@ class PaymentRequest:
 
     @property
     def token_address(self) -> str:
-        """The token's contract. Raises KeyError where the settings no longer name the token."""
+        """Return the token's contract. Raises KeyError if the settings no longer name the token."""
         return self.spec.tokens[self.token].address
 
 

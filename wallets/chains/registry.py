@@ -1,4 +1,4 @@
-"""The chains as this installation runs them: published facts, and what the operator set.
+"""The chains of this installation: published facts combined with the operator's settings.
 
 Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`:
 
@@ -48,7 +48,7 @@ CHAINS: tuple[ChainFacts, ...] = tuple(
         key=lambda facts: facts.priority,
     )
 )
-"""Every chain there is, sorted by priority. A family is known by its chains: this is the only list of either."""
+"""All chains, sorted by priority. A family is known by its chains: this is the only list of either."""
 
 FAMILIES: Final = tuple(dict.fromkeys(facts.family for facts in CHAINS))
 
@@ -136,7 +136,7 @@ def load_chain(
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
-    """Version 1 calls a network by its number, whatever settings make of it; where there is none, by its kind."""
+    """Return the network's name in version 1: by its chain id, whatever the settings; without one, by its kind."""
     if chain_id is None:
         return (
             facts.testnet if network is Network.TESTNET else facts.mainnet
@@ -151,12 +151,12 @@ def family_called(name: str) -> ChainFamily:
 
 
 def facts_of(chain: str) -> ChainFacts:
-    """Return what is published about a chain. Raises KeyError."""
+    """Return a chain's published facts. Raises KeyError."""
     return {facts.name: facts for facts in CHAINS}[chain]
 
 
 def unknown_settings(settings: Mapping[str, str]) -> list[str]:
-    """Return the full names of settings that look like a chain's and that nothing reads."""
+    """Return the full names of settings that look like a chain's but are not used."""
     known = set(_GLOBAL_KEYS)
     for facts in CHAINS:
         prefix = facts.name.upper()
@@ -257,7 +257,7 @@ class _Reader:
             listed = published.tokens if accepted else published.wrong_tokens
             key = _token_key(self._facts, symbol)
             address = listed.get(symbol, "")
-            # The published ones are canonical already; checking them would import every chain's library.
+            # Published addresses are canonical already; checking them would import every chain's library.
             if text := self._settings.get(key, "").strip():
                 address = self._address(text, key=key, is_testnet=is_testnet)
             if address:

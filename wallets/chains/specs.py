@@ -1,4 +1,4 @@
-"""What is known of a chain: what is published about it (`ChainFacts`), and what this installation made of that (`ChainSpec`)."""
+"""Types for chains: published facts (`ChainFacts`), and those combined with settings (`ChainSpec`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,15 +24,15 @@ class Network(StrEnum):
 class NetworkFacts:
     """One network of a chain. `chain_id` is null where the chain has no number for itself.
 
-    `x402_name` is what version 1 of the public x402 standard calls it, `caip2` what version 2 does where that is not
-    `eip155:` and the number.
+    `x402_name` is its name in version 1 of the public x402 standard, `caip2` in version 2 if that is not `eip155:` and the
+    number.
     """
 
     chain_id: int | None
     tokens: Mapping[str, str]
     explorer_tx: str
     explorer_address: str
-    # What people confuse with the accepted tokens: seen and told, never credited.
+    # Tokens that are confused with the accepted ones: watched and reported, never credited.
     wrong_tokens: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({})
     )
@@ -42,10 +42,10 @@ class NetworkFacts:
 
 @dataclass(frozen=True, slots=True)
 class GasFacts:
-    """What paying for transactions costs on a chain whose transactions we pay for, unless settings (`GAS_...`) say otherwise.
+    """Gas costs on a chain whose transactions we pay for, unless settings (`GAS_...`) override them.
 
-    `most_gwei` is the most that one gas may cost; `daily_coins` what a day's transactions may cost in all, and `low_coins`
-    the balance below which operators are told, in the chain's own coin; `coin_usd` what a coin is taken to be worth.
+    `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance below which
+    operators are told, in the chain's own coin; `coin_usd` the assumed price of a coin.
     """
 
     daily_coins: str
@@ -56,7 +56,7 @@ class GasFacts:
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """One chain, whatever the network. `confirmations` counts the transfer's own block as the first."""
+    """One chain, on any network. `confirmations` counts the transfer's own block as the first."""
 
     name: str
     title: str
@@ -71,13 +71,13 @@ class ChainFacts:
     mainnet: NetworkFacts
     testnet: NetworkFacts
     badge: str | None = None
-    # What public nodes allow at least, or a little less.
+    # The rate that public nodes allow, or slightly less.
     requests_per_minute: int = 300
     # A block tag that must have passed the transfer too, where depth alone is not final.
     finality_tag: str | None = None
-    # How deep a small x402 payment must be to buy something at once, its own block counted (the specification's times).
+    # The depth at which a small x402 payment buys at once, its own block counted (the specification's times).
     x402_confirmations: int = 3
-    # What its own coin is called on pages, and the limits of what we pay with it.
+    # The name of its own coin on pages, and the limits of what we pay with it.
     coin: str = ""
     gas: GasFacts | None = None
     # Whether static/images/logos.svg has a view of its name.
@@ -121,12 +121,12 @@ class ChainSpec:
     rpc_urls: tuple[str, ...]
     start_block: int | None
     poll_seconds: float | None
-    # The key for each of `rpc_urls`; empty where it needs none.
+    # The key for each of `rpc_urls`; empty if it needs none.
     api_keys: tuple[str, ...] = ()
     requests_per_minute: int = 300
-    # Base units from which on a transfer needs the chain's own finality and a second node; None: never.
+    # Base units from which a transfer needs the chain's own finality and a second node; None: never.
     large_units: int | None = None
-    # Only Tron: a second kind of source, asked for what the first one told.
+    # Only Tron: a second kind of source, which confirms the first one's answers.
     grid_urls: tuple[str, ...] = ()
     explorer_address: str | None = None
     # From ChainFacts and NetworkFacts.
@@ -144,11 +144,11 @@ class ChainSpec:
 
     @property
     def is_local(self) -> bool:
-        """Whether the chain is a developer's own, which may begin anew at any time."""
+        """Whether the chain is a developer's own, which may be reset at any time."""
         return self.network is Network.LOCAL
 
     def transaction_url(self, tx_hash: str) -> str | None:
-        """Return where an explorer shows a transaction; None on local networks."""
+        """Return a transaction's explorer address; None on local networks."""
         if self.explorer_tx is None:
             return None
         return self.explorer_tx.format(tx=quote(tx_hash, safe=""))

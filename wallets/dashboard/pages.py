@@ -1,4 +1,4 @@
-"""The pages of a merchant's receiving wallets: where its money goes, and what is about to change."""
+"""The pages of a merchant's receiving wallets: current ones and pending changes."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
@@ -40,14 +40,14 @@ from wallets.states import ClaimKind
 
 @seated(get=Act.SEE)
 def wallets(request: SeatedRequest) -> HttpResponse:
-    """Show the wallet of each chain, and what waits there."""
+    """Show each chain's wallet and pending change."""
     hours = request.seat.merchant.wallet_change_hours
     return _page(request, WaitForm(initial={"hours": hours}))
 
 
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
-    """Ask for an address, and check what was typed; nothing changes yet."""
+    """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
@@ -62,7 +62,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
-    """Set the first wallet of a chain, or ask for another one."""
+    """Set the first wallet of a chain, or request a change."""
     spec = _spec(chain)
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     if not form.is_valid():
@@ -92,13 +92,13 @@ def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS)
 def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
-    """Take back a change that waits; stopping one asks for no fresh proof, so that it is quick."""
+    """Cancel a pending change. No reauthentication is needed, so that it is quick."""
     cancel_here(request, change_id, ClaimKind.CHECKOUT)
     return _back(request)
 
 
 def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> None:
-    """Take back a change of the merchant's for one purpose, and say so. Raises Http404 where there is none."""
+    """Cancel a merchant's change for one purpose, with a message. Raises Http404 if there is none."""
     mine = WalletChange.objects.filter(merchant=request.seat.merchant, purpose=purpose)
     change = mine.filter(pk=change_id).first()
     if change is None:

@@ -36,7 +36,7 @@ from wallets.states import ClaimKind
 
 @dataclass(frozen=True, slots=True)
 class ProofPages:
-    """The routes around a proof, of wallets for one purpose: what is given an address, sets it, takes the proof, and lists."""
+    """The routes around a proof, for wallets of one purpose: address form, setting, proof, and list."""
 
     purpose: ClaimKind
     ask: str
@@ -57,7 +57,7 @@ CHECKOUT_PAGES: Final = ProofPages(
 def ask_for_proof(
     request: SeatedRequest, spec: ChainSpec, address: str, pages: ProofPages
 ) -> HttpResponse:
-    """Make a message to sign, and lead to its page."""
+    """Create a message to sign, and redirect to its page."""
     proof = start_proof(
         request.seat.merchant,
         chain=spec.name,
@@ -79,7 +79,7 @@ def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
 def proof_page(
     request: SeatedRequest, proof_id: int, pages: ProofPages
 ) -> HttpResponse:
-    """Answer the page of a proof that is open. Raises Http404 where it is none of the merchant's, for this purpose."""
+    """Return the page of an open proof. Raises Http404 if it is not the merchant's, for this purpose."""
     mine = WalletProof.objects.select_related("merchant").filter(
         merchant=request.seat.merchant, purpose=pages.purpose, used_at=None
     )

@@ -1,4 +1,4 @@
-"""What the page of receiving wallets says about each chain."""
+"""The rows of the page of receiving wallets, one per chain."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.states import ClaimKind
 
-# As many as people compare, and what forgers of look-alike addresses find hard to match at both ends.
+# As many as people compare, and hard to match at both ends for forgers of look-alike addresses.
 _COMPARED: Final = 6
 
 
@@ -30,24 +30,23 @@ class MarkedAddress:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change that waits."""
+    """A pending change."""
 
     id: int
     address: MarkedAddress
     requested_by: str
     requested_at: datetime
     effective_at: datetime
-    # It was proven, and waits for payments to others as well.
+    # It was proven, and also waits for payments to others.
     waits_for_others: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WalletRow:
-    """One chain: the wallet there, where an explorer shows it, what waits, and what was refused last.
+    """A chain's row: its wallet with an explorer link, the pending change, and the last refused one.
 
-    `proven_at` is when the wallet was proven, `taken` the one that another merchant took over by a proof, where there is none
-    since.
-    `is_read` says whether this installation reads the chain at all.
+    `proven_at` is when the wallet was proven. `taken` is the wallet that another merchant took over by a proof, if none
+    replaced it. `is_read` says whether this installation reads the chain at all.
     """
 
     chain: str
@@ -65,16 +64,16 @@ class WalletRow:
 
     @property
     def kept_words(self) -> str:
-        """What cancelling the change leaves."""
+        """Return the words for what stays if the change is cancelled."""
         if self.address:
             return "You go on receiving at the present wallet."
         return "You then have no wallet on this network."
 
 
 def marked(address: str) -> MarkedAddress:
-    """Cut an address, as wallets show it, where its bold parts end."""
+    """Split an address, as wallets show it, into its bold ends and the middle."""
     address = shown_address(address)
-    # Every address on EVM chains begins with 0x, which tells nothing.
+    # Every address on EVM chains begins with 0x, so that prefix is skipped.
     start = _COMPARED + 2 if address.startswith("0x") else _COMPARED
     return MarkedAddress(
         address[:start], address[start:-_COMPARED], address[-_COMPARED:]
@@ -96,7 +95,7 @@ def wallet_rows(merchant: Merchant) -> list[WalletRow]:
 
 
 def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletChange]:
-    """Return by chain the change that was asked for last."""
+    """Return each chain's last requested change."""
     newest = WalletChange.objects.filter(merchant=merchant, purpose=purpose)
     rows = newest.order_by("chain", "-pk").distinct("chain")
     told = rows.select_related("merchant", "requested_by")
@@ -104,7 +103,7 @@ def newest_changes(merchant: Merchant, purpose: ClaimKind) -> dict[str, WalletCh
 
 
 def _newest_lost(merchant: Merchant) -> dict[str, ReceivingWallet]:
-    """Return by chain the wallet that was the merchant's last, where it was taken over."""
+    """Return each chain's wallet that was the merchant's last, if it was taken over."""
     rows = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
     newest = rows.order_by("chain", "-pk").distinct("chain")
     return {wallet.chain: wallet for wallet in newest if wallet.taken_over_at}
@@ -135,7 +134,7 @@ def _row(
 
 
 def pending_of(change: WalletChange | None) -> PendingChange | None:
-    """Return what the page says about a change, while it waits."""
+    """Return the page's data of a change while it waits."""
     if change is None or not change.is_open:
         return None
     return PendingChange(

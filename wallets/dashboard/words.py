@@ -1,4 +1,4 @@
-"""What owners are told once a receiving wallet was set or asked for."""
+"""Messages to owners after a receiving wallet was set or requested."""
 
 from django.utils import timezone
 
@@ -9,7 +9,7 @@ from wallets.states import ClaimKind
 
 
 def told_of(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
-    """Return what came of asking for a wallet, in words."""
+    """Return the message about the result of a request."""
     if isinstance(answer, WalletChange) and answer.is_open:
         when = f"on {answer.effective_at:%-d %b %Y, %H:%M} UTC"
         if waits_for_others(answer):

@@ -1,1 +1,1 @@
-"""Deposit addresses (CREATE2 forwarders): computing them, and deploying their factory."""
+"""Deposit addresses (CREATE2 forwarders): derivation, and deployment of their factory."""

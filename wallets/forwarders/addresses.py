@@ -1,9 +1,10 @@
-"""Deposit addresses, computed: no node, no key and no transaction is needed to know one.
+"""Derives deposit addresses offline: without a node, a key or a transaction.
 
-A deposit address is the CREATE2 address of an EIP-1167 clone made by the factory in `wallets/forwarders/contracts/Factory.vy`. It
-is fixed by the merchant's receiving wallet (the destination) and a nonce, and is the same on every EVM chain.
+A deposit address is the CREATE2 address of an EIP-1167 clone made by the factory in
+`wallets/forwarders/contracts/Factory.vy`. It is fixed by the merchant's receiving wallet (the destination) and a nonce, and
+is the same on every EVM chain.
 
-Addresses are 20 bytes here; `checksum` writes one for people. `wallets.forwarders.factory` asks a chain whether it agrees.
+Addresses are 20 bytes here; `checksum` writes one for people. `wallets.forwarders.factory` verifies this on a chain.
 """
 
 from typing import Final
@@ -16,12 +17,12 @@ NONCE_BYTES: Final = 32
 DETERMINISTIC_DEPLOYER: Final = bytes.fromhex(
     "4e59b44847b379578588920ca78fbf26c0b4956c"
 )
-"""Deploys what it is sent by CREATE2, at the same address on every chain (Arachnid/deterministic-deployment-proxy)."""
+"""Deploys code that is sent to it by CREATE2, at the same address on every chain (Arachnid/deterministic-deployment-proxy)."""
 
 FACTORY_SALT: Final = bytes(32)
 
-# Fixed by the compiled contracts. They are written down, not computed, because every address ever given to a buyer
-# hangs on them: tests compare them with the artifacts, so a change of the contracts cannot move them unseen.
+# Fixed by the compiled contracts. They are constants, not computed, because every address ever given to a buyer depends on
+# them: tests compare them with the artifacts, so a change of the contracts is noticed.
 FACTORY_ADDRESS: Final = bytes.fromhex("a4edbd513b698767fb4d7647cd8b48ebae83aec5")
 IMPLEMENTATION_ADDRESS: Final = bytes.fromhex(
     "bff0da3ef46ae8aebadc27192b8664ac9576ecfa"
@@ -35,33 +36,33 @@ IMPLEMENTATION_CODE_HASH: Final = bytes.fromhex(
 
 
 class ForwarderInputError(ValueError):
-    """A destination or nonce that no deposit address may be made from."""
+    """The destination or nonce is invalid for a deposit address."""
 
 
 def keccak(data: bytes) -> bytes:
-    """Ethereum's hash: Keccak-256 with the original padding, which is not SHA3-256. 32 bytes."""
+    """Return Ethereum's hash: Keccak-256 with the original padding, which is not SHA3-256. 32 bytes."""
     digest: bytes = keccak_256(data).digest()
     return digest
 
 
 def create2_address(deployer: bytes, *, salt: bytes, code_hash: bytes) -> bytes:
-    """Where `deployer` puts the creation code with this hash (EIP-1014). 20 bytes."""
+    """Return the address of `deployer`'s contract with this creation code's hash (EIP-1014). 20 bytes."""
     return keccak(b"\xff" + deployer + salt + code_hash)[12:]
 
 
 def first_created_address(creator: bytes) -> bytes:
-    """Where a contract puts the first contract it creates by CREATE: keccak(rlp([creator, 1])), 20 bytes."""
+    """Return the address of a contract's first contract by CREATE: keccak(rlp([creator, 1])), 20 bytes."""
     return keccak(b"\xd6\x94" + creator + b"\x01")[12:]
 
 
 def clone_code(implementation: bytes) -> bytes:
-    """What is deployed at a deposit address: the 45 bytes of EIP-1167 around the implementation's address."""
+    """Return the code at a deposit address: the 45 bytes of EIP-1167 around the implementation's address."""
     head = bytes.fromhex("363d3d373d3d3d363d73")
     return head + implementation + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")
 
 
 def clone_creation_code(implementation: bytes) -> bytes:
-    """The code whose hash enters a deposit address: Vyper's 9-byte constructor (not OpenZeppelin's 10) and the clone."""
+    """Return the creation code of a deposit address: Vyper's 9-byte constructor (not OpenZeppelin's 10) and the clone."""
     return bytes.fromhex("602d3d8160093d39f3") + clone_code(implementation)
 
 
@@ -71,7 +72,7 @@ _ADDRESS_PADDING: Final = bytes(12)
 
 
 def deposit_key(destination: bytes, nonce: bytes) -> bytes:
-    """The deposit address of a destination (20 bytes) and a nonce (32 bytes), as 20 bytes.
+    """Return the deposit address of a destination (20 bytes) and a nonce (32 bytes), as 20 bytes.
 
     Raises ForwarderInputError on other lengths, and on the zero address: what is sent there is lost.
     """

@@ -1,7 +1,7 @@
-"""The forwarder factory on a chain: is it there and the right one, and how to put it there.
+"""Checks and deploys the forwarder factory on a chain.
 
-Everything speaks plain JSON-RPC through an object with `call(method, params)`. What that object raises for a node that
-cannot be reached, or that refuses, passes through.
+Everything speaks plain JSON-RPC through an object with `call(method, params)`. Its errors for an unreachable or refusing
+node pass through.
 """
 
 import json
@@ -28,7 +28,7 @@ from wallets.forwarders.addresses import (
 CONTRACTS: Final = Path(__file__).parent / "contracts"
 
 DEPLOYMENT_GAS: Final = 800_000
-"""Enough for the factory and its implementation (measured 544,000), on any chain that prices gas as Ethereum does."""
+"""Enough for the factory and its implementation (measured 544,000), on any chain with Ethereum's gas prices."""
 
 DEPLOYER_SIGNER: Final = "0x3fAB184622Dc19b6109349B94811493BF2a45362"
 DEPLOYER_COST_WEI: Final = 10**16
@@ -40,7 +40,7 @@ DEPLOYER_RAW_TRANSACTION: Final = (
     "22222222222222a0222222222222222222222222222222222222222222222222"
     "2222222222222222"
 )
-"""Creates the deterministic deployer, signed once for every chain by nobody's key: 100,000 gas at 100 gwei.
+"""Creates the deterministic deployer, with a one-time signature for every chain whose key is unknown: 100,000 gas at 100 gwei.
 
 Source: README of github.com/Arachnid/deterministic-deployment-proxy.
 """
@@ -58,7 +58,7 @@ class Rpc(Protocol):
 
 
 class FactoryError(Exception):
-    """The factory cannot be used on this chain, or could not be put there."""
+    """The factory cannot be used on this chain, or not deployed."""
 
 
 class FactoryMissingError(FactoryError):
@@ -66,11 +66,11 @@ class FactoryMissingError(FactoryError):
 
 
 class FactoryMismatchError(FactoryError):
-    """Something else is there, or the node's answers disagree with our own computation."""
+    """Other code is there, or the node's answers contradict our own computation."""
 
 
 class DeploymentError(FactoryError):
-    """The key is unusable or poor, or a transaction did not get into a block in time."""
+    """The key is invalid or lacks coin, or a transaction was not mined in time."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Transaction:
 
 
 def check_factory(rpc: Rpc) -> None:
-    """Return if deposit addresses can be used on this chain.
+    """Return if deposit addresses can be used on this chain; else raise.
 
-    The factory and its implementation must be our code to the byte, immutable values included, and the factory must
-    name the same address as our own derivation for a random destination and nonce. Raises FactoryMissingError or
+    The factory and its implementation must be our code to the byte, immutable values included, and the factory must name
+    the same address as our own derivation for a random destination and nonce. Raises FactoryMissingError or
     FactoryMismatchError.
     """
     if not _code_at(rpc, FACTORY_ADDRESS):
@@ -105,7 +105,7 @@ def deployer_is_missing(rpc: Rpc) -> bool:
 
 
 def deployment_transaction() -> Transaction:
-    """What puts the factory and its implementation on a chain, whoever sends it.
+    """Return the transaction that deploys the factory and its implementation; anyone may send it.
 
     Sent to a chain without the deterministic deployer it succeeds and does nothing: ask deployer_is_missing first.
     """
@@ -116,18 +116,18 @@ def deployment_transaction() -> Transaction:
 
 
 def deployer_funding_transaction() -> Transaction:
-    """Pays the one-time signer of DEPLOYER_RAW_TRANSACTION for its gas."""
+    """Return the transaction that pays the one-time signer of DEPLOYER_RAW_TRANSACTION for its gas."""
     return Transaction(
         to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000
     )
 
 
 def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
-    """Put the factory on a chain unless it is there; return once check_factory agrees.
+    """Deploy the factory unless it is there; return once check_factory succeeds.
 
-    `key` is a private key (hex) with coin for gas; it gets no rights by this. `say` is told each step. Raises
-    FactoryMismatchError if the address holds something else, DeploymentError if a transaction cannot be paid or is in
-    no block after three minutes.
+    `key` is a private key (hex) with coin for gas; it gains no rights. `say` receives each step. Raises
+    FactoryMismatchError if the address holds something else, DeploymentError if a transaction cannot be paid or is in no
+    block after three minutes.
     """
     if _is_ready(rpc):
         say("The factory is already there.")
@@ -141,15 +141,15 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
     tx_hash = sender.send(deployment_transaction())
     say(f"Sent the factory in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
-    # Not the receipt's status: if somebody else was faster, ours reverted and all is well.
+    # Not the receipt's status: if another sender was faster, ours reverted and all is well.
     check_factory(rpc)
     say(f"The factory is at {checksum(FACTORY_ADDRESS)}.")
 
 
 def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> Transaction | None:
-    """What a person must send next, from any wallet, to get the factory onto this chain; None when it is there.
+    """Return the next transaction that a person must send, from any wallet, to deploy the factory; None when it is there.
 
-    Does itself what needs no key. Raises as deploy_factory does.
+    Steps without a key are done here. Raises as deploy_factory does.
     """
     if _is_ready(rpc):
         return None
@@ -160,7 +160,7 @@ def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> Transaction 
 
 
 def factory_creation_code() -> bytes:
-    """The factory's creation code with its constructor's argument, the forwarder's code as ABI-encoded bytes."""
+    """Return the factory's creation code with its constructor's argument, the forwarder's code as ABI-encoded bytes."""
     forwarder = bytes.fromhex(_artifact("Forwarder")["bytecode"][2:])
     argument = (32).to_bytes(32, "big") + len(forwarder).to_bytes(32, "big") + forwarder
     return (
@@ -208,7 +208,7 @@ def _check_sampled_address(rpc: Rpc) -> None:
 
 
 def _bytes_in(answer: Any) -> bytes:
-    """Read a node's 0x-prefixed hex answer. Raises FactoryMismatchError on anything else."""
+    """Parse a node's 0x-prefixed hex answer. Raises FactoryMismatchError on anything else."""
     if isinstance(answer, str) and answer.startswith("0x"):
         try:
             return bytes.fromhex(answer[2:])
@@ -226,7 +226,7 @@ def _deployer_lacks_coin(rpc: Rpc) -> bool:
 
 
 def _ensure_deployer(rpc: Rpc, *, say: Callable[[str], None]) -> None:
-    """Put the deterministic deployer there unless it is; needs no key, as its transaction is signed already."""
+    """Deploy the deterministic deployer if missing; this needs no key, as its transaction is already signed."""
     if not deployer_is_missing(rpc):
         return
     tx_hash = rpc.call("eth_sendRawTransaction", [DEPLOYER_RAW_TRANSACTION])
@@ -239,7 +239,7 @@ def _ensure_deployer(rpc: Rpc, *, say: Callable[[str], None]) -> None:
 
 
 def _quantity(answer: Any) -> int:
-    """Read a node's number. Raises DeploymentError on anything else."""
+    """Parse a node's number. Raises DeploymentError on anything else."""
     try:
         return int(answer, 16)
     except (TypeError, ValueError) as error:
@@ -298,7 +298,7 @@ class _Sender:
         return str(self._rpc.call("eth_sendRawTransaction", [raw]))
 
     def _fees(self) -> dict[str, int]:
-        """Fees that last while the base fee doubles; what is not needed is not charged (EIP-1559)."""
+        """Return fees that last while the base fee doubles; unused fees are not charged (EIP-1559)."""
         block = self._rpc.call("eth_getBlockByNumber", ["latest", False])
         tip = _quantity(self._rpc.call("eth_maxPriorityFeePerGas", []))
         base = _quantity(

@@ -1,7 +1,7 @@
 """Facts read from chains, and the addresses they are read for.
 
-Nothing here knows what a checkout is: a deposit address carries the nonce it was derived from, and whoever made
-that nonce finds its transfers by it.
+Nothing here knows checkouts: a deposit address stores the nonce it was derived from, and the nonce's creator finds its
+transfers by it.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor

@@ -1,4 +1,4 @@
-"""Deposit addresses, and what left them."""
+"""Deposit addresses and their outflows."""
 
 from django.db import models
 from django.utils import timezone
@@ -10,21 +10,21 @@ from wallets.states import ClaimKind, TransferState
 
 
 class DepositAddress(models.Model):
-    """A CREATE2 forwarder address: what is sent there can only reach `destination`.
+    """A CREATE2 forwarder address: money sent there can only reach `destination`.
 
-    `key` is the address as 20 raw bytes, the form in which logs are joined; `wallets.forwarders.addresses.checksum` writes it.
+    `key` is the address as 20 raw bytes, by which logs are joined; `wallets.forwarders.addresses.checksum` formats it.
     """
 
     key = models.BinaryField(max_length=20, unique=True)
     destination = models.BinaryField(max_length=20)
-    # 32 random bytes; with the destination they make the salt.
+    # 32 random bytes; with the destination they form the salt.
     nonce = models.BinaryField(max_length=32)
-    # Found by key, nonce or id; an index by merchant would cost every creation and answer nobody.
+    # Found by key, nonce or id; an index by merchant would cost every creation and serve no query.
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
-    # What it was given out for: a checkout, or a merchant's machines.
+    # Its purpose: a checkout, or a merchant's machines.
     purpose = models.CharField(
         max_length=8,
         choices=ClaimKind,
@@ -32,8 +32,8 @@ class DepositAddress(models.Model):
         db_default=ClaimKind.CHECKOUT,
     )
     created_at = models.DateTimeField(default=timezone.now)
-    # Thirty days after its checkout expires. It sets the pace at which chains are read (`wallets.watchers.demand`); the
-    # address itself is watched for ever.
+    # Thirty days after its checkout expires. It sets the chain's reading pace (`wallets.watchers.demand`); the address
+    # itself is watched for ever.
     watched_until = models.DateTimeField()
 
     class Meta:
@@ -43,7 +43,7 @@ class DepositAddress(models.Model):
             )
         ]
         indexes = [
-            # Who is watched by name is a question by mode alone; whether anybody may be paying, by both.
+            # The list of watched addresses is by mode alone; the reading pace, by both.
             models.Index(
                 fields=["mode", "watched_until"], name="deposit_address_watched"
             ),
@@ -54,7 +54,7 @@ class DepositAddress(models.Model):
 
 
 class DepositOutflow(ChainFact):
-    """A token movement out of a deposit address: it can only be to its destination, whoever had it sent there."""
+    """A token movement out of a deposit address, which can only go to its destination, whoever sent the transaction."""
 
     deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="outflows")
     recipient = models.CharField(max_length=80)
@@ -86,10 +86,10 @@ class DepositOutflow(ChainFact):
 
 
 class DepositBalance(models.Model):
-    """What a deposit address took in of a token on a chain, and what left it: final movements of real money only.
+    """A deposit address's balance of a token on a chain: received and flushed, final movements of real money only.
 
-    Triggers keep it in the transaction of whoever writes transfers and outflows. Somebody may have paid with dust what
-    was never watched for, so that `flushed` may be above `received`.
+    Triggers update it in the writer's transaction of transfers and outflows. Unwatched dust may have been flushed too, so
+    `flushed` may exceed `received`.
     """
 
     deposit = models.ForeignKey(
@@ -101,7 +101,7 @@ class DepositBalance(models.Model):
     purpose = models.CharField(max_length=8, choices=ClaimKind)
     chain = models.CharField(max_length=16)
     token = models.CharField(max_length=12)
-    # Base units; wider than one uint256, as any number of the largest transfers fits.
+    # Base units; wider than one uint256, so any number of the largest transfers fits.
     received = models.DecimalField(max_digits=96, decimal_places=0, default=0)
     flushed = models.DecimalField(max_digits=96, decimal_places=0, default=0)
 
@@ -112,7 +112,7 @@ class DepositBalance(models.Model):
             )
         ]
         indexes = [
-            # What waits in forwarders, of a merchant and in all.
+            # Money waiting in forwarders, by merchant and in all.
             models.Index(
                 fields=["merchant", "purpose", "chain", "token"],
                 condition=models.Q(received__gt=models.F("flushed")),
@@ -130,10 +130,10 @@ class DepositBalance(models.Model):
 
 
 class DepositTotal(models.Model):
-    """What all deposit addresses of a merchant and purpose took in of a token on a chain, and what left them.
+    """The totals of a merchant's deposit addresses of one purpose, by token and chain.
 
-    The sum of their `DepositBalance` rows, kept by the same triggers. One watcher at a time writes a chain, so that nobody
-    waits for its row.
+    The sum of their `DepositBalance` rows, updated by the same triggers. One watcher at a time writes a chain, so there is
+    no lock contention.
     """
 
     merchant = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""What all facts of a chain have in common."""
+"""The base class of chain facts."""
 
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
@@ -10,9 +10,9 @@ from wallets.states import TransferState
 
 
 def fresh_id(prefix: str) -> Concat:
-    """Return a public id for the database to make: a prefix with its underscore, then 122 random bits.
+    """Return a public id made by the database: a prefix with its underscore, then 122 random bits.
 
-    Watchers write many rows with one statement of their own.
+    Watchers insert many rows with one SQL statement.
     """
     text = TextField()
     dash, nothing = Value("-", text), Value("", text)
@@ -21,7 +21,7 @@ def fresh_id(prefix: str) -> Concat:
 
 
 class ChainFact(models.Model):
-    """A token movement as its chain tells of it, edited only in its confirmation state.
+    """A token movement as its chain reports it; only its confirmation state changes.
 
     `position` is its ordinal among the Transfer logs of its own transaction, which stays the same when the transaction is
     mined again in another block.

@@ -9,13 +9,14 @@ from accounts.models import Merchant, User
 from wallets.states import ClaimKind
 
 SIGNATURE_LENGTH: Final = 4_000
-"""How many characters a signature has at most. Passkeys and wallets of many owners need most."""
+"""The longest accepted signature in characters. Passkeys and multi-owner wallets need most."""
 
 
 class WalletProof(models.Model):
-    """A message of ours for one merchant and address, and the signature that answered it.
+    """A message of ours for one merchant and address, and its signature.
 
-    It proves once, within minutes. The signature stays as evidence; it is no secret, and the nonce makes it worthless elsewhere.
+    It proves once, within minutes. The signature is kept as evidence; it is no secret, and the nonce makes it worthless
+    elsewhere.
     """
 
     merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="wallet_proofs")
@@ -33,14 +34,14 @@ class WalletProof(models.Model):
     requested_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
-    # A contract wallet's is as long as the contract wants it.
+    # A contract wallet's signature may have any length.
     signature = models.CharField(max_length=SIGNATURE_LENGTH, blank=True)
-    # TON alone: its addresses do not tell their keys.
+    # TON only: its addresses do not reveal their keys.
     public_key = models.CharField(max_length=66, blank=True)
 
     def __str__(self) -> str:
         return f"{self.chain}:{self.address}"
 
     def is_open(self, *, now: datetime) -> bool:
-        """Whether a signature is still taken."""
+        """Whether a signature is still accepted."""
         return self.used_at is None and now < self.expires_at

@@ -1,4 +1,4 @@
-"""The merchants' own wallets, where their money ends up, and what they wait to be changed to."""
+"""The merchants' own wallets, where their money ends up, and pending changes."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,10 +12,10 @@ _OPEN_CHANGE = Q(applied_at=None, cancelled_at=None, failed_at=None)
 
 
 class ReceivingWalletQuerySet(models.QuerySet["ReceivingWallet"]):
-    """Names for the sets of wallets the product talks about."""
+    """Named sets of wallets."""
 
     def of_checkouts(self) -> "ReceivingWalletQuerySet":
-        """Wallets that buyers pay to, or that deposit addresses pay."""
+        """Wallets that buyers or deposit addresses pay."""
         return self.filter(purpose=ClaimKind.CHECKOUT)
 
     def of_machines(self) -> "ReceivingWalletQuerySet":
@@ -24,10 +24,9 @@ class ReceivingWalletQuerySet(models.QuerySet["ReceivingWallet"]):
 
 
 class ReceivingWallet(models.Model):
-    """The merchant's own wallet on a chain, where its money ends up. The address is in the chain's canonical form.
+    """A merchant's own wallet on a chain, where its money ends up. The address is in canonical form.
 
-    One for checkouts, and where there are no forwarders another one for machines (x402): else a payment might be meant for
-    either.
+    One for checkouts, and on chains without forwarders another for machines (x402), so that payments are not ambiguous.
     """
 
     merchant = models.ForeignKey(
@@ -40,23 +39,23 @@ class ReceivingWallet(models.Model):
         default=ClaimKind.CHECKOUT,
         db_default=ClaimKind.CHECKOUT,
     )
-    # Where the amount alone says whose payment it is, two merchants must not share an address: the chain's facts say so.
+    # On chains where only amounts tell payments apart, two merchants must not share an address.
     of_one_merchant = models.BooleanField(default=True, db_default=True)
     address = models.CharField(max_length=80)
-    # The address as raw bytes, the form in which a chain's recipients are joined (`ChainFamily.address_key`).
+    # The address as raw bytes, by which a chain's recipients are joined (`ChainFamily.address_key`).
     key = models.BinaryField(max_length=40)
     created_at = models.DateTimeField(default=timezone.now)
-    # Somebody may be paying until then: its chain is read at full pace, and where accounts are read, this one first.
+    # Payments are expected until then: its chain is read at full pace, and on chains read by account, this one first.
     expected_until = models.DateTimeField(null=True)
     # A replaced wallet keeps its row: addresses derived for it still pay it.
     retired_at = models.DateTimeField(null=True)
-    # What proved that the merchant holds its key; a proof is of one wallet.
+    # The proof that the merchant holds its key; a proof is for one wallet.
     proof = models.OneToOneField(
         WalletProof, models.RESTRICT, null=True, related_name="wallet"
     )
-    # When it was retired because another merchant proved that it holds the key.
+    # When it was retired because another merchant proved its key.
     taken_over_at = models.DateTimeField(null=True)
-    # From then on nothing is under way to it for this merchant, and who proved it may have it.
+    # From then on no payment to it is expected for this merchant, and the merchant who proved it may use it.
     released_at = models.DateTimeField(null=True)
 
     objects = ReceivingWalletQuerySet.as_manager()
@@ -92,9 +91,10 @@ class ReceivingWallet(models.Model):
 
 
 class WalletChange(models.Model):
-    """Another receiving wallet that somebody asked for. It waits, so that the owners can stop what none of them wanted.
+    """A requested change of a receiving wallet. It waits, so that the owners can cancel an unwanted one.
 
-    One for machines (x402) waits only for payments to others. It ends once: applied, cancelled, or refused when its time came, which `failure` says in words.
+    One for machines (x402) waits only for payments to others. It ends once: applied, cancelled, or refused when due, with
+    the reason in `failure`.
     """
 
     OPEN = _OPEN_CHANGE
@@ -119,7 +119,7 @@ class WalletChange(models.Model):
     cancelled_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=200, blank=True)
-    # One that was proven also waits until what is under way to the address for others has run out.
+    # A proven change also waits until payments to the address's other users have ended.
     proof = models.OneToOneField(
         WalletProof, models.RESTRICT, null=True, related_name="change"
     )
@@ -131,7 +131,7 @@ class WalletChange(models.Model):
                 condition=_OPEN_CHANGE,
                 name="wallet_change_open_once",
             ),
-            # Of several merchants who proved an address one is next to have it.
+            # Of several merchants who proved an address, one is next.
             models.UniqueConstraint(
                 fields=["chain", "address"],
                 condition=_OPEN_CHANGE & Q(proof__isnull=False, of_one_merchant=True),

@@ -1,4 +1,4 @@
-"""Token movements to our addresses: facts, what they were used for, and what sources disagree about."""
+"""Transfers to our addresses: facts, their use, and differences between sources."""
 
 from django.db import models
 from django.db.models import Q
@@ -13,16 +13,16 @@ from wallets.states import ClaimKind, DifferenceKind, TransferState
 
 
 class TransferQuerySet(models.QuerySet["Transfer"]):
-    """Names for the sets of transfers the product talks about."""
+    """Named sets of transfers."""
 
     def queued(self, purpose: ClaimKind = ClaimKind.CHECKOUT) -> "TransferQuerySet":
-        """Transfers to addresses of one purpose whose facts changed since a consumer last looked, oldest first."""
+        """Return transfers of one purpose whose facts changed since a consumer last processed them, oldest first."""
         found = self.filter(purpose=purpose, queued_at__isnull=False)
         return found.order_by("queued_at", "pk")
 
 
 class Transfer(ChainFact):
-    """A token movement to one of our addresses. What was decided about it is written here, too."""
+    """A transfer to one of our addresses, with the decision about it."""
 
     public_id = models.CharField(
         max_length=40, editable=False, db_default=fresh_id("trf_")
@@ -33,14 +33,13 @@ class Transfer(ChainFact):
     deposit = models.ForeignKey(
         DepositAddress, models.PROTECT, null=True, related_name="transfers"
     )
-    # Where the amount tells payments apart, the merchant's own wallet that it arrived in.
+    # On exact-amount chains, the merchant's wallet that received it.
     wallet = models.ForeignKey(
         ReceivingWallet, models.PROTECT, null=True, related_name="transfers"
     )
-    # What the payer's wallet wrote beside it, at most 64 texts: Solana Pay reference keys, a TON comment. Anybody may
-    # write anything there.
+    # The payer's labels, at most 64: Solana Pay reference keys, a TON comment. They may contain anything.
     labels = models.JSONField(default=list)
-    # That of the address it came to: whose queue it is in.
+    # The purpose of its address, which selects the queue.
     purpose = models.CharField(
         max_length=8,
         choices=ClaimKind,
@@ -51,19 +50,19 @@ class Transfer(ChainFact):
         Merchant, models.PROTECT, related_name="+", db_index=False
     )
     mode = models.CharField(max_length=4, choices=Mode)
-    # When a second provider told of it too, which large amounts wait for.
+    # When a second provider confirmed it, which large amounts need.
     witnessed_at = models.DateTimeField(null=True)
-    # Attribution happens once; what no rule could credit then waits for a person.
+    # Attribution happens once; a transfer that no rule could credit then waits for a person.
     decided_at = models.DateTimeField(null=True)
-    # The work queue: set with every change of the facts, cleared by the consumer that dealt with it.
+    # The work queue: set with every change of the facts, cleared by the consumer that processed it.
     queued_at = models.DateTimeField(null=True)
 
     objects = TransferQuerySet.as_manager()
 
     class Meta:
         constraints = [
-            # What makes "credited at most once" true whatever crashes, repeats or races. Mined again after a
-            # reorganisation, a transaction may pay another address or token: that is another transfer.
+            # Ensures "credited at most once", whatever crashes, repeats or races. After a reorg, a transaction may pay
+            # another address or token: that is another transfer.
             models.UniqueConstraint(
                 fields=["chain", "tx_hash", "position", "recipient", "token"],
                 name="transfer_recorded_once",
@@ -92,7 +91,7 @@ class Transfer(ChainFact):
                 condition=Q(queued_at__isnull=False),
                 name="transfer_queue",
             ),
-            # Confirming and orphaning go by height over what is not final yet.
+            # Confirming and orphaning go by height, over transfers that are not final.
             models.Index(
                 fields=["chain", "block_height"],
                 condition=Q(state=TransferState.DETECTED),
@@ -104,7 +103,7 @@ class Transfer(ChainFact):
                 fields=["merchant", "mode", "-block_time", "-id"],
                 name="transfer_report",
             ),
-            # What a buyer's address paid, for the search box.
+            # Search by a buyer's address.
             models.Index(
                 fields=["merchant", "mode", "sender", "-id"], name="transfer_by_sender"
             ),
@@ -112,7 +111,7 @@ class Transfer(ChainFact):
 
 
 class TransferClaim(models.Model):
-    """Says what a transfer was used for. Its key is the transfer's, so there can be only one."""
+    """The use of a transfer. Its key is the transfer's, so there can be only one."""
 
     transfer = models.OneToOneField(
         Transfer, models.PROTECT, primary_key=True, related_name="claim"
@@ -125,11 +124,10 @@ class TransferClaim(models.Model):
 
 
 class TransferDay(models.Model):
-    """Part of what a merchant's transfers add up to in a day (UTC, by block time): the rows of a day are to be added up.
+    """A delta of a merchant's transfers in a day (UTC, by block time); the rows of a day add up.
 
-    Triggers add a row to it for what a statement changed, in its transaction, and never touch one that is there: nobody
-    waits for anybody, in whatever order they write. A task puts rows together (`is_sum`). `claim` is what the transfers
-    were used for (`ClaimKind`), empty for nothing.
+    Triggers insert the difference of each statement, in its transaction, and never update a row: writers never wait, in
+    whatever order they write. A task folds rows (`is_sum`). `claim` is the transfers' use (`ClaimKind`), empty for none.
     """
 
     merchant = models.ForeignKey(
@@ -141,7 +139,7 @@ class TransferDay(models.Model):
     token = models.CharField(max_length=12)
     state = models.CharField(max_length=9, choices=TransferState)
     claim = models.CharField(max_length=8, blank=True)
-    # Negative where transfers went to another row.
+    # Negative when transfers moved to another row.
     count = models.BigIntegerField(default=0)
     # Wider than one uint256: any number of the largest transfers fits.
     units = models.DecimalField(max_digits=96, decimal_places=0, default=0)
@@ -160,7 +158,7 @@ class TransferDay(models.Model):
             models.Index(
                 fields=["merchant", "mode", "day"], name="transfer_day_report"
             ),
-            # Putting rows together.
+            # Folding.
             models.Index(
                 fields=["id"], condition=Q(is_sum=False), name="transfer_day_change"
             ),
@@ -171,7 +169,7 @@ class TransferDay(models.Model):
 
 
 class SourceDifference(models.Model):
-    """Two sources of one chain told different things: an alert for the operator, kept until somebody closes it."""
+    """Different reports of two sources of one chain: an alert for the operator, open until closed."""
 
     chain = models.CharField(max_length=16)
     kind = models.CharField(max_length=8, choices=DifferenceKind)
@@ -181,7 +179,7 @@ class SourceDifference(models.Model):
     token = models.CharField(max_length=12)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     block_height = models.BigIntegerField()
-    # The node that told of it (`missed`) or did not (`unknown`): scheme, host and port, never a key.
+    # The node that reported it (`missed`) or did not (`unknown`): scheme, host and port, never a key.
     source = models.CharField(max_length=120)
     found_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)

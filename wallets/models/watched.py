@@ -1,4 +1,4 @@
-"""Wallets that merchants have watched: what moved in and out of them, added up by day, and what they hold."""
+"""Watched wallets: movements, daily totals and balances."""
 
 from functools import partial
 
@@ -19,7 +19,7 @@ TAG_LENGTH = 40
 
 
 class WatchedWallet(models.Model):
-    """Any address on a chain whose movements a merchant wants to see. Nothing is ever credited because of it.
+    """Any address on a chain whose movements a merchant wants to see. It never causes a credit.
 
     The address is in the chain's canonical form, `key` as `ReceivingWallet.key`. One that is no longer watched keeps its
     row, and its movements stay in the reports of the days they were made.
@@ -40,13 +40,13 @@ class WatchedWallet(models.Model):
     status = models.CharField(
         max_length=9, choices=WatchStatus, default=WatchStatus.IMPORTING
     )
-    # History is read backwards or forwards between the first of these blocks and the last, after which the chain's
-    # watcher reads; null until a watcher knows them. `history_height` is the last block of it that was read.
+    # History is read backwards or forwards between these two blocks; the chain's watcher reads what follows. Null until a
+    # watcher knows them. `history_height` is the last block of it that was read.
     history_from = models.BigIntegerField(null=True)
     history_height = models.BigIntegerField(null=True)
     history_until = models.BigIntegerField(null=True)
     history_error = models.CharField(max_length=200, blank=True)
-    # When history was last asked for, so that wallets take turns.
+    # When its history was last read, so that wallets take turns.
     history_read_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     removed_at = models.DateTimeField(null=True)
@@ -64,7 +64,7 @@ class WatchedWallet(models.Model):
             ),
         ]
         indexes = [
-            # Watchers ask whose a recipient or a sender is.
+            # Watchers look up the owner of a recipient or sender.
             models.Index(
                 fields=["chain", "key"],
                 condition=Q(removed_at=None, mode=Mode.LIVE),
@@ -86,7 +86,7 @@ class WatchedWallet(models.Model):
 class WatchedMovement(ChainFact):
     """A token movement into or out of a watched wallet.
 
-    One that goes from a watched wallet to another is two rows. Keyed as `Transfer` is, per wallet and direction.
+    A movement between two watched wallets is two rows. Keyed as `Transfer` is, per wallet and direction.
     """
 
     public_id = models.CharField(
@@ -101,10 +101,10 @@ class WatchedMovement(ChainFact):
     mode = models.CharField(max_length=4, choices=Mode)
     direction = models.CharField(max_length=3, choices=Direction)
     token_address = models.CharField(max_length=80)
-    # Where it came from or went to.
+    # The other side's address.
     counterparty = models.CharField(max_length=80)
-    # Whether reports have the same money already: a payment to a receiving wallet that is watched too, or what a deposit
-    # address passed on to it.
+    # Whether reports contain the same money already: a payment to a receiving wallet that is watched too, or a deposit
+    # address's payout to it.
     is_payment = models.BooleanField(default=False)
 
     class Meta:
@@ -147,7 +147,7 @@ class WatchedMovement(ChainFact):
 
 
 class WatchedDay(models.Model):
-    """Part of what the movements of a watched wallet add up to in a day (UTC, by block time), kept as `TransferDay` is."""
+    """A delta of a watched wallet's movements in a day (UTC, by block time), kept like `TransferDay`."""
 
     wallet = models.ForeignKey(
         WatchedWallet, models.CASCADE, related_name="days", db_index=False
@@ -157,7 +157,7 @@ class WatchedDay(models.Model):
     direction = models.CharField(max_length=3, choices=Direction)
     state = models.CharField(max_length=9, choices=TransferState)
     is_payment = models.BooleanField()
-    # Negative where movements went to another row.
+    # Negative when movements moved to another row.
     count = models.BigIntegerField(default=0)
     # Wider than one uint256: any number of the largest movements fits.
     units = models.DecimalField(max_digits=96, decimal_places=0, default=0)
@@ -174,7 +174,7 @@ class WatchedDay(models.Model):
         indexes = [
             # Reports.
             models.Index(fields=["wallet", "day"], name="watched_day_report"),
-            # Putting rows together.
+            # Folding.
             models.Index(
                 fields=["id"], condition=Q(is_sum=False), name="watched_day_change"
             ),
@@ -185,7 +185,7 @@ class WatchedDay(models.Model):
 
 
 class WatchedBalance(models.Model):
-    """What a watched wallet held of a token when its chain was last asked, at a block."""
+    """A watched wallet's balance of a token at the last reading, at a block."""
 
     wallet = models.ForeignKey(
         WatchedWallet, models.CASCADE, related_name="balances", db_index=False

@@ -1,6 +1,6 @@
-"""Changes of receiving wallets: asked for, waited for, cancelled or carried out.
+"""Changes of receiving wallets: request, wait, cancel, apply.
 
-Whoever sets, asks, cancels or applies holds the merchant's row meanwhile, so that each change ends one way.
+Each of these locks the merchant's row, so that a change ends in exactly one way.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ _NO_OWNER = "Whoever asked for it is not an owner of the merchant any more."
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A wallet that somebody asks for: `address` is canonical, and `proof` verified."""
+    """A requested wallet: `address` is canonical, and `proof` is verified."""
 
     merchant: Merchant
     purpose: ClaimKind
@@ -75,7 +75,7 @@ class _Request:
 
     @property
     def place(self) -> dict[str, Any]:
-        """Return what names the address to the rules of claims."""
+        """Return the arguments that name the address in the rules of claims."""
         return {"chain": self.chain, "address": self.address, "now": self.now}
 
 
@@ -91,13 +91,13 @@ def request_wallet(
     purpose: ClaimKind = ClaimKind.CHECKOUT,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet | WalletChange:
-    """Receive at `address` on a chain: at once where there is no wallet yet, else once the merchant's wait is over.
+    """Request `address` as receiving wallet: set at once if there is none yet, else after the merchant's wait.
 
-    A wallet for machines (`purpose`) never has that wait. All owners are told. `client` is the network address of whoever
-    asks. With `proof`, which `prove_wallet` has verified, the address is taken over from others, and waits until what is under
-    way to it for them has run out. Raises InvalidRequestError as `set_receiving_wallet` and `set_machine_wallet` do,
-    ProofRequiredError where the address takes a proof, and ConflictError where it is the present one, the merchant uses it for
-    the other purpose, or a change waits already.
+    A wallet for machines (`purpose`) has no wait. All owners get a mail. `client` is the caller's network address. With
+    `proof`, which `prove_wallet` has verified, the address is taken over from others, and waits until payments to it for
+    them have ended. Raises InvalidRequestError as `set_receiving_wallet` and `set_machine_wallet` do, ProofRequiredError
+    where the address takes a proof, and ConflictError where it is the present one, the merchant uses it for the other
+    purpose, or a change waits already.
     """
     usable = usable_address if purpose == ClaimKind.CHECKOUT else machine_address
     canonical = usable(chain, address)
@@ -108,7 +108,7 @@ def request_wallet(
     current = _current(asked)
     if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
-    # First of all: who has a change that waits must not learn about address after address.
+    # First of all: a merchant with a pending change must not probe address after address.
     if _waiting(asked).exists():
         raise ConflictError(_WAITS_ALREADY)
     _claim(asked)
@@ -135,7 +135,7 @@ def _current(asked: _Request) -> ReceivingWallet | None:
 
 
 def _claim(asked: _Request) -> None:
-    """Take an address over that was proven, or raise ProofRequiredError where it has to be."""
+    """Take over a proven address, or raise ProofRequiredError if a proof is needed."""
     refuse_own(asked.merchant, asked.purpose, **asked.place)
     if asked.proof is not None:
         take_over(asked.merchant, **asked.place)
@@ -148,7 +148,7 @@ def _claim(asked: _Request) -> None:
 def cancel_change(
     change: WalletChange, *, actor: User, now: datetime, client: str | None = None
 ) -> WalletChange:
-    """Take a change back that still waits. Raises ConflictError where it does not."""
+    """Cancel a pending change. Raises ConflictError if it is not pending."""
     _locked(change.merchant_id)
     change = _reread(change.pk)
     if not change.is_open:
@@ -168,7 +168,7 @@ def cancel_change(
 
 
 def apply_wallet_changes(*, now: datetime) -> int:
-    """Carry out the changes whose time has come; return how many. What is refused now is told, and ends."""
+    """Apply the due changes; return how many. A refused change ends, and its owners get a mail."""
     due = WalletChange.objects.filter(WalletChange.OPEN, effective_at__lte=now)
     found = list(due.order_by("effective_at", "pk").values_list("pk", "merchant_id"))
     return sum(_apply_safely(pk, merchant_id, now) for pk, merchant_id in found)
@@ -178,7 +178,7 @@ def _apply_safely(change_id: int, merchant_id: int, now: datetime) -> bool:
     try:
         return _apply(change_id, merchant_id, now)
     except Exception:
-        # One that cannot be carried out must not stand in the way of the others.
+        # A failing change must not block the others.
         log.exception("a wallet change could not be applied", change=change_id)
         return False
 
@@ -193,14 +193,14 @@ def _apply(change_id: int, merchant_id: int, now: datetime) -> bool:
 
 
 def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
-    """Carry a due change out, or end it; one that was proven stays as it is while others may still be paid there."""
+    """Apply a due change, or end it; a proven one stays while others may still be paid there."""
     if failure := _objection(change):
         fail_change(change, failure, now=now)
         return change
     if _awaits_others(change, now):
         return change
     if failure := _attempt(change, now):
-        # Where somebody claimed the address meanwhile, the proof takes it from them too, and waits on.
+        # If another merchant claimed the address meanwhile, the proof takes it from them too, and waits on.
         if not _awaits_others(change, now):
             fail_change(change, failure, now=now)
         return change
@@ -212,7 +212,7 @@ def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
 
 
 def _objection(change: WalletChange) -> str:
-    """Return in words why nobody may carry the change out, or nothing."""
+    """Return in words why the change can never be applied, or ""."""
     asker = change.requested_by
     seats = Membership.objects.filter(merchant=change.merchant_id, user=asker)
     is_owner = asker.is_active and seats.filter(role=Role.OWNER).exists()
@@ -220,10 +220,10 @@ def _objection(change: WalletChange) -> str:
 
 
 def _awaits_others(change: WalletChange, now: datetime) -> bool:
-    """Whether a change that was proven waits for payments to others; who claimed the address meanwhile loses it."""
+    """Whether a proven change waits for payments to others; later claims of the address lose it."""
     if change.proof_id is None:
         return False
-    # Of proofs the latest counts, and it ended the others when it was given: this one may not.
+    # The latest proof wins, and it ended the others when it was given; so this one may not end a newer one.
     retire_others(change.merchant, chain=change.chain, address=change.address, now=now)
     return is_awaited(
         change.merchant, chain=change.chain, address=change.address, now=now
@@ -231,9 +231,9 @@ def _awaits_others(change: WalletChange, now: datetime) -> bool:
 
 
 def _attempt(change: WalletChange, now: datetime) -> str:
-    """Set the wallet; return in words why that cannot be, or nothing."""
+    """Set the wallet; return in words why that is impossible, or ""."""
     try:
-        # What is refused half way leaves nothing behind.
+        # A refusal half way rolls everything back.
         with transaction.atomic():
             _SET[ClaimKind(change.purpose)](
                 change.merchant,
@@ -256,7 +256,7 @@ def _set_at_once(asked: _Request) -> ReceivingWallet:
         client=asked.client,
         proof=asked.proof,
     )
-    # Of machines' wallets owners are told whenever one is set.
+    # Owners get a mail whenever a machine wallet is set.
     if asked.purpose == ClaimKind.CHECKOUT:
         tell_first(wallet, actor=asked.actor, now=asked.now)
     return wallet
@@ -295,7 +295,7 @@ def _locked(merchant_id: int) -> Merchant:
 
 
 def _reread(change_id: int) -> WalletChange:
-    """Read a change anew, under its merchant's lock. One that was proven is locked too: a later proof may end it."""
+    """Read a change again, under its merchant's lock. A proven one is locked too: a later proof may end it."""
     changes = WalletChange.objects.filter(pk=change_id)
     changes.filter(proof__isnull=False).select_for_update().first()
     return changes.select_related("merchant", "requested_by", "proof").get()

@@ -1,7 +1,7 @@
-"""Claims of an address where the amount tells payments apart: only one merchant may receive there.
+"""Claims of an address on exact-amount chains: only one merchant may receive there.
 
-A claim that was only typed blocks others. A proof of the key outweighs it, and the latest proof outweighs an earlier one. What
-is refused here never says who else uses an address.
+An unproven claim blocks others. A proof of the key outweighs it, and the latest proof outweighs earlier ones. Refusals here
+never reveal who else uses an address.
 """
 
 from datetime import datetime, timedelta
@@ -24,16 +24,16 @@ from wallets.receiving.mails import (
 from wallets.states import ClaimKind
 
 BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
-"""For so long after it was given up an address stays what it was, and its merchant's, unless another merchant proves it.
+"""How long an address stays its merchant's after it was given up, unless another merchant proves it.
 
-A checkout lives a day at most, its amount cools for three, and an exchange may take its time.
+A checkout lives a day at most, its amount cools for three days, and an exchange may be slow.
 """
 
 MACHINES_MAY_STILL_PAY: Final = timedelta(days=1)
-"""For so long somebody who proved an address waits for payments of another merchant's machines."""
+"""How long a merchant with a proof waits for payments of another merchant's machines."""
 
 RELEASE_AFTER: Final = timedelta(minutes=10)
-"""Until a wallet was retired for so long, a process may not have heard of it and still offer it to a new checkout."""
+"""Until a wallet was retired for this long, a process with an old cache may still offer it to a new checkout."""
 
 _OWN: Final = {
     ClaimKind.CHECKOUT: "Machines pay you at this address, or did lately. Use another wallet.",
@@ -43,7 +43,7 @@ _LATER_PROOF: Final = "Somebody proved later that they hold this wallet's key."
 
 
 class ProofRequiredError(ConflictError):
-    """The address takes a signed message by its key. The same answer wherever one is asked for, whatever the reason."""
+    """The address needs a message signed by its key. The answer is the same for every reason."""
 
     code = "proof_required"
 
@@ -56,9 +56,9 @@ class ProofRequiredError(ConflictError):
 def refuse_unproven(
     merchant: Merchant, *, chain: str, address: str, now: datetime
 ) -> None:
-    """Raise ProofRequiredError where an address takes a proof.
+    """Raise ProofRequiredError if an address needs a proof.
 
-    That is where another merchant receives there, did within 31 days, or waits to and proved it.
+    That is if another merchant receives there, did within 31 days, or has a proven change to it pending.
     """
     if not chain_spec(chain).exact_amount_required:
         return
@@ -71,7 +71,7 @@ def refuse_unproven(
 
 
 def refuse_unasked(chain: str) -> None:
-    """Raise ProofRequiredError where the operator wants every wallet of a chain proven."""
+    """Raise ProofRequiredError if the operator requires proofs of all wallets on a chain."""
     if settings.REQUIRE_WALLET_PROOF and chain_spec(chain).exact_amount_required:
         raise ProofRequiredError
 
@@ -79,7 +79,7 @@ def refuse_unasked(chain: str) -> None:
 def refuse_own(
     merchant: Merchant, purpose: ClaimKind, *, chain: str, address: str, now: datetime
 ) -> None:
-    """Raise ConflictError (duplicate) where the merchant uses an address for the other purpose, did lately, or waits to."""
+    """Raise ConflictError (duplicate) if the merchant uses an address for the other purpose, did recently, or is about to."""
     if not chain_spec(chain).exact_amount_required:
         return
     other = ~Q(purpose=purpose) & Q(merchant=merchant, chain=chain, address=address)
@@ -90,27 +90,27 @@ def refuse_own(
 
 
 def is_awaited(merchant: Merchant, *, chain: str, address: str, now: datetime) -> bool:
-    """Whether payments to other merchants may be under way to an address, so that even who proved it waits."""
+    """Whether payments to other merchants may still reach an address, so that even a merchant with a proof waits."""
     if not chain_spec(chain).exact_amount_required:
         return False
     return _of_others(merchant, chain, address).filter(_under_way(now)).exists()
 
 
 def take_over(merchant: Merchant, *, chain: str, address: str, now: datetime) -> None:
-    """Take an address that a merchant has proven from all others, in the caller's transaction, and tell their owners.
+    """Take a proven address from all other merchants, in the caller's transaction, and mail their owners.
 
-    From now on it takes none of their new checkouts; what is under way to it stays theirs.
+    Their new checkouts no longer use it; payments already under way stay theirs.
     """
     if chain_spec(chain).exact_amount_required:
         _end_earlier_proofs(merchant, chain, address, now)
-    # After the changes: one that was just carried out is a wallet by now.
+    # After the changes: one that was just applied is a wallet by now.
     retire_others(merchant, chain=chain, address=address, now=now)
 
 
 def retire_others(
     merchant: Merchant, *, chain: str, address: str, now: datetime
 ) -> None:
-    """Retire what others claim of an address that a merchant has proven, and tell their owners. Ends no proof of others."""
+    """Retire others' unproven claims of a proven address, and mail their owners. Ends no proof of others."""
     if not chain_spec(chain).exact_amount_required:
         return
     present = _of_others(merchant, chain, address).filter(retired_at=None)
@@ -141,7 +141,7 @@ def _end_earlier_proofs(
 
 
 def fail_change(change: WalletChange, failure: str, *, now: datetime) -> None:
-    """End an open change that cannot be carried out; its owners are told why."""
+    """End a pending change that cannot be applied; its owners get the reason."""
     change.failed_at, change.failure = now, failure[:200]
     change.save(update_fields=["failed_at", "failure"])
     record(
@@ -155,7 +155,7 @@ def fail_change(change: WalletChange, failure: str, *, now: datetime) -> None:
 
 
 def claims_to_release(*, now: datetime) -> list[ReceivingWallet]:
-    """Return the retired wallets of checkouts that another merchant, who proved the address, waits for."""
+    """Return the retired wallets for checkouts that another merchant with a proof waits for."""
     waiting = WalletChange.objects.filter(
         ~Q(merchant=OuterRef("merchant")),
         WalletChange.OPEN,
@@ -170,7 +170,7 @@ def claims_to_release(*, now: datetime) -> list[ReceivingWallet]:
 
 
 def release_claim(wallet: ReceivingWallet, *, now: datetime) -> bool:
-    """Say that nothing is under way to a retired wallet for its merchant any more; return whether that was news."""
+    """Mark a retired wallet as released by its merchant; return whether that was new."""
     rows = ReceivingWallet.objects.filter(
         pk=wallet.pk, retired_at__isnull=False, released_at=None
     )
@@ -189,7 +189,7 @@ def _held(now: datetime) -> Q:
 
 
 def _under_way(now: datetime) -> Q:
-    """Wallets to which payments of their merchants' may be under way, as far as anybody here can know."""
+    """Return wallets that may still receive payments of their merchants, as far as this app knows."""
     buyers = Q(
         purpose=ClaimKind.CHECKOUT,
         released_at=None,

@@ -1,4 +1,4 @@
-"""What owners type about their receiving wallets."""
+"""Forms for receiving wallets."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def _typed_code() -> forms.TextInput:
 
 
 class WalletForm(forms.Form):
-    """An address of one chain, checked by its checksum and against the traps; `cleaned_data` has its canonical form."""
+    """An address on one chain, checked by its checksum and against traps; `cleaned_data` has its canonical form."""
 
     address = forms.CharField(max_length=120, widget=_typed_code())
 
@@ -33,7 +33,7 @@ class WalletForm(forms.Form):
         self.fields["address"].label = f"Your address on {title}"
 
     def clean_address(self) -> str:
-        """Return the canonical form, or say in words what is wrong."""
+        """Return the canonical form, or an error in words."""
         try:
             return usable_address(self.chain, self.cleaned_data["address"])
         except InvalidRequestError as error:
@@ -41,7 +41,7 @@ class WalletForm(forms.Form):
 
 
 class ComparedForm(WalletForm):
-    """The same address, seen again in its canonical form and compared with where it came from."""
+    """The address again in canonical form, which the person compared with its source."""
 
     compared = forms.BooleanField(
         label="I compared the bold characters with my wallet, and I hold its key.",
@@ -71,7 +71,7 @@ class ProofForm(forms.Form):
 
 
 class WaitForm(forms.Form):
-    """How long another wallet waits before money goes there."""
+    """How long changes of wallets wait."""
 
     hours = forms.IntegerField(
         label="Hours to wait",

@@ -1,4 +1,4 @@
-"""The merchants' wallets that machines pay (x402) on chains without forwarders: never wallets that buyers pay."""
+"""Merchants' wallets for machine payments (x402) on chains without forwarders, separate from buyers' wallets."""
 
 from datetime import datetime
 
@@ -30,13 +30,13 @@ def set_machine_wallet(
     client: str | None = None,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet:
-    """Have machines pay `address` on Solana, TON or Tron from now on, and tell all owners.
+    """Make machines pay `address` on Solana, TON or Tron from now on, and mail all owners.
 
-    It takes effect at once, unlike a change of what buyers pay: machines are told where to pay with each request, and the
-    wallet before is taken for two hours more. `client` is the network address of whoever does it. Raises
-    InvalidRequestError (chain_unsupported, address_invalid), ConflictError (duplicate) where the merchant's buyers pay there,
-    as `refuse_own` says, and ProofRequiredError where another merchant receives there, as `refuse_unproven` says; with `proof`,
-    only if another merchant is faster.
+    Unlike a change of the buyers' wallet it takes effect at once: each request tells machines where to pay, and the old
+    wallet is accepted for two more hours. `client` is the caller's network address. Raises InvalidRequestError
+    (chain_unsupported, address_invalid), ConflictError (duplicate) where the merchant's buyers pay there, as `refuse_own`
+    says, and ProofRequiredError where another merchant receives there, as `refuse_unproven` says; with `proof`, only if
+    another merchant is faster.
     """
     canonical = machine_address(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -66,7 +66,7 @@ def set_machine_wallet(
 
 
 def machine_address(chain: str, address: str) -> str:
-    """Return an address that machines can pay in canonical form. Raises InvalidRequestError as `usable_address` does."""
+    """Return an address that machines can pay, in canonical form. Raises InvalidRequestError as `usable_address` does."""
     canonical = usable_address(chain, address)
     if chain_spec(chain).family.has_forwarders:
         raise InvalidRequestError(
@@ -98,5 +98,5 @@ def _create(
                 proof=proof,
             )
     except IntegrityError as error:
-        # Two merchants at once: the constraint lets one of them have it.
+        # Two merchants at once: the constraint accepts one.
         raise ProofRequiredError from error

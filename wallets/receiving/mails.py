@@ -1,4 +1,4 @@
-"""What owners are told by mail about their receiving wallets."""
+"""Mails to owners about receiving wallets."""
 
 from datetime import datetime
 
@@ -74,7 +74,7 @@ If you did not expect this, put your own address there:
 def tell_requested(
     change: WalletChange, *, before: str | None, is_awaited: bool, now: datetime
 ) -> None:
-    """Tell all owners of a change that waits, and where it is cancelled.
+    """Mail all owners about a pending change, and how to cancel it.
 
     `is_awaited` says that it waits for payments to others as well.
     """
@@ -85,20 +85,20 @@ def tell_requested(
 
 
 def tell_applied(change: WalletChange, *, now: datetime) -> None:
-    """Tell all owners that a change has taken effect."""
+    """Mail all owners that a change has taken effect."""
     subject = f"You receive at a new {_title(change.chain)} wallet"
     _mail(change, "applied", subject, _APPLIED.format(**_facts(change)), now)
 
 
 def tell_failed(change: WalletChange, *, now: datetime) -> None:
-    """Tell all owners that a change was refused when its time came."""
+    """Mail all owners that a due change was refused."""
     subject = f"Your {_network(change)} wallet was not changed"
     text = _FAILED.format(**_facts(change), failure=change.failure)
     _mail(change, "failed", subject, text, now)
 
 
 def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
-    """Tell all owners of the first wallet on a chain."""
+    """Mail all owners about the first wallet on a chain."""
     merchant = wallet.merchant
     mail_owners(
         merchant.pk,
@@ -116,7 +116,7 @@ def tell_first(wallet: ReceivingWallet, *, actor: User, now: datetime) -> None:
 
 
 def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
-    """Tell all owners that somebody else proved to hold a wallet's key; never who."""
+    """Mail all owners that another merchant proved a wallet's key, without naming it."""
     merchant = wallet.merchant
     mail_owners(
         merchant.pk,
@@ -135,7 +135,7 @@ def tell_taken_over(wallet: ReceivingWallet, *, now: datetime) -> None:
 def tell_machine_wallet(
     wallet: ReceivingWallet, *, actor: User, before: str | None, now: datetime
 ) -> None:
-    """Tell all owners that machines pay another wallet now."""
+    """Mail all owners that machines now pay another wallet."""
     merchant = wallet.merchant
     mail_owners(
         merchant.pk,

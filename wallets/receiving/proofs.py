@@ -1,4 +1,4 @@
-"""Proving that a merchant holds a receiving wallet's key: a message of ours, signed by that key, once."""
+"""Proofs that a merchant holds a receiving wallet's key: our message, signed by that key, once."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ LASTS: Final = timedelta(minutes=10)
 """How long a message can be signed."""
 
 _ASKED: Final = Limit("wallet.proof", 10)
-"""How often a minute one merchant has a contract asked."""
+"""How often a minute one merchant may have a contract asked."""
 
 _SPENT: Final = "This message was used or has expired. Get a new one and sign that."
 _WRONG: Final = (
@@ -43,7 +43,7 @@ _UNASKED: Final = "{} could not be asked about this signature. Try again in a mi
 
 
 def message_of(proof: WalletProof) -> str:
-    """Return what the wallet's key signs: ten lines without secrets, and none at the end."""
+    """Return the message for the wallet's key: ten lines without secrets, and no newline at the end."""
     return "\n".join(
         (
             "Receiving wallet proof",
@@ -71,7 +71,7 @@ def start_proof(
     client: str | None = None,
     purpose: ClaimKind = ClaimKind.CHECKOUT,
 ) -> WalletProof:
-    """Make a message to sign for an address; the merchant's earlier ones for the chain are worthless from now on.
+    """Create a message to sign for an address; the merchant's earlier ones for the chain become invalid.
 
     `purpose` says what the wallet is for: buyers or machines. Asking is audited. Raises InvalidRequestError
     (chain_unsupported, address_invalid).
@@ -102,14 +102,14 @@ def prove_wallet(
     now: datetime,
     client: str | None = None,
 ) -> ReceivingWallet | WalletChange:
-    """Use a signature up and receive at the address, as `request_wallet` does; from others it is taken over.
+    """Consume a signature and receive at the address, as `request_wallet` does; it is taken over from others.
 
     `public_key` is for TON alone. On EVM chains the contract at the address is asked where no key signed (ERC-1271). Raises
     ConflictError (state_conflict) where the message was used or has expired or a change waits already, InvalidRequestError
-    (parameter_invalid) for any other signature, and UnavailableError where the chain has to be asked and cannot be; a refusal
-    uses nothing up.
+    (parameter_invalid) for any other signature, and UnavailableError where the chain has to be asked and cannot be; a
+    refusal leaves the proof usable.
     """
-    # A node may be asked, and no row is locked meanwhile: what a proof says never changes.
+    # A node may be asked, and no row is locked meanwhile: a proof's content never changes.
     proof = _opened(proof, now)
     if not _is_signed(proof, signature, public_key, now):
         raise InvalidRequestError(_WRONG, param="signature")
@@ -125,8 +125,8 @@ def _use(
     now: datetime,
     client: str | None,
 ) -> ReceivingWallet | WalletChange:
-    """Use a proof up that was verified."""
-    # Another request with this signature waits here, and finds it used.
+    """Consume a verified proof."""
+    # Another request with this signature waits here, and finds the proof used.
     _lock(proof.merchant_id)
     proof = _opened(proof, now)
     proof.used_at, proof.signature, proof.public_key = now, signature, public_key
@@ -145,7 +145,7 @@ def _use(
 
 
 def _opened(proof: WalletProof, now: datetime) -> WalletProof:
-    """Read a proof anew. Raises ConflictError where it proves nothing any more."""
+    """Read a proof again. Raises ConflictError if it is no longer open."""
     proofs = WalletProof.objects.select_related("merchant")
     found = proofs.filter(pk=proof.pk).first()
     if found is None or not found.is_open(now=now):

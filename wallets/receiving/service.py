@@ -1,4 +1,4 @@
-"""The merchants' own wallets, where their money ends up."""
+"""Sets the merchants' own wallets, and creates deposit addresses."""
 
 from datetime import datetime
 
@@ -23,9 +23,9 @@ from wallets.states import ClaimKind
 
 
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
-    """Have a merchant's own wallet read first, and its chain at full pace, until then; what is longer already stays.
+    """Have a merchant's wallet read first, and its chain at full pace, until then; a later time already set stays.
 
-    `address` is in canonical form; a wallet that was replaced counts too.
+    `address` is in canonical form; a replaced wallet counts too.
     """
     ReceivingWallet.objects.filter(
         Q(expected_until=None) | Q(expected_until__lt=until),
@@ -45,7 +45,7 @@ def insert_deposits(
     now: str,
     watched_until: str,
 ) -> str:
-    """Return SQL that makes a deposit address for each row of `source`, for a part of the caller's statement."""
+    """Return SQL that inserts a deposit address for each row of `source`, as part of the caller's statement."""
     return f"""
         INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
         SELECT {key}, {destination}, {nonce}, {merchant}, {mode}, {now}, {watched_until} FROM {source}
@@ -63,12 +63,12 @@ def set_receiving_wallet(
     client: str | None = None,
     proof: WalletProof | None = None,
 ) -> ReceivingWallet:
-    """Make `address` the one wallet that a merchant's money on a chain goes to; the one before is retired.
+    """Make `address` the merchant's one wallet on a chain; the previous one is retired.
 
-    Deposit addresses already given out keep paying the wallet they were made for. `client` is the network address of
-    whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart
-    by their amount, ConflictError (duplicate, proof_required) as `refuse_own` and `refuse_unproven` do; with `proof`, a proof of this address by
-    this merchant, proof_required is raised only if another merchant is faster.
+    Existing deposit addresses keep paying the wallet they were derived for. `client` is the caller's network address.
+    Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart by their
+    amount, ConflictError (duplicate, proof_required) as `refuse_own` and `refuse_unproven` do; with `proof`, a proof of
+    this address by this merchant, proof_required is raised only if another merchant is faster.
     """
     canonical = usable_address(chain, address)
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
@@ -115,7 +115,7 @@ def _create_wallet(
                 proof=proof,
             )
     except IntegrityError as error:
-        # Two merchants at once: the constraint lets one of them have it.
+        # Two merchants at once: the constraint accepts one.
         raise ProofRequiredError from error
 
 
@@ -131,7 +131,7 @@ def usable_address(chain: str, address: str) -> str:
 
 
 def named_chain(name: str) -> ChainSpec:
-    """Return the chain that somebody names. Raises InvalidRequestError (chain_unsupported)."""
+    """Return the chain with this name. Raises InvalidRequestError (chain_unsupported)."""
     spec = chains().get(name)
     if spec is None:
         raise InvalidRequestError(
@@ -141,7 +141,7 @@ def named_chain(name: str) -> ChainSpec:
 
 
 def typed_address(spec: ChainSpec, text: str) -> str:
-    """Return the address that somebody typed in canonical form, whoever's it is. Raises InvalidRequestError (address_invalid)."""
+    """Return a typed address in canonical form, whoever owns it. Raises InvalidRequestError (address_invalid)."""
     try:
         return address_on(spec, text)
     except AddressError as error:
@@ -155,7 +155,7 @@ def _unusable(error: AddressError) -> InvalidRequestError:
 
 
 def _refuse_traps(spec: ChainSpec, address: str) -> None:
-    """Refuse addresses that would swallow the money, or send it round in a circle."""
+    """Refuse addresses where money would be lost or would circulate."""
     refuse_traps(spec, address)
     if not spec.family.keys_name_contracts:
         return

@@ -1,4 +1,4 @@
-"""Addresses that are sound and would still swallow a merchant's money: contracts, programs, nobody's."""
+"""Valid addresses where a merchant's money would be lost: contracts, programs, addresses without an owner."""
 
 from wallets.chains import registry
 from wallets.chains.base import AddressError
@@ -6,7 +6,7 @@ from wallets.chains.specs import ChainSpec
 
 
 def refuse_traps(spec: ChainSpec, address: str) -> None:
-    """Raise AddressError where a canonical address cannot, or must not, hold a merchant's money on this chain."""
+    """Raise AddressError if a canonical address cannot, or must not, hold a merchant's money on this chain."""
     key = spec.family.address_key(address)
     if key in _tokens(spec):
         raise AddressError("must not be a token contract: what it gets is lost.")
@@ -16,7 +16,7 @@ def refuse_traps(spec: ChainSpec, address: str) -> None:
 
 
 def _tokens(spec: ChainSpec) -> set[bytes]:
-    """Every token contract of the chain that we know of, the published ones of its other networks as well."""
+    """Return every known token contract of the chain, including published ones of its other networks."""
     networks = [
         network
         for facts in registry.CHAINS

@@ -1,1 +1,1 @@
-"""A second look at each chain: recorded transfers compared with further sources, large ones confirmed, missed ones read again."""
+"""Reconciliation of each chain: compare transfers with further sources, confirm large ones, read missed ones again."""

@@ -1,7 +1,7 @@
-"""Comparing what was recorded of the last hour with what one source of a chain tells of it.
+"""Compares the last hour's recorded transfers with one source of a chain.
 
-What a source knows and we do not is recorded like any transfer. What we know and a source does not is told to the
-operator and stays. Only final blocks are compared, and only with a source that has the same block at their end.
+Transfers that only the source knows are recorded like any others. Those that only we know are reported to the operator and
+stay. Only final blocks are compared, and only with a source that has the same last block.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,10 +49,10 @@ from wallets.watchers.owners import Owners
 from wallets.watchers.reorgs import stored_hash
 
 SPAN: Final = timedelta(hours=1)
-"""How far back every pass looks."""
+"""How far back every pass compares."""
 
 LONGEST_SPAN: Final = timedelta(days=1)
-"""How far back an account is looked at that had to wait for its turn."""
+"""How far back an account that had to wait for its turn is compared."""
 
 _OVERLAP: Final = timedelta(minutes=10)
 
@@ -70,12 +70,12 @@ _COMPARED_FIELDS: Final = (
 
 
 class SourceDisagreesError(Exception):
-    """A source serves another chain, or another block where ours is final. Nothing it tells was used."""
+    """A source serves another chain, or another block where ours is final. Nothing from it was used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How many transfers a source knew beyond ours, and how many of ours it did not know."""
+    """How many transfers only the source knew, and how many only we knew."""
 
     missed: int = 0
     unknown: int = 0
@@ -83,10 +83,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a source was asked for: the blocks from `first` to `last`, and the accounts, None for all of ours.
+    """The range requested from a source: the blocks from `first` to `last`, and the accounts, None for all of ours.
 
-    `since` leaves out what is not younger, for sources that count time as well. `end` is our block at the end, where
-    blocks are compared.
+    `since` leaves out older transfers, for sources that count time as well. `end` is our last block, if blocks are
+    compared.
     """
 
     first: int
@@ -96,7 +96,7 @@ class Scope:
     end: BlockRef | None = None
 
     def holds(self, transfer: TokenTransfer | Transfer) -> bool:
-        """Return whether a transfer lies in its blocks and its time."""
+        """Return whether a transfer lies in the scope's blocks and time."""
         if not self.first <= transfer.block_height <= self.last:
             return False
         return self.since is None or transfer.block_time > self.since
@@ -117,11 +117,10 @@ def compare_node(
     read_through: int | None,
     now: datetime,
 ) -> tuple[Compared, int | None]:
-    """Compare the last hour of final blocks with one node's; return what came of it, and the last block compared.
+    """Compare the last hour of final blocks with one node's; return the result, and the last block compared.
 
-    Where too many addresses are watched to name them, every transfer of the token has to be read: then only what lies
-    after `read_through`, the last block that this node was asked for. Raises ChainError, SourceDisagreesError,
-    LeaseLostError.
+    With too many watched addresses to name, every transfer of the token is read: then only blocks after `read_through`, the
+    last one this node was asked for. Raises ChainError, SourceDisagreesError, LeaseLostError.
     """
     cursor = ChainCursor.objects.get(chain=spec.name)
     if cursor.height is None:
@@ -134,7 +133,7 @@ def compare_node(
         return Compared(), read_through
     first = _first_height(spec, cursor, end)
     watched = watched_keys(spec.name)
-    # Payments alone are compared.
+    # Only payments are compared.
     hint = watched and Hint(watched.recipients)
     if hint is None and read_through is not None:
         first = max(first, read_through + 1)
@@ -154,7 +153,7 @@ def compare_ledger(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Compare some accounts' last hour with a source that is no node; `node` gives the blocks their time.
+    """Compare some accounts' last hour with a source that is no node; `node` supplies the blocks' times.
 
     Raises ChainError, SourceDisagreesError, LeaseLostError.
     """
@@ -207,7 +206,7 @@ def compare_accounts(
             keys={account.key},
             since=account.time,
         )
-        # Payments alone are compared.
+        # Only payments are compared.
         told = [one for one in reading.transfers if one.recipient_key == account.key]
         found.append(
             settle(spec, told, scope=scope, source=node.label, owner=owner, now=now)
@@ -238,9 +237,9 @@ def settle(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Record what a source told and we did not know, and write down every difference.
+    """Record transfers that only a source knew, and write down every difference.
 
-    Raises LeaseLostError where `owner` does not read the chain any more, SourceDisagreesError where it forked meanwhile.
+    Raises LeaseLostError if `owner` lost the chain's lease, SourceDisagreesError if the chain forked meanwhile.
     """
     owners = Owners(spec.name)
     theirs = [transfer for transfer in told if scope.holds(transfer)]
@@ -260,7 +259,7 @@ def settle(
         ]
         record_transfers(missed, now=now)
         if scope.end:
-            # Where accounts are read, each side of a movement has a name of its own.
+            # On chains read by account, each side of a movement has its own name.
             record_movements(_moved(owners, theirs, missed), now=now)
         for kind, ones in _by_kind(missed, unknown):
             note_differences(ones, kind=kind, source=source, now=now)
@@ -271,7 +270,7 @@ def settle(
 def _moved(
     owners: Owners, told: Sequence[TokenTransfer], missed: Sequence[NewTransfer]
 ) -> list[NewMovement]:
-    """What the missed payments are to those who watch one of their sides."""
+    """Return the missed payments' movements of watched wallets."""
     names = {(one.tx_hash, one.position) for one in missed}
     return owners.movements(one for one in told if (one.tx_hash, one.position) in names)
 
@@ -283,7 +282,7 @@ def _by_kind(
 
 
 def since_given(transfers: Sequence[NewTransfer]) -> list[NewTransfer]:
-    """Leave out what reached a merchant's wallet before we were told of it."""
+    """Leave out transfers to a merchant's wallet from before it was set."""
     ids = {one.wallet_id for one in transfers if one.wallet_id is not None}
     rows = ReceivingWallet.objects.filter(pk__in=ids)
     given = dict(rows.values_list("pk", "created_at")) if ids else {}
@@ -315,7 +314,7 @@ def _key(address: str, spec: ChainSpec) -> bytes:
 
 
 def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:
-    """Return the newest final block whose hash we remember, None if there is none."""
+    """Return the newest final block with a known hash; None if there is none."""
     ours = (
         Block.objects.filter(chain=spec.name, height__lte=final)
         .order_by("-height")
@@ -333,7 +332,7 @@ def _first_height(spec: ChainSpec, cursor: ChainCursor, end: BlockRef) -> int:
     blocks = int(SPAN.total_seconds() / spec.block_seconds)
     oldest = cursor.first_height
     if oldest is None:
-        # Read since before this was written down: the oldest block we remember was read for certain.
+        # Read before this was recorded: the oldest known block was certainly read.
         kept = Block.objects.filter(chain=spec.name).order_by("height").first()
         oldest = kept.height if kept else end.height
     return min(max(end.height - blocks + 1, oldest), end.height)

@@ -1,7 +1,7 @@
-"""Making large transfers final: the chain itself must call them so, and a second node must know them just the same.
+"""Makes large transfers final: the chain itself must call them final, and a second node must confirm them.
 
-What is large is one transfer's amount. Several smaller ones to one checkout may add up to more and are each confirmed by
-depth alone: nothing here knows what a checkout is.
+The limit is for one transfer's amount. Several smaller ones of one checkout may exceed it and are each confirmed by depth
+alone: nothing here knows checkouts.
 """
 
 import time
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 _WORDS_NEEDED: Final = 2
 _MOST_AT_ONCE: Final = 50
-# The chain's own finality moves at the pace of minutes.
+# The chain's own finality moves every few minutes.
 _FINALITY_SECONDS: Final = 5.0
 _FIRST_PATIENCE: Final = 5.0
 _LONGEST_PATIENCE: Final = 600.0
@@ -40,8 +40,7 @@ _LONGEST_PATIENCE: Final = 600.0
 class LargeAmounts:
     """Confirms the large transfers of one chain, while `owner` has its lease.
 
-    It asks nodes of its own accord and over its own connections, so that one that hangs delays no detection; and none at
-    all while no large transfer waits.
+    It uses its own connections, so that a hanging node delays no detection, and asks none while no large transfer waits.
     """
 
     def __init__(
@@ -55,14 +54,14 @@ class LargeAmounts:
         self._owner = owner
         self._clock = clock
         self._reader = spec.family.open_adapter(spec, open_pool(spec))
-        # Any two of the nodes: the one that told of a transfer may not be the one in use any more.
+        # Any two of the nodes: the reporting node may no longer be the current one.
         self._witnesses = witnesses(spec)
         self._finality_due = 0.0
         # By transfer: when to ask again, and how long to wait after that.
         self._patience: dict[int, tuple[float, float]] = {}
 
     def tick(self, *, now: datetime) -> int:
-        """Confirm what can be; return how many transfers. Raises ChainError where no node tells what is final."""
+        """Confirm transfers where possible; return how many. Raises ChainError if no node reports finality."""
         waiting = self._waiting()
         if not waiting or self._clock() < self._finality_due or not self._is_reader():
             return 0
@@ -101,7 +100,7 @@ class LargeAmounts:
         return self._patience.get(transfer.pk, (0.0, 0.0))[0] <= self._clock()
 
     def _vouched(self, final: Sequence[Transfer], now: datetime) -> list[Transfer]:
-        """Return what two nodes know; the others are asked again, each time later."""
+        """Return the transfers that two nodes know; the others are asked again, with growing delays."""
         words = {one.pk: 0 for one in final}
         for witness in self._witnesses:
             open_ones = [one for one in final if words[one.pk] < _WORDS_NEEDED]
@@ -157,7 +156,7 @@ class LargeAmounts:
             return confirmed
 
 
-# A fork may have moved a transfer while the nodes were asked: what they told then is of another block.
+# A reorg may have moved a transfer while the nodes were asked: their answer is then about another block.
 _CONFIRM = """
     UPDATE wallets_transfer t
     SET state = 'confirmed', confirmed_at = %(now)s::timestamptz, queued_at = %(now)s::timestamptz,

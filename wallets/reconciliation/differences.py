@@ -1,4 +1,4 @@
-"""What two sources of a chain disagree about, written down for the operator."""
+"""Differences between two sources of a chain, recorded for the operator."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ TransferKey = tuple[str, int, str, str]
 
 
 def key_of(transfer: NewTransfer | Transfer) -> TransferKey:
-    """Return what names a transfer on its chain."""
+    """Return the key of a transfer on its chain."""
     return transfer.tx_hash, transfer.position, transfer.recipient, transfer.token
 
 
@@ -26,7 +26,7 @@ def note_differences(
     source: str,
     now: datetime,
 ) -> None:
-    """Write down, each once, transfers that one source knows and another does not; `source` is a node's label."""
+    """Record, once each, transfers that one source knows and another does not; `source` is a node's label."""
     told = {key_of(transfer): transfer for transfer in transfers}
     known = SourceDifference.objects.filter(
         chain__in={transfer.chain for transfer in transfers},
@@ -67,7 +67,7 @@ def _difference(
 def close_known(
     chain: str, known: Collection[TransferKey], *, source: str, now: datetime
 ) -> None:
-    """Close what a source did not know before and does now: it was only late."""
+    """Close differences that a source has resolved: it was only late."""
     late = SourceDifference.objects.filter(
         chain=chain, kind=DifferenceKind.UNKNOWN, source=source[:120], closed_at=None
     )
@@ -78,11 +78,11 @@ def close_known(
 
 
 def open_differences() -> list[SourceDifference]:
-    """Return what nobody has closed, the oldest first."""
+    """Return open differences, oldest first."""
     return list(SourceDifference.objects.filter(closed_at=None).order_by("found_at"))
 
 
 def close_differences(ids: Collection[int], *, now: datetime) -> int:
-    """End the alerts of these; return how many were open."""
+    """Close these differences; return how many were open."""
     rows = SourceDifference.objects.filter(pk__in=ids, closed_at=None)
     return rows.update(closed_at=now)

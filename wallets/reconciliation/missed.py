@@ -1,7 +1,7 @@
-"""Reading a transaction again that somebody named and no watcher recorded, although its chain was read past it.
+"""Reads transactions again that somebody looked up and no watcher recorded, although their blocks were read.
 
-Whoever looks it up only leaves a note: a difference between two sources, which operators see as well. The process that
-reads the chain finds the note, asks its own nodes, and records what they tell under its lease.
+The look-up only records a difference between two sources, which operators see as well. The chain's reading process finds
+it, asks its own nodes, and records the transfers under its lease.
 """
 
 import time
@@ -44,13 +44,13 @@ NAMED: Final = "named by somebody, not read again yet"
 """The `source` of a difference that waits to be read again."""
 
 OLDEST: Final = timedelta(days=30)
-"""What is older is for an operator to read again, with `manage.py chains --rescan`."""
+"""Older ones are for an operator to read again, with `manage.py chains --rescan`."""
 
 MOST_AN_HOUR: Final = 20
-"""How many transactions of one chain are noted in an hour: more than that is an outage, which reading one by one cannot mend."""
+"""How many transactions of one chain are noted per hour: more would be an outage, which single readings cannot repair."""
 
 READ_AGAIN: Final = "named by somebody, read again"
-"""And of one that was."""
+"""The `source` of one that was read again."""
 
 _HOUR: Final = timedelta(hours=1)
 _PATIENCE: Final = timedelta(days=1)
@@ -59,11 +59,11 @@ _REST_SECONDS: Final = 60.0
 
 
 def ask_again(found: FoundTransaction, *, now: datetime) -> bool:
-    """Have a transaction read again that pays us and was missed; return whether that was asked for now.
+    """Request another reading of a missed transaction that pays us; return whether that was requested now.
 
     That is for a final one, of the last thirty days, in a block that was read; each is asked for once, and not more than
-    MOST_AN_HOUR of a chain. What no watcher would record is none: what came to a merchant's wallet before we were told of
-    it, or from our own deposit addresses, and what is in no listed token.
+    MOST_AN_HOUR of a chain. Excluded is what no watcher records: payments to a merchant's wallet before it was set, or from
+    our own deposit addresses, and unlisted tokens.
     """
     if not (found.succeeded and found.is_final):
         return False
@@ -77,7 +77,7 @@ def ask_again(found: FoundTransaction, *, now: datetime) -> bool:
 
 
 def _payments(found: FoundTransaction) -> list[NewTransfer]:
-    """What a watcher would record of it."""
+    """Return the transfers that a watcher would record."""
     owners = Owners(found.chain)
     ours = owners.ours({one.recipient_key for one in found.transfers})
     paid = [one for one in found.transfers if one.recipient_key in ours]
@@ -93,7 +93,7 @@ def _unrecorded(chain: str, payments: Sequence[NewTransfer]) -> list[NewTransfer
 
 
 def _was_read(payment: NewTransfer) -> bool:
-    """Whether a watcher had the chance to record it, and does not wait for a person."""
+    """Whether a watcher has read its block, and the chain does not wait for a person."""
     cursor = ChainCursor.objects.filter(chain=payment.chain, halted_reason="").first()
     if cursor is None or cursor.first_height is None or cursor.height is None:
         return False
@@ -115,7 +115,7 @@ def _notes(chain: str) -> QuerySet[SourceDifference]:
 
 
 def _noted_since(chain: str, moment: datetime) -> int:
-    """How many were noted, those that were read again since included."""
+    """Return how many were noted, including those read again since."""
     rows = SourceDifference.objects.filter(
         chain=chain, kind=DifferenceKind.MISSED, found_at__gt=moment
     )
@@ -139,14 +139,14 @@ class MissedTransfers:
         self._due = 0.0
 
     def tick(self, *, now: datetime) -> int:
-        """Read the oldest one again, if there is any; return how many transfers were new. Raises ChainError, LeaseLostError."""
+        """Read the oldest one again, if any; return how many transfers were new. Raises ChainError, LeaseLostError."""
         if self._clock() < self._due:
             return 0
         self._due = self._clock() + _LOOK_SECONDS
         note = self._oldest(now)
         if note is None or not self._is_reader():
             return 0
-        # Unless it works: a node that fails is not asked again at once.
+        # Unless it succeeds: a failing node is not asked again at once.
         self._due = self._clock() + _REST_SECONDS
         check_identity(self._spec, self._chain)
         found = self._chain.find(note.tx_hash)
@@ -171,7 +171,7 @@ class MissedTransfers:
     def _record(
         self, note: SourceDifference, found: FoundTransaction | None, *, now: datetime
     ) -> int:
-        """Write what our own nodes tell of the transaction. The notes stay for the operator, unless they were wrong."""
+        """Write the nodes' answer about the transaction. The notes stay for the operator, unless they were wrong."""
         payments = _payments(found) if found is not None else []
         named = [one for one in payments if one.tx_hash == note.tx_hash]
         with transaction.atomic():
@@ -186,6 +186,6 @@ class MissedTransfers:
         return new
 
     def _fits(self, payment: NewTransfer) -> bool:
-        """Whether its block is the one we read at that height, as far as we remember."""
+        """Whether its block is the one we read at that height, as far as known."""
         known = stored_hash(self._spec.name, payment.block_height)
         return known in {None, payment.block_hash}

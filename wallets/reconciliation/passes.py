@@ -1,4 +1,4 @@
-"""Reconciling a chain in small steps, so that a second look never takes the nodes from the first."""
+"""Reconciles a chain in small steps, so that it never takes the nodes from the watcher."""
 
 import time
 from collections import deque
@@ -46,7 +46,7 @@ from wallets.watchers.leases import is_held
 log = structlog.get_logger(__name__)
 
 BUDGET_SHARE: Final = 0.2
-"""How much of a chain's request budget the second look may use, where accounts are read one by one."""
+"""The share of a chain's request budget that reconciliation may use, on chains read by account."""
 
 _REQUESTS_AN_ACCOUNT: Final = 3
 _KEYS_OF_A_LEDGER_AT_ONCE: Final = 10
@@ -54,24 +54,24 @@ _KEYS_OF_A_LEDGER_AT_ONCE: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One question to one source; about some accounts, where it is asked account by account."""
+    """One request to one source; about some accounts, if the chain is read by account."""
 
     source: str
     ask: Callable[[Sequence[bytes], datetime], Compared | None]
     keys: Sequence[bytes] | None = None
 
     def parts(self) -> list["_Step"]:
-        """The same question about one account at a time."""
+        """Return the same request for one account at a time."""
         if self.keys is None or len(self.keys) < 2:
             return []
         return [replace(self, keys=[key]) for key in self.keys]
 
 
 class Reconciler:
-    """Compares one chain with each of its sources in turn, every so often, while `owner` has its lease.
+    """Compares one chain with each of its sources in turn, periodically, while `owner` has its lease.
 
-    Which source a watcher read from changes with every failure. So each of them is asked for the whole hour: what one
-    left out, another tells. A pass is whole when two sources or more answered to the end.
+    A watcher's current source changes with every failure. So each source is asked for the whole hour: one reports what
+    another left out. A pass is whole when two sources or more answered to the end.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Reconciler:
         every: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Do a pass every so many seconds, counted from the last one any process did; 0 means never."""
+        """Run a pass every so many seconds, counted from the last one of any process; 0 means never."""
         self._spec = spec
         self._owner = owner
         self._every = max(every, 0.0) if source_count(spec) > 1 else 0.0
@@ -101,12 +101,12 @@ class Reconciler:
         self._begun = 0.0
         self._steps: deque[_Step] = deque()
         self._failed: set[str] = set()
-        # Sources that did not answer all they were asked.
+        # Sources that did not answer all requests.
         self._incomplete: set[str] = set()
         self._disagrees = False
 
     def tick(self, *, now: datetime) -> None:
-        """Do what is due: at most one step, which asks one source. What a source does wrong is logged."""
+        """Do at most one due step, which asks one source. A source's errors are logged."""
         if not self._every or self._clock() < self._resting_until:
             return
         if not self._steps and self._clock() < self._due_at(now):
@@ -177,7 +177,7 @@ class Reconciler:
             self._resting_until = begun + cost / BUDGET_SHARE
 
     def _go_round(self, step: _Step, error: ChainError) -> None:
-        """Deal with an answer that cannot be used: an account that is paid without end, or badly, must not hide others."""
+        """Handle an unusable answer: an account with endless or malformed payments must not hide others."""
         log.warning("source not compared", **self._about(step), error=str(error))
         if step.keys is None or isinstance(error, ChainUnavailableError):
             self._failed.add(step.source)
@@ -220,7 +220,7 @@ class Reconciler:
                 yield _Step(node.label, partial(self._ask_accounts, node), part)
 
     def _places(self, sources: int) -> int:
-        """How many accounts fit into a pass, each asked of so many sources."""
+        """Return how many accounts fit into a pass, each asked of this many sources."""
         requests = self._every / 60 * self._spec.requests_per_minute * BUDGET_SHARE
         return max(int(requests / _REQUESTS_AN_ACCOUNT / sources), 1)
 

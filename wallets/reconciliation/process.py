@@ -1,7 +1,6 @@
-"""A second look at one chain, beside its watcher and never in its way.
+"""The reconciliation process of a chain, beside its watcher and never in its way.
 
-At large amounts, at what other sources tell, and at what somebody named whom no watcher saw pay; and at what watched wallets
-hold, and did before they were watched.
+It confirms large amounts, compares sources, reads missed payments again, and reads watched wallets' balances and history.
 """
 
 import threading
@@ -27,7 +26,7 @@ BEAT_SECONDS = 1.0
 
 
 def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
-    """Look again and again until `stop` is set, in the process and the name of the watcher `owner`. Survives any error."""
+    """Run until `stop` is set, in the process and the name of the watcher `owner`. Survives any error."""
     large = LargeAmounts(spec, owner=owner)
     every = settings.RECONCILE_SECONDS
     reconciler = Reconciler(spec, owner=owner, every=every)
@@ -51,7 +50,7 @@ def _beat(spec: ChainSpec, *looks: Callable[..., object]) -> None:
         except ChainError as error:
             log.warning("no second look", chain=spec.name, error=str(error))
         except DatabaseError as error:
-            # The server may have restarted: the next beat opens another connection.
+            # The server may have restarted: the next heartbeat opens another connection.
             connection.close()
             log.warning("database failed", chain=spec.name, error=type(error).__name__)
         except Exception:

@@ -1,4 +1,4 @@
-"""How each chain is read and how its nodes are, for the operator: what watchers wrote, and what nodes answer just now."""
+"""A report about each chain and its nodes, for the operator: the watchers' records, and the nodes' current answers."""
 
 import threading
 import time
@@ -25,12 +25,12 @@ from wallets.watchers.account_turns import (
 from wallets.watchers.demand import is_expected
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long nodes may take to answer, all of them together."""
+"""How long all nodes together may take to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What one node answered. `is_ours` tells whether it serves the chain that is read; None if it did not say."""
+    """One node's answer. `is_ours` tells whether it serves the chain that is read; None if it did not say."""
 
     label: str
     is_ours: bool | None
@@ -41,8 +41,10 @@ class NodeReport:
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """One chain. `behind_seconds` is since when payments are unknown; `oldest_account_seconds` the same for the least known
-    of the accounts that somebody is expected to pay to, where accounts are read.
+    """One chain.
+
+    `behind_seconds` is since when payments are unknown; `oldest_account_seconds` the same for the least known of the accounts
+    with expected payments, on chains read by account.
     """
 
     chain: str
@@ -64,7 +66,7 @@ class ChainReport:
 
 
 def report_chains(specs: Sequence[ChainSpec], *, now: datetime) -> list[ChainReport]:
-    """Return how these chains are. Every node is asked, within seconds."""
+    """Return the reports of these chains. Every node is asked, within seconds."""
     cursors = {cursor.chain: cursor for cursor in ChainCursor.objects.all()}
     nodes = _ask_nodes(specs, cursors)
     statuses, ages = chain_statuses(now=now), account_ages(now=now)
@@ -105,7 +107,7 @@ def _report(
         oldest_account_seconds=_age(ages.oldest, now),
         pace="full" if is_expected(spec, now=now) else "idle",
         requests_minute=cursor.requests_minute,
-        # Only where accounts are read one by one is the number of questions not bounded by itself.
+        # Only chains read by account have an unbounded number of requests.
         requests_allowed=spec.requests_per_minute if reads_accounts(spec) else None,
         open_differences=differences.count(),
         trouble=cursor.halted_reason or cursor.last_error,
@@ -118,7 +120,7 @@ def _age(moment: datetime | None, now: datetime) -> int | None:
 
 
 class _Question(threading.Thread):
-    """Asks one node. A daemon, so that a node that hangs cannot keep the process from ending."""
+    """Asks one node. A daemon, so that a hanging node cannot keep the process from ending."""
 
     def __init__(self, label: str, adapter: ChainAdapter, genesis_hash: str) -> None:
         super().__init__(daemon=True)
@@ -130,7 +132,7 @@ class _Question(threading.Thread):
         self.start()
 
     def answer(self, *, until: float) -> NodeReport:
-        """Return what it answers by then, on the monotonic clock."""
+        """Return its answer by then, on the monotonic clock."""
         self.join(max(until - time.monotonic(), 0.0))
         return self._answer or self._told(error="does not answer in time")
 

@@ -1,6 +1,6 @@
-"""Reading again what was read before, beside the watchers: what is new is recorded, nothing is taken back or moved.
+"""Rescans ranges that were read before, beside the watchers: new transfers are recorded, nothing is removed or moved.
 
-Only final blocks are read: whatever a fork may still replace is the watcher's alone, who follows forks.
+Only final blocks are read: blocks that a reorg may replace belong to the watcher.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class RescanError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rescanned:
-    """What came of it: the last height looked at, how many transfers were seen, and the new ones."""
+    """The result of a rescan: the last height, how many transfers were seen, and the new ones."""
 
     last: int
     seen: int
@@ -66,7 +66,7 @@ def rescan_blocks(
     now: datetime,
     say: Say,
 ) -> Rescanned:
-    """Read blocks again from `first` on, as far as they are read and final. Raises RescanError, ChainError."""
+    """Read blocks again from `first` on, up to the last read and final one. Raises RescanError, ChainError."""
     cursor, head = _known_chain(spec, adapter)
     final = adapter.final_height(head, read_height=min(cursor, head.block.height))
     end = min(final, cursor, last if last is not None else cursor)
@@ -107,7 +107,7 @@ def rescan_accounts(
 ) -> Rescanned:
     """Read every account again from `first` on, as far as it is read and final. Raises RescanError, ChainError.
 
-    A group of accounts that cannot be read is told of in `failures`. `pace` is called before each group, to wait.
+    A group of accounts that cannot be read is reported in `failures`. `pace` is called before each group, to wait.
     """
     _, head = _known_chain(spec, adapter)
     final = min(adapter.finalized(), head.block.height)
@@ -137,7 +137,7 @@ def rescan_accounts(
 
 
 def _known_chain(spec: ChainSpec, adapter: ChainAdapter) -> tuple[int, Head]:
-    """Return up to where the chain was read, and its head; the node must serve the chain that was read."""
+    """Return up to where the chain was read, and its head; the node must serve the same chain."""
     cursor = ChainCursor.objects.filter(chain=spec.name).first()
     if cursor is None or cursor.height is None:
         raise RescanError(f"No watcher has read {spec.title} yet.")
@@ -154,7 +154,7 @@ def _reread(
     first: int,
     head: Head,
 ) -> list[AccountReading]:
-    """Read accounts to the head, or as far as they are told; what is very much is told in parts."""
+    """Read accounts to the head, or as far as the node returns; large ones are read in parts."""
     accounts = [_from_height(spec, cursor, first) for cursor in group]
     found: list[AccountReading] = []
     while accounts:
@@ -174,17 +174,17 @@ def _between(reading: AccountReading, first: int, last: int) -> AccountReading:
 
 
 def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
-    """The account as if it was known to just below `first`, whose time is early enough in any case."""
+    """Return the account as if known to just below `first`, with a time that is early enough."""
     blocks = max((cursor.height or 0) - first + 1, 0)
     back = timedelta(seconds=blocks * spec.block_seconds * _LONG_BLOCKS)
     time = cursor.height_time or EPOCH
-    # Further back than the first block there is nothing.
+    # There is nothing before the first block.
     time = time - back if time - EPOCH > back else EPOCH
     return Account(bytes(cursor.key), cursor.address, first - 1, time)
 
 
 def _record(facts: Facts, *, now: datetime) -> list[NewTransfer]:
-    """Record, and return payments that were not known. What a fork once took is found in a final block: it is back."""
+    """Record, and return new payments. One that a reorg removed and that is in a final block again is restored."""
     owned = since_given(facts.payments)
     new = [one for one in owned if record_transfers([one], now=now)]
     record_facts(replace(facts, payments=()), now=now)

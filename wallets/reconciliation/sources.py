@@ -1,4 +1,4 @@
-"""Further sources of a chain: each of its nodes alone, and TronGrid. What one leaves out, another tells."""
+"""Further sources of a chain: each of its nodes alone, and TronGrid. One reports what another left out."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -27,20 +27,20 @@ from wallets.watchers.windows import (
 
 
 class Ledger(Protocol):
-    """A source that is no node, and lists an account's transfers by itself (TronGrid)."""
+    """A source that is no node, and lists an account's transfers (TronGrid)."""
 
     @property
     def label(self) -> str:
-        """Its name without secrets."""
+        """Return its name without secrets."""
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far."""
+        """Return how many requests were sent so far."""
 
     def transfers(
         self, keys: Collection[bytes], first: BlockRef, last: BlockRef
     ) -> list[TokenTransfer]:
-        """Return all that arrived in these accounts in these blocks.
+        """Return all transfers to these accounts in these blocks.
 
         Raises ChainMismatchError where it knows another block at the end, ChainError for what else it does wrong.
         """
@@ -102,15 +102,15 @@ class AccountNode:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """One node, asked by its own word alone whether it knows transfers."""
+    """One node, asked whether it knows transfers."""
 
     label: str
-    # Over two nodes of which this is the spare one: a witness is always the node that is not in use.
+    # A pool of two nodes with this one as the spare: a witness is always the node that is not in use.
     adapter: ChainAdapter
 
 
 def block_nodes(spec: ChainSpec) -> list[BlockNode]:
-    """Open each node of a chain that is read by blocks; nothing is asked yet."""
+    """Return each node of a chain that is read by blocks, without asking it."""
     return [
         BlockNode(label, cast("BlockAdapter", adapter))
         for label, adapter in _open_alone(spec)
@@ -118,7 +118,7 @@ def block_nodes(spec: ChainSpec) -> list[BlockNode]:
 
 
 def account_nodes(spec: ChainSpec) -> list[AccountNode]:
-    """Open each node of a chain that is read account by account; nothing is asked yet."""
+    """Return each node of a chain that is read by account, without asking it."""
     return [
         AccountNode(label, cast("AccountAdapter", adapter))
         for label, adapter in _open_alone(spec)
@@ -126,7 +126,7 @@ def account_nodes(spec: ChainSpec) -> list[AccountNode]:
 
 
 def witnesses(spec: ChainSpec) -> list[Witness]:
-    """Open a witness for each node; none where there is one node only. Nothing is asked yet."""
+    """Return a witness for each node, without asking it; none if there is only one node."""
     count = len(spec.rpc_urls)
     if count == 1:
         return []
@@ -139,17 +139,17 @@ def witnesses(spec: ChainSpec) -> list[Witness]:
 
 
 def ledgers(spec: ChainSpec) -> list[Ledger]:
-    """Open the sources that are no nodes; nothing is asked yet."""
+    """Return the sources that are no nodes, without asking them."""
     if not spec.grid_urls:
         return []
-    # Only where it is used: most installations name none.
+    # Imported only where it is used: most installations have none.
     from wallets.chains.tron.grid import TronGridSource
 
     return [TronGridSource(spec, url) for url in spec.grid_urls]
 
 
 def source_count(spec: ChainSpec) -> int:
-    """Return how many sources of a chain are named."""
+    """Return how many sources a chain has."""
     return len(spec.rpc_urls) + len(spec.grid_urls)
 
 
@@ -163,7 +163,7 @@ def _open_alone(spec: ChainSpec) -> list[tuple[str, ChainAdapter]]:
 
 
 def _with_nodes(spec: ChainSpec, *places: int) -> ChainSpec:
-    """The chain with only these of its nodes, and their keys."""
+    """Return the chain with only these of its nodes, and their keys."""
     urls = tuple(spec.rpc_urls[place] for place in places)
     keys = spec.api_keys + ("",) * (len(spec.rpc_urls) - len(spec.api_keys))
     return replace(spec, rpc_urls=urls, api_keys=tuple(keys[place] for place in places))

@@ -1,4 +1,4 @@
-"""Which accounts come next, where there are too many to compare all of them each time."""
+"""The turns of accounts, if there are too many to compare all each time."""
 
 from datetime import datetime
 
@@ -6,16 +6,16 @@ from wallets.models import ReceivingWallet
 
 
 class Turns:
-    """The wallets of one chain in turn: most places for those somebody may be paying, some for the others."""
+    """Turns of one chain's wallets: most places for those with expected payments, some for the others."""
 
     def __init__(self, chain: str) -> None:
         self._chain = chain
         self._round = 0
-        # By wallet: the round in which it last had its turn.
+        # By wallet: the round of its last turn.
         self._served: dict[bytes, int] = {}
 
     def take(self, places: int, *, expected_since: datetime) -> list[bytes]:
-        """Return the keys of up to `places` wallets, those first whose last turn is longest ago."""
+        """Return the keys of up to `places` wallets, those with the oldest last turn first."""
         self._round += 1
         rows = ReceivingWallet.objects.filter(chain=self._chain)
         expected, quiet = set[bytes](), set[bytes]()

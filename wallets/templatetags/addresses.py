@@ -1,4 +1,4 @@
-"""Addresses as people read them."""
+"""Template filters for addresses."""
 
 from django import template
 

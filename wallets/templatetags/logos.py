@@ -1,4 +1,4 @@
-"""The picture of a chain, in `static/images/logos.svg`."""
+"""Template tag for chain logos, in `static/images/logos.svg`."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _NEUTRAL: Final = "other"
 
 @register.filter
 def logo(chain: str) -> str:
-    """Return the view that shows a chain's logo; a neutral one where the sprite has none of it."""
+    """Return the sprite view of a chain's logo; a neutral one if there is none."""
     for facts in registry.CHAINS:
         if facts.name == chain and facts.has_logo:
             return chain

@@ -1,1 +1,1 @@
-"""Recorded transfers and movements: writing, listing and adding them up."""
+"""Recorded transfers and movements: write, list, add up."""

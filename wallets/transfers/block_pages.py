@@ -1,6 +1,6 @@
-"""Facts of a chain in the order of their blocks: pages that are as quick at the end of the list as at its beginning.
+"""Pages of chain facts in block order: as fast at the end of the list as at its beginning.
 
-Rows are of any model that has a `block_time`; those of one block are told apart by their keys.
+Rows are of any model with a `block_time`; rows of one block are ordered by key.
 """
 
 import re
@@ -30,23 +30,23 @@ _MARK: Final = re.compile(r"([0-9]{1,17})-([0-9]{1,18})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in the list, which stays one when its row is filtered out meanwhile."""
+    """A position in the list, valid even if its row is filtered out meanwhile."""
 
     moment: datetime
     key: int
 
 
 def older_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
-    """Leave what stands behind a row.
+    """Return the rows after a position.
 
-    Written so that an index by block time begins at the row, and only those of its own moment are passed over.
+    Written so that an index by block time starts at the row; only rows of the same moment are skipped.
     """
     behind = found.filter(block_time__lte=moment)
     return behind.exclude(block_time=moment, pk__gte=key)
 
 
 def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
-    """Leave what stands before a row."""
+    """Return the rows before a position."""
     ahead = found.filter(block_time__gte=moment)
     return ahead.exclude(block_time=moment, pk__lte=key)
 
@@ -54,7 +54,7 @@ def newer_than(found: QuerySet[M], moment: datetime, key: int) -> QuerySet[M]:
 def newest_page(
     found: QuerySet[M], query: Mapping[str, str], *, rows: int = PAGE_ROWS
 ) -> KeysetPage[M]:
-    """Return the page that `before` or `after` of a query string asks for. Anything else in it is kept in the links."""
+    """Return the page for `before` or `after` of a query string. Other parameters are kept in the links."""
     before, after = _parse(query.get("before", "")), _parse(query.get("after", ""))
     if after is not None:
         ahead = newer_than(found, after.moment, after.key).order_by(*_OLDEST_FIRST)

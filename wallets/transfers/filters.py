@@ -1,4 +1,4 @@
-"""What query strings narrow lists of transfers and movements by. Each function raises InvalidRequestError naming its parameter."""
+"""Query-string filters for lists of transfers and movements. Each function raises InvalidRequestError naming its parameter."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ def parse_chain(query: Query) -> str:
 
 
 def parse_token(query: Query, *, known: Collection[str]) -> str:
-    """Read `token`, which is one of those known to the list; empty for all of them."""
+    """Read `token`, one of those in `known`; empty for all of them."""
     symbol = parse_text(query, "token") or ""
     if symbol and symbol not in known:
         names = ", ".join(known)
@@ -43,7 +43,7 @@ def parse_direction(query: Query) -> Direction | None:
 
 
 def parse_span(query: Query) -> tuple[datetime | None, datetime | None]:
-    """Read `from`, which is in the span, and `to`, which is not; None where it has no bound."""
+    """Read `from` (inclusive) and `to` (exclusive); None for no bound."""
     since, until = parse_time(query, "from"), parse_time(query, "to")
     if since is not None and until is not None and since > until:
         raise refuse("to", "to must not be before from.")

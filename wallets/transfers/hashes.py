@@ -1,6 +1,6 @@
-"""The hashes of transactions, in every way in which people paste them.
+"""Transaction hashes, in every form that people paste.
 
-Nothing is fetched: of an explorer's address only the text is read.
+Nothing is fetched: an explorer's address is only parsed.
 """
 
 import re
@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from wallets.chains import registry
 
 LONGEST_TEXT: Final = 1_000
-"""Far longer than any explorer's address; what is longer is not looked at."""
+"""Far longer than any explorer's address; longer text is refused."""
 
-# What copying brings along: marks of several languages around it, and those that turn writing around.
+# Characters that come along when copying: quotes of several languages, and marks for text direction.
 _AROUND: Final = (
     " \t\r\n\v\f\u00a0\u3000\u200b\ufeff\"'`<>()[]{}.,;:!\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2026"
     "\u3002\u3001\uff0c\uff1b\uff08\uff09\u300c\u300d\u060c\u061b"
@@ -24,18 +24,18 @@ _BETWEEN: Final = re.compile(r"[/?#&=:\uff1a\s]+")
 
 
 class UnreadableHashError(ValueError):
-    """The text holds no hash of a transaction, or more than one."""
+    """The text contains no transaction hash, or more than one."""
 
 
 def spellings(text: str) -> dict[str, str]:
-    """Return by chain how it would write the transaction that a text names, for each chain that could have it.
+    """Return the transaction hash in a text by chain, as each possible chain would write it.
 
-    Taken are hexadecimal with or without 0x, base58 of 64 bytes, base64 of 32 bytes in both alphabets, and an explorer's
+    Accepted are hexadecimal with or without 0x, base58 of 64 bytes, base64 of 32 bytes in both alphabets, and an explorer's
     address with one of them in it. Raises UnreadableHashError.
     """
     if len(text) > LONGEST_TEXT:
         raise UnreadableHashError("the text is too long")
-    # An address may repeat its hash, but not name two.
+    # An address may repeat its hash, but not contain two.
     found = {tuple(read.items()) for part in _parts(text) if (read := _read(part))}
     if len(found) != 1:
         raise UnreadableHashError("the text does not name one transaction")
@@ -43,14 +43,14 @@ def spellings(text: str) -> dict[str, str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text itself, and what stands between the marks of an address, each with its escapes undone."""
+    """Return the text itself, and its parts between separators, unescaped."""
     yield text.strip(_AROUND)
     for part in _BETWEEN.split(text):
         yield unquote(part).strip(_AROUND)
 
 
 def _read(text: str) -> dict[str, str]:
-    """What the chains would write; empty where the text is no hash."""
+    """Return the chains' spellings; empty if the text is no hash."""
     found = {family: family.transaction_hash(text) for family in registry.FAMILIES}
     return {
         facts.name: written

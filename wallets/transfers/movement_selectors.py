@@ -1,4 +1,4 @@
-"""Reading what moved in and out of a watched wallet: a page, all of it in chunks, how much there is."""
+"""Queries of a watched wallet's movements: a page, all in chunks, the total."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from wallets.transfers.block_pages import (
 
 @dataclass(frozen=True, slots=True)
 class MovementFilter:
-    """Which movements of a wallet are wanted, by the time of their blocks: `since` <= time < `until`.
+    """Filters of a wallet's movements, by block time: `since` <= time < `until`.
 
-    Empty texts and None leave nothing out.
+    Empty texts and None exclude nothing.
     """
 
     token: str = ""
@@ -33,7 +33,7 @@ class MovementFilter:
 def movements_wanted(
     wallet: WatchedWallet, wanted: MovementFilter
 ) -> QuerySet[WatchedMovement]:
-    """Return the movements of a filter, those included that a network took back."""
+    """Return the movements that match a filter, including those that a reorg removed."""
     found = WatchedMovement.objects.filter(wallet=wallet)
     if wanted.token:
         found = found.filter(token=wanted.token)
@@ -60,7 +60,7 @@ def movement_page(
 def movement_rows(
     wallet: WatchedWallet, wanted: MovementFilter
 ) -> Iterator[WatchedMovement]:
-    """Walk all movements, newest first, in chunks by key: any number in the same memory, no transaction stays open."""
+    """Yield all movements, newest first, in chunks by key: constant memory, no transaction stays open."""
     found = rest = movements_wanted(wallet, wanted)
     while chunk := list(rest.order_by(*NEWEST_FIRST)[:CHUNK_ROWS]):
         yield from chunk
@@ -68,7 +68,7 @@ def movement_rows(
 
 
 def movement_total(wallet: WatchedWallet, wanted: MovementFilter) -> int:
-    """Count what a filter leaves; without times by the sums of the days, as quick for a million as for ten."""
+    """Count the movements of a filter; without times from daily totals, as fast for a million as for ten."""
     if wanted.since is not None or wanted.until is not None:
         return movements_wanted(wallet, wanted).count()
     days = WatchedDay.objects.filter(wallet=wallet)

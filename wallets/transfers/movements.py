@@ -1,4 +1,4 @@
-"""Writing what moved in and out of watched wallets, and out of deposit addresses. Nobody is credited because of it."""
+"""Writes movements of watched wallets, and outflows of deposit addresses. They never credit anything."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from wallets.states import Direction, TransferState
 
 @dataclass(frozen=True, slots=True)
 class NewMovement:
-    """What a chain told of a watched wallet, seen from it. The wallet is one for real money."""
+    """A movement of a watched wallet for real money, from its chain."""
 
     wallet_id: int
     merchant_id: int
@@ -24,15 +24,15 @@ class NewMovement:
 
 @dataclass(frozen=True, slots=True)
 class NewOutflow:
-    """What a chain told that a deposit address sent."""
+    """A deposit address's outflow, from its chain."""
 
     deposit_id: int
     told: TokenTransfer
 
 
-# Whether reports have the money already is asked of what is recorded, in the same transaction and after it: a payment
-# of this merchant from the same log, or what one of this merchant's own deposit addresses passes on. Another merchant
-# who watches the same wallet has neither in any report. A fork may give a transaction another recipient.
+# Whether reports have the money already is queried in the same transaction, after the payments: a payment of this merchant
+# from the same log, or an outflow of this merchant's own deposit address. Another merchant who watches the wallet has
+# neither in any report. A reorg may give a transaction another recipient.
 _RECORD_MOVEMENTS: Final = """
     INSERT INTO wallets_watchedmovement (
         wallet_id, merchant_id, mode, direction, chain, tx_hash, position, token, token_address, units, counterparty,
@@ -99,7 +99,7 @@ _TOLD_COLUMNS: Final = (
 def record_movements(movements: Iterable[NewMovement], *, now: datetime) -> list[int]:
     """Write movements in the caller's transaction or one of its own, after its transfers; return ids of new and revived ones.
 
-    Recording one again changes nothing; one that a reorganisation had orphaned is revived in its new block.
+    Idempotent; one that a reorg had orphaned is revived in its new block.
     """
     once = {
         (
@@ -122,7 +122,7 @@ def record_movements(movements: Iterable[NewMovement], *, now: datetime) -> list
 
 
 def record_outflows(outflows: Iterable[NewOutflow], *, now: datetime) -> list[int]:
-    """Write what left deposit addresses, as `record_movements` does; return the ids of new and revived ones."""
+    """Write outflows of deposit addresses, as `record_movements` does; return the ids of new and revived ones."""
     found = list(outflows)
     columns: dict[str, Any] = {"deposit_id": [one.deposit_id for one in found]}
     return _record(_RECORD_OUTFLOWS, columns, [one.told for one in found], now=now)
@@ -144,7 +144,7 @@ def _record(
         return [pk for (pk,) in cursor]
 
 
-# Both tables at once: it is asked in every pass, and mostly there is nothing.
+# Both tables at once: every pass asks, and mostly there is nothing.
 _CONFIRM: Final = """
     WITH outflows AS (
         UPDATE wallets_depositoutflow SET state = 'confirmed', confirmed_at = %(now)s::timestamptz
@@ -173,7 +173,7 @@ _ORPHAN_LOST: Final = """
 
 
 def confirm_movements(chain: str, height: int, *, now: datetime) -> None:
-    """Make a chain's movements and outflows up to `height` final, large ones too: they credit nobody."""
+    """Make a chain's movements and outflows up to `height` final, large ones too: they credit nothing."""
     _change(_CONFIRM, {"chain": chain, "height": height, "now": now})
 
 
@@ -184,18 +184,18 @@ def orphan_movements(
     now: datetime,
     states: Sequence[TransferState] = (TransferState.DETECTED, TransferState.CONFIRMED),
 ) -> None:
-    """Take a chain's movements and outflows above `height` out of it. Their rows stay."""
+    """Orphan a chain's movements and outflows above `height`. Their rows stay."""
     values = [state.value for state in states]
     _change(_ORPHAN, {"chain": chain, "height": height, "states": values, "now": now})
 
 
 def detach_movements(chain: str, height: int) -> None:
-    """Say of a chain's final movements and outflows that they lie in a block of `height`: their chain was replaced."""
+    """Set the block of a chain's final movements and outflows to `height`: their chain was replaced."""
     _change(_DETACH, {"chain": chain, "height": height})
 
 
 def orphan_lost_movements(ids: Sequence[int], *, now: datetime) -> int:
-    """Take movements out of their chain that no node knows any more; return how many were in it."""
+    """Orphan movements that no node knows any more; return how many."""
     return _change(_ORPHAN_LOST, {"ids": list(ids), "now": now}) if ids else 0
 
 

@@ -1,4 +1,4 @@
-"""The queue of transfers whose facts changed: batches, each one transaction; claiming a transfer and taking it off."""
+"""The queue of transfers whose facts changed: process in batches, claim, remove."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -15,21 +15,21 @@ log = structlog.get_logger(__name__)
 
 BATCH: Final = 500
 SET_ASIDE: Final = timedelta(minutes=1)
-"""How far behind the queue's end a transfer goes that could not be decided. Each sweep tries it again."""
+"""How far back in the queue a transfer goes that could not be decided. Each sweep tries it again."""
 
 Decide = Callable[[TransferQuerySet], int]
-"""Decides queued transfers in one transaction, takes them off the queue, and returns how many.
+"""Decides queued transfers in one transaction, removes them from the queue, and returns how many.
 
-It locks them and passes over what another worker has locked.
+It locks them and skips those that another worker has locked.
 """
 
 
 def process_queue(
     purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int = BATCH
 ) -> int:
-    """Decide every queued transfer of a purpose; return how many there were. Safe to run many times at once.
+    """Decide every queued transfer of a purpose; return how many there were. Safe to run concurrently.
 
-    What another worker has locked is left for the next time.
+    Transfers that another worker has locked are left for the next run.
     """
     total = 0
     while decided := _process_batch(purpose, decide, now=now, batch=batch):
@@ -40,12 +40,12 @@ def process_queue(
 def _process_batch(
     purpose: ClaimKind, decide: Decide, *, now: datetime, batch: int
 ) -> int:
-    """Decide a batch; where that fails, each of its transfers alone: one that fails holds up no other merchant."""
+    """Decide a batch; if that fails, decide each of its transfers alone, so that a failing one blocks no other merchant."""
     queued = Transfer.objects.queued(purpose)
     try:
         return decide(queued[:batch])
     except (OperationalError, InterfaceError):
-        raise  # the server is away, or another worker was in the way: nobody's row is to blame
+        raise  # the server is down, or another worker interfered: no row is at fault
     except Exception:
         log.exception("a batch of transfers failed; taking them one by one")
         keys = list(queued.values_list("pk", flat=True)[:batch])
@@ -66,7 +66,7 @@ def _process_one(
 
 
 def insert_claims(*, transfer: str, kind: ClaimKind, now: str, source: str) -> str:
-    """Return SQL that claims transfers, for a part of the caller's statement: the rows and columns of `source`."""
+    """Return SQL that claims transfers, as part of the caller's statement: the rows and columns of `source`."""
     return f"""
         INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
         SELECT {transfer}, '{kind}', {now} FROM {source}
@@ -95,7 +95,7 @@ _PUT_ON: Final = """
 
 
 def claim_transfers(ids: Sequence[int], kind: ClaimKind, *, now: datetime) -> None:
-    """Claim transfers for what they pay; a primary key refuses one that is in use already."""
+    """Claim transfers for their use; a primary key refuses a second claim."""
     _run(_CLAIM[kind], {"ids": ids, "now": now})
 
 
@@ -107,13 +107,13 @@ def take_off_queue(
     now: datetime,
     later: datetime,
 ) -> None:
-    """Take transfers off the queue, whose locks the caller holds; those that are `postponed` come again after `later`."""
+    """Remove transfers from the queue, whose locks the caller holds; those that are `postponed` return after `later`."""
     parameters = {"ids": ids, "decided": decided, "postponed": postponed}
     _run(_TAKE_OFF, parameters | {"now": now, "later": later})
 
 
 def put_on_queue(ids: Sequence[int], *, now: datetime) -> int:
-    """Have transfers dealt with once more; return how many were not waiting for it already."""
+    """Queue transfers for another processing; return how many were not queued already."""
     return _run(_PUT_ON, {"ids": ids, "now": now})
 
 

@@ -1,4 +1,4 @@
-"""Writing transfers. Every change of their facts sets `queued_at`, which is the consumers' queue, and rings them after commit."""
+"""Writes transfers. Every change of their facts sets `queued_at`, the consumers' queue, and wakes them after commit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,15 +33,15 @@ class NewTransfer:
     block_height: int
     block_hash: str
     block_time: datetime
-    # Exactly one of `deposit_id` and `wallet_id` is given: the address it arrived at is one or the other.
+    # Exactly one of `deposit_id` and `wallet_id` is given.
     wallet_id: int | None = None
     labels: tuple[str, ...] = ()
     purpose: str = ClaimKind.CHECKOUT
 
 
-# A known transfer is touched only where a reorganisation took it out and it came back, or moved it to another block.
-# What a transaction does may differ when it is mined again, so its facts are taken anew. Recipient and token are part of
-# its key: a consumer may have credited the first one, so what goes elsewhere is another transfer, and is queued as such.
+# A known transfer is changed only if a reorg removed it and it came back, or moved it to another block. A transaction may
+# act differently when it is mined again, so its facts are read again. Recipient and token are part of its key: a consumer
+# may have credited the first one, so a transfer to another recipient is a new one in the queue.
 _RECORD = """
     INSERT INTO wallets_transfer (
         chain, tx_hash, position, token, token_address, units, sender, recipient, deposit_id, merchant_id, mode,
@@ -66,7 +66,7 @@ _RECORD = """
 def record_transfers(transfers: Sequence[NewTransfer], *, now: datetime) -> list[int]:
     """Write transfers in the caller's transaction or one of its own; return the ids of new and revived ones.
 
-    Recording one again changes nothing; one that a reorganisation had orphaned is revived in its new block.
+    Idempotent; one that a reorg had orphaned is revived in its new block.
     """
     if not transfers:
         return []
@@ -109,12 +109,12 @@ def confirm_transfers(ids: Sequence[int], *, now: datetime) -> int:
 
 
 def orphan_transfers(ids: Sequence[int], *, now: datetime) -> int:
-    """Take simulated transfers out of their chain, as a reorganisation does; return how many were in it."""
+    """Orphan simulated transfers, as a reorg does; return how many."""
     return _change(_ORPHAN, ids, now)
 
 
 def orphan_lost(ids: Sequence[int], *, now: datetime) -> int:
-    """Take live transfers out of their chain that no node knows any more; return how many were in it."""
+    """Orphan live transfers that no node knows any more; return how many."""
     return _change(_ORPHAN, ids, now, mode=Mode.LIVE)
 
 
@@ -152,7 +152,7 @@ _ORPHAN_ABOVE = """
 def confirm_through(chain: str, height: int, *, now: datetime) -> int:
     """Make a chain's ordinary transfers up to `height` final; return how many became so.
 
-    Large ones need more than depth: `wallets.reconciliation.confirmation` makes them final.
+    Large ones need more than depth: `wallets.reconciliation.confirmation` confirms them.
     """
     large = chain_spec(chain).large_units
     return _change_range(
@@ -168,7 +168,7 @@ def orphan_above(
     now: datetime,
     states: Sequence[TransferState] = (TransferState.DETECTED, TransferState.CONFIRMED),
 ) -> int:
-    """Take a chain's transfers above `height` out of it; return how many were lost. Their rows stay."""
+    """Orphan a chain's transfers above `height`; return how many were lost. Their rows stay."""
     values = [state.value for state in states]
     return _change_range(
         _ORPHAN_ABOVE, {"chain": chain, "height": height, "states": values, "now": now}

@@ -43,7 +43,7 @@ DAY_TABLES: Final = (FEE_DAYS, TRANSFER_DAYS, WATCHED_DAYS)
 def day_differences(
     *, since: date = date.min, until: date = date.max
 ) -> list[SumDifference]:
-    """Compare the days `since <= day < until`, of everybody; nothing is changed."""
+    """Compare the days `since <= day < until` for all merchants; change nothing."""
     return [
         difference
         for table in DAY_TABLES
@@ -54,7 +54,7 @@ def day_differences(
 def check_days() -> int:
     """Compare all days and log each difference; return how many there are.
 
-    All of them, and not only the last: claims, reorganisations and imported history change days of long ago.
+    All days, not only the last: claims, reorgs and imported history change old days.
     """
     found = day_differences()
     for difference in found:
@@ -63,7 +63,7 @@ def check_days() -> int:
 
 
 def rebuild_days(*, since: date = date.min, until: date = date.max) -> None:
-    """Total the days `since <= day < until` anew. Writers wait meanwhile, and add theirs afterwards."""
+    """Recompute the days `since <= day < until`. Writers wait meanwhile, and add their deltas afterwards."""
     for table in DAY_TABLES:
         daily_totals.rebuild_days(table, since=since, until=until)
 

@@ -1,1 +1,1 @@
-"""What is read of watched wallets beside what their chains' watchers read: what was before, and what they hold."""
+"""Watched wallets: their history and balances, read beside the chain's watcher."""

@@ -1,4 +1,4 @@
-"""Reading the history of watched wallets where a chain can only be asked account by account."""
+"""Reads the history of watched wallets on chains that are read by account."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,13 +24,13 @@ from wallets.watched.turns import check_lease, next_group, write_turn
 from wallets.watchers.account_ingest import account_facts
 
 _REMEMBERED = 10_000
-# Pages of a thousand, which are listed anew in each turn: in the wallets of exchanges is more than could ever be read, and
-# whoever watches one must neither have a million entries kept beside what reads payments, nor hold up large ones meanwhile.
+# Pages of a thousand, listed again in each turn. Exchanges' wallets have more entries than can be read; watching one must
+# neither keep a million entries in memory, nor delay large payments.
 _MOST_REQUESTS = 100
 
 
 class AccountHistory:
-    """Reads histories of one chain, each from its oldest block on, several wallets at once."""
+    """Reads histories of one chain, each from its oldest block, several wallets at once."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class AccountHistory:
         self._times = times
         self._owner = owner
         self._at_once = adapter.accounts_at_once
-        # By height: from when on an account is to be listed that is known up to it.
+        # By height: the time from which an account known up to it is listed.
         self._since: dict[int, datetime] = {}
         self._begins: dict[datetime, int] = {}
 
     def first_block(self, until: int, now: datetime) -> int:
-        """Return where the history begins of a wallet that is watched from the block `until` on. Raises ChainError.
+        """Return the first block of the history of a wallet watched from the block `until` on. Raises ChainError.
 
-        That is with a day (UTC), so that the wallets which are added on one day begin at the same block.
+        It is the start of a day (UTC), so wallets added on one day begin at the same block.
         """
         day = (now - timedelta(days=settings.WALLET_HISTORY_DAYS)).date()
         midnight = datetime.combine(day, time(), UTC)
@@ -63,23 +63,23 @@ class AccountHistory:
         return min(self._begins[midnight] + 1, until + 1)
 
     def next_group(self) -> list[WatchedWallet]:
-        """Return the wallets whose turn it is, one of those that several merchants watch."""
+        """Return the wallets whose turn it is; a wallet of several merchants counts once."""
         found = next_group(self._spec.name, most=self._at_once, span=None)
         return list({bytes(one.key): one for one in reversed(found)}.values())
 
     def read(
         self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
     ) -> bool:
-        """Read on in some accounts and write it; return whether one came further. Raises ChainError, LeaseLostError.
+        """Read further in some accounts and write it; return whether one advanced. Raises ChainError, LeaseLostError.
 
-        What is not final yet is recorded as the watcher does it, who looks whether a fork took it.
+        Movements that are not final are recorded too; the watcher follows reorgs.
         """
         head = self._adapter.head()
         try:
             accounts = [self._account(wallet) for wallet in wallets]
             readings = self._adapter.read_accounts(accounts, head=head)
         except ChainError:
-            # One account that cannot be read must not keep the others from it.
+            # One unreadable account must not block the others.
             self._at_once = max(self._at_once // 2, 1)
             raise
         self._at_once = min(self._at_once * 2, self._adapter.accounts_at_once)
@@ -99,7 +99,7 @@ class AccountHistory:
     def _movements(
         self, wallets: Sequence[WatchedWallet], readings: Sequence[AccountReading]
     ) -> Sequence[NewMovement]:
-        """Return what moved in the blocks of these histories."""
+        """Return the movements within the blocks of these histories."""
         spans = {
             bytes(wallet.key): range(
                 wallet.history_from or 0, (wallet.history_until or 0) + 1

@@ -1,4 +1,4 @@
-"""The API of watched wallets. Views translate; services decide."""
+"""The API of watched wallets. Services decide."""
 
 from typing import Any, ClassVar
 
@@ -179,12 +179,12 @@ def _wallet_object(wallet: WatchedWallet) -> dict[str, Any]:
 
 
 def _doer(request: Request) -> dict[str, Any]:
-    """Who changes something, for the audit log: the key, and where it was used from."""
+    """Return the key and the client's address for the audit log."""
     key_id = principal_of_request(request).key_id
     client = address_or_none(request._request)  # noqa: SLF001 - DRF offers no other way to the Django request
     return {"actor_label": f"API key {key_id}", "client": client}
 
 
 def _gone() -> NotFoundError:
-    """Somebody else stopped watching it between our looking and our locking it."""
+    """Return the error of a wallet that was removed between reading and locking it."""
     return NotFoundError("There is no such wallet here.", param="wallet_id")

@@ -1,4 +1,4 @@
-"""Reading what watched wallets hold: when they are added, after something moved, and once a day."""
+"""Reads watched wallets' balances: when they are added, after a movement, and once a day."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from wallets.watched.turns import check_lease
 
 AT_LEAST_EVERY: Final = timedelta(days=1)
 
-# A movement further back than this was recorded long ago, or is history: it says nothing new of the balance.
+# An older movement was recorded long ago, or is history: the balance need not be read for it.
 _RECENT: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DueBalance:
-    """A watched wallet that is to be asked for."""
+    """A watched wallet whose balance is due."""
 
     wallet_id: int
     key: bytes
@@ -28,7 +28,7 @@ class DueBalance:
 
 
 class Balances:
-    """Reads balances on one chain, those first that were never read, then those longest ago."""
+    """Reads balances on one chain: never read ones first, then the oldest."""
 
     def __init__(
         self, spec: ChainSpec, holdings: HoldingsReader, *, owner: str
@@ -38,7 +38,7 @@ class Balances:
         self._owner = owner
 
     def due(self, *, now: datetime) -> list[DueBalance]:
-        """Return whose turn it is, as many as are best asked for at once."""
+        """Return the due wallets, as many as fit one request."""
         parameters: dict[str, Any] = {
             "chain": self._spec.name,
             "since": now - AT_LEAST_EVERY,
@@ -50,7 +50,7 @@ class Balances:
             return [DueBalance(pk, bytes(key), name) for pk, key, name in cursor]
 
     def read(self, due: Sequence[DueBalance], *, genesis: str, now: datetime) -> None:
-        """Ask what these hold, and write it. Raises ChainError, LeaseLostError."""
+        """Read and write these balances. Raises ChainError, LeaseLostError."""
         held = self._holdings.read({one.key: one.address for one in due})
         with transaction.atomic():
             check_lease(self._spec.name, self._owner, genesis=genesis)
@@ -71,7 +71,7 @@ _DUE = """
       AND (held.read_at IS NULL OR held.read_at <= %(since)s OR w.id IN (SELECT wallet_id FROM moved))
     ORDER BY held.read_at NULLS FIRST, w.id LIMIT %(most)s
 """
-# A node that is behind another must not take back what that one told; a local chain may have begun anew.
+# A lagging node must not overwrite a newer balance; a local chain may have been reset.
 _WRITE = """
     INSERT INTO wallets_watchedbalance AS known (wallet_id, token, units, height, read_at)
     SELECT n.wallet_id, n.token, n.units, %(height)s, %(now)s::timestamptz

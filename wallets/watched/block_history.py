@@ -1,4 +1,4 @@
-"""Reading the history of watched wallets where blocks can be asked for any number of addresses, a window at a time."""
+"""Reads the history of watched wallets on chains that are read by blocks, a window at a time."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -30,11 +30,11 @@ from wallets.watchers.windows import (
 )
 
 MOST_TOGETHER: Final = 500
-"""As many wallets as every node takes as alternatives, in both spellings that Tron has of each."""
+"""How many wallets every node accepts as alternatives, with Tron's two spellings of each."""
 
 
 class BlockHistory:
-    """Reads histories of one chain from the oldest block on, several wallets in one question."""
+    """Reads histories of one chain from the oldest block on, several wallets in one request."""
 
     def __init__(self, spec: ChainSpec, adapter: BlockAdapter, *, owner: str) -> None:
         self._spec = spec
@@ -43,21 +43,21 @@ class BlockHistory:
         self._sizes, self._window = WindowSize(), LARGEST_WINDOW
 
     def first_block(self, until: int, _now: datetime) -> int:
-        """Where the history begins of a wallet that is watched from the block `until` on, counted at the chain's own pace."""
+        """Return the first block of the history of a wallet watched from the block `until` on, by the chain's block time."""
         span = timedelta(days=settings.WALLET_HISTORY_DAYS)
         return max(until - span // timedelta(seconds=self._spec.block_seconds), 0)
 
     def next_group(self) -> list[WatchedWallet]:
-        """Return the wallets whose turn it is: their next blocks are in one window."""
+        """Return the wallets whose turn it is; one window contains their next blocks."""
         return next_group(self._spec.name, most=MOST_TOGETHER, span=self._window)
 
     def read(
         self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
     ) -> bool:
-        """Read the next window of some wallets and write it; return whether there was any to read.
+        """Read the next window of some wallets and write it; return whether there was one.
 
-        Only what is final is read: what a fork may still replace is the watcher's, who follows forks. Local chains may
-        stand still for ever, and are read to the end. Raises ChainError, LeaseLostError.
+        Only final blocks are read: the watcher reads those that a reorg may replace. Local chains may stand still for ever,
+        and are read to the end. Raises ChainError, LeaseLostError.
         """
         head = self._adapter.head()
         cursor = ChainCursor.objects.get(chain=self._spec.name)
@@ -85,7 +85,7 @@ class BlockHistory:
     def _ask(
         self, first: int, last: int, wallets: Sequence[WatchedWallet], head: Head
     ) -> Reading:
-        """Read a window, or as much of its beginning as the node gives at once."""
+        """Read a window, or as much of its beginning as the node returns at once."""
         keys = frozenset(bytes(wallet.key) for wallet in wallets)
         hint = Hint(keys, keys)
         while True:
@@ -101,7 +101,7 @@ class BlockHistory:
                 continue
             except ChainUnavailableError:
                 if first == last:
-                    # The size was not to blame: what was learned of it is worth nothing.
+                    # The size was not the cause: forget what was learned about it.
                     self._sizes, self._window = WindowSize(), LARGEST_WINDOW
                 raise
             read = last - first + 1

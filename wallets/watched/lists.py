@@ -1,4 +1,4 @@
-"""Finding watched wallets: one by its id, a page of them, the tags that they have."""
+"""Queries of watched wallets: one by id, a page, their tags."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,13 +14,13 @@ from gateway.core.api.errors import (
 from gateway.core.api.pagination import Page
 from wallets.models import WatchedWallet
 
-# More than anybody scrolls through; a tag past them is still found by who types it.
+# More than anybody scrolls through; further tags are still found by typing.
 MOST_TAGS_OFFERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class WalletFilter:
-    """Which wallets of a merchant and mode a list is about; empty texts leave nothing out."""
+    """The filters of a list of watched wallets; empty texts exclude nothing."""
 
     merchant_id: int
     mode: Mode
@@ -29,12 +29,12 @@ class WalletFilter:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything leaves wallets out."""
+        """Whether any filter applies."""
         return bool(self.chain or self.tag)
 
 
 def wallets_wanted(wanted: WalletFilter) -> QuerySet[WatchedWallet]:
-    """Return the wallets of a filter that are watched now."""
+    """Return the currently watched wallets that match a filter."""
     found = _all_of(wanted.merchant_id, wanted.mode).filter(removed_at=None)
     if wanted.chain:
         found = found.filter(chain=wanted.chain)
@@ -42,7 +42,7 @@ def wallets_wanted(wanted: WalletFilter) -> QuerySet[WatchedWallet]:
 
 
 def watched_wallet(merchant_id: int, mode: Mode, public_id: str) -> WatchedWallet:
-    """Return one wallet. Raises NotFoundError, also for another merchant's, the other mode's, and one that was given up."""
+    """Return one wallet. Raises NotFoundError, also for another merchant's, the other mode's, and a removed one."""
     # PostgreSQL would refuse a statement with a NUL in it.
     rows = _all_of(merchant_id, mode).filter(removed_at=None)
     named = rows.filter(public_id=public_id).select_related("merchant")
@@ -56,7 +56,7 @@ def wallet_page(wanted: WalletFilter, page: Page) -> list[WatchedWallet]:
     """Return a page of wallets, newest first. Raises InvalidRequestError for an unknown starting_after."""
     found, offset = wallets_wanted(wanted), page.offset
     if page.starting_after is not None:
-        # One that was given up meanwhile still is a place in the list.
+        # A wallet removed meanwhile still marks a position in the list.
         rows = _all_of(wanted.merchant_id, wanted.mode)
         seen = rows.filter(public_id=page.starting_after)
         key = seen.values_list("pk", flat=True).first()
@@ -76,7 +76,7 @@ _TAGS = """
 
 
 def tags_of(merchant_id: int, mode: Mode) -> list[str]:
-    """Return the tags of a merchant's watched wallets, by the alphabet."""
+    """Return the tags of a merchant's watched wallets, sorted."""
     with connection.cursor() as cursor:
         cursor.execute(_TAGS, [merchant_id, mode, MOST_TAGS_OFFERED])
         return [tag for (tag,) in cursor]

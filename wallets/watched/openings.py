@@ -1,7 +1,7 @@
-"""Where the history of a newly watched wallet ends: at a block from which on the chain's watcher surely knows it.
+"""Finds where a newly watched wallet's history ends: the block from which the chain's watcher certainly knows it.
 
-A pass that is under way when a wallet is added does not know of it. So what is before is settled only after a pass has been
-written that began when the wallet could be seen; what that pass read is read twice, and recorded once.
+A pass in progress does not know a new wallet. So the end is set only after the end of a pass that began when the wallet was
+visible; that pass's blocks are read twice, and recorded once.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,20 +17,20 @@ _AT_ONCE = 1_000
 _Seen = tuple[int, datetime]
 
 StartFinder = Callable[[int, datetime], int]
-"""Tells at which block the history begins of a wallet that is watched, now, from a block on. Raises ChainError."""
+"""Returns the first block of the history of a wallet that is watched, now, from a block on. Raises ChainError."""
 
 
 class Openings:
-    """Opens the histories of one chain. What it saw when is known to this process alone: a restart only waits longer."""
+    """Opens the histories of one chain. Its observations are in memory: a restart only waits longer."""
 
     def __init__(self, spec: ChainSpec, first_block: StartFinder) -> None:
         self._spec = spec
         self._first_block = first_block
-        # Wallets that were seen, and a time after that. One that was given up and came back is to be seen anew.
+        # Wallets seen, and a time after that. A wallet that was removed and added again must be seen again.
         self._seen: dict[_Seen, datetime | None] = {}
 
     def tick(self, *, now: datetime) -> int:
-        """Open the histories whose end is known by now; return how many. Raises ChainError."""
+        """Open the histories whose end is known; return how many. Raises ChainError."""
         self._forget_replaced()
         waiting = list(
             importing(self._spec.name)
@@ -50,7 +50,7 @@ class Openings:
         return sum(map(len, ready.values()))
 
     def _since(self, wallet: WatchedWallet, now: datetime) -> datetime | None:
-        """A time when the wallet had been seen already: the beginning of the look after the first one."""
+        """Return a time when the wallet was already visible: the start of the check after the first one."""
         name = _seen(wallet)
         if name not in self._seen:
             self._seen[name] = None
@@ -59,7 +59,7 @@ class Openings:
         return self._seen[name]
 
     def _read_at(self, keys: Collection[bytes]) -> dict[bytes, tuple[datetime, int]]:
-        """When the last written pass began that read these accounts, and up to where it was."""
+        """Return when the last finished pass over these accounts began, and the block it reached."""
         if not keys:
             return {}
         if reads_accounts(self._spec):
@@ -81,7 +81,7 @@ class Openings:
         )
 
     def _forget_replaced(self) -> None:
-        """A local chain that began anew has none of the blocks that a history was to be read from."""
+        """Forget wallets of a local chain that was reset: the blocks of their histories are gone."""
         if not self._spec.is_local:
             return
         cursor = ChainCursor.objects.filter(chain=self._spec.name).first()

@@ -1,4 +1,4 @@
-"""The pass over one chain's watched wallets: a step at a time, in a small share of what its nodes allow."""
+"""The pass over one chain's watched wallets: one step at a time, with a small share of the request budget."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from wallets.watchers.leases import is_held
 log = structlog.get_logger(__name__)
 
 SHARE: Final = 0.2
-"""How much of a chain's request budget watched wallets may use beside what its watcher reads."""
+"""The share of a chain's request budget that watched wallets may use besides the watcher."""
 
 _LOOK_SECONDS: Final = 5.0
 _IDENTITY_SECONDS: Final = 60.0
@@ -40,10 +40,10 @@ _LONGEST_REST: Final = 60.0
 
 
 class History(Protocol):
-    """Reads what was before wallets were watched."""
+    """Reads movements from before wallets were watched."""
 
     def first_block(self, until: int, now: datetime, /) -> int:
-        """Return where the history begins of a wallet that is watched, now, from a block on. Raises ChainError."""
+        """Return the first block of the history of a wallet watched, now, from a block on. Raises ChainError."""
 
     def next_group(self) -> list[WatchedWallet]:
         """Return the wallets whose turn it is."""
@@ -51,11 +51,11 @@ class History(Protocol):
     def read(
         self, wallets: Sequence[WatchedWallet], *, genesis: str, now: datetime
     ) -> bool:
-        """Read on and write it; return whether one came further. Raises ChainError, LeaseLostError."""
+        """Read further and write it; return whether one advanced. Raises ChainError, LeaseLostError."""
 
 
 class WatchedWallets:
-    """Reads histories and balances on one chain, while `owner` has its lease, over connections of its own."""
+    """Reads histories and balances on one chain, while `owner` has its lease, over its own connections."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class WatchedWallets:
         self._is_balances_turn = False
 
     def tick(self, *, now: datetime) -> None:
-        """Do one step, if one is due and the budget allows it. Raises ChainError, LeaseLostError."""
+        """Do one step, if it is due and within budget. Raises ChainError, LeaseLostError."""
         if self._clock() < self._due or self._budget.level() <= 0:
             return
         if not self._is_reader():
@@ -102,7 +102,7 @@ class WatchedWallets:
         self._adapter.close()
 
     def _is_reader(self) -> bool:
-        """Whether we read the chain, and know by now which one it is."""
+        """Whether we hold the chain's lease, and know its first block."""
         begun = ChainCursor.objects.filter(chain=self._spec.name).exclude(
             genesis_hash=""
         )
@@ -110,7 +110,7 @@ class WatchedWallets:
             return is_held(self._spec.name, self._owner) and begun.exists()
 
     def _step(self, now: datetime) -> None:
-        """Read balances and histories in turn; where there is nothing of one, the other has its turn."""
+        """Read balances and histories in turn; if one has nothing due, the other gets its turn."""
         self._openings.tick(now=now)
         self._is_balances_turn = not self._is_balances_turn
         first, second = self._read_balances, self._read_history
@@ -136,13 +136,13 @@ class WatchedWallets:
             raise
 
     def _identified(self) -> str:
-        """Return the first block of the chain that was read, which the nodes have now and then to show to be theirs."""
+        """Return the chain's first block, which the nodes have to confirm from time to time."""
         known = ChainCursor.objects.get(chain=self._spec.name).genesis_hash
         if known != self._genesis or self._clock() >= self._identity_due:
             if self._adapter.genesis() != known:
                 raise ChainMismatchError("the nodes serve another chain than was read")
             self._genesis = known
-            # A local chain may begin anew at any time, and asking it costs nothing.
+            # A local chain may be reset at any time, and asking it costs nothing.
             trust = 0.0 if self._spec.is_local else _IDENTITY_SECONDS
             self._identity_due = self._clock() + trust
         return self._genesis

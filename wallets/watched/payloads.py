@@ -1,4 +1,4 @@
-"""Watched wallets and their movements as the API and files show them."""
+"""Watched wallets and their movements in the API's and the files' format."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from gateway.core.times import iso, iso_or_none
 from wallets.models import WatchedBalance, WatchedMovement, WatchedWallet
 from wallets.watched.selectors import history_progress
 
-# What the API promises a balance of, whatever the chain has.
+# The tokens whose balance the API promises on every chain.
 TOKENS: Final = ("USDC", "USDT")
 CSV_HEADER: Final = (
     "id",

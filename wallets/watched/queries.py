@@ -1,4 +1,4 @@
-"""Reading what API clients say about watched wallets, by hand. Each function raises InvalidRequestError naming its parameter."""
+"""Parsers of API requests about watched wallets. Each function raises InvalidRequestError naming its parameter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class WatchChanges:
 
 
 def parse_watch(body: Body) -> NewWatch:
-    """Read which address is to be watched."""
+    """Parse the address to watch."""
     return NewWatch(
         chain=_required(body, "chain"),
         address=_required(body, "address"),
@@ -56,7 +56,7 @@ def parse_watch(body: Body) -> NewWatch:
 
 
 def parse_changes(wallet: WatchedWallet, body: Body) -> WatchChanges:
-    """Read what is to be changed: null empties a label or the tags, what is absent stays."""
+    """Parse changes: null clears a label or the tags; an absent field stays."""
     for name, present in (("chain", wallet.chain), ("address", wallet.address)):
         if body.get(name) not in (None, present):
             raise refuse(name, f"{name} cannot be changed; watch another wallet.")
@@ -67,13 +67,13 @@ def parse_changes(wallet: WatchedWallet, body: Body) -> WatchChanges:
 
 
 def parse_wallet_filter(merchant_id: int, mode: Mode, query: Query) -> WalletFilter:
-    """Read what a list of wallets is narrowed by."""
+    """Parse the filters of a list of wallets."""
     tag = parse_text(query, "tag") or ""
     return WalletFilter(merchant_id, mode, chain=parse_chain(query), tag=tag)
 
 
 def parse_movement_filter(query: Query) -> MovementFilter:
-    """Read what a list of movements is narrowed by."""
+    """Parse the filters of a list of movements."""
     since, until = parse_span(query)
     return MovementFilter(
         token=parse_token(query, known=accepted_tokens()),
@@ -108,7 +108,7 @@ def _tags(body: Body) -> tuple[str, ...]:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refuse("tags", "tags must be a list of strings.")
     if any("," in tag for tag in tags):
-        # People type them with commas between, and would cut such a one in two.
+        # The form separates tags by commas, which would split such a tag.
         raise refuse("tags", "No tag may have a comma in it.")
     return tuple(_short("tags", tag, TAG_LENGTH) for tag in tags)
 

@@ -1,4 +1,4 @@
-"""What is known of watched wallets: how far their history is, what they hold, and what they held day by day."""
+"""Data of watched wallets: progress of the history, balances, and daily balances."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,17 @@ from accounts.states import Mode
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.states import WatchStatus
 
-# Blocks carry their own times, a little before or after the clock that a balance was read by.
+# Blocks carry their own times, slightly before or after our clock.
 _CLOCKS_DIFFER: Final = timedelta(hours=1)
 
 
 def watched_wallets(merchant: Merchant, mode: Mode) -> QuerySet[WatchedWallet]:
-    """Return the wallets that a merchant has watched now."""
+    """Return a merchant's currently watched wallets."""
     return WatchedWallet.objects.filter(merchant=merchant, mode=mode, removed_at=None)
 
 
 def history_progress(wallet: WatchedWallet) -> int | None:
-    """Return how much of a wallet's history is read, in percent; None once all of it is."""
+    """Return the progress of a wallet's history in percent; None once it is complete."""
     if wallet.status == WatchStatus.ACTIVE:
         return None
     first, last = wallet.history_from, wallet.history_until
@@ -36,7 +36,7 @@ def history_progress(wallet: WatchedWallet) -> int | None:
 def balances_of(
     wallets: Iterable[WatchedWallet],
 ) -> dict[int, dict[str, WatchedBalance]]:
-    """Return by wallet (its primary key) what each held of every token when it was last read; empty until it was."""
+    """Return the last read balances by wallet (primary key) and token; empty before the first reading."""
     found: dict[int, dict[str, WatchedBalance]] = {wallet.pk: {} for wallet in wallets}
     rows = WatchedBalance.objects.filter(wallet__in=found).order_by("token")
     for row in rows:
@@ -47,10 +47,10 @@ def balances_of(
 def balance_days(
     wallet: WatchedWallet, *, days: int, today: date
 ) -> dict[str, list[tuple[date, int]]]:
-    """Return by token what a wallet held at the end of each of the last days (UTC), in base units, the oldest first.
+    """Return, by token, a wallet's balance at the end of each of the last days (UTC), in base units, oldest first.
 
-    It is counted back from what was read last, by what moved since; the days before the first that is known of are left
-    out, as are tokens whose balance was never read. Never below zero, whatever is missing.
+    It is the last read balance less the movements since each day. Days before the first known one are left out, as are
+    tokens without a balance. Never below zero, whatever is missing.
     """
     first = max(today - timedelta(days=days - 1), _first_known(wallet))
     moved = _moved_by_day(wallet, since=first)
@@ -72,7 +72,7 @@ _FIRST_DAY = """
 
 
 def _first_known(wallet: WatchedWallet) -> date:
-    """The first day that anything is known of: of the first movement, or the one on which the wallet was added."""
+    """Return the first known day: of the first movement, or the day the wallet was added."""
     added = wallet.created_at.date()
     with connection.cursor() as cursor:
         cursor.execute(_FIRST_DAY, [wallet.pk])
@@ -91,7 +91,7 @@ _HELD = """
 
 
 def _held_now(wallet: WatchedWallet) -> dict[str, int]:
-    """What was read last, and what moved in the blocks after that."""
+    """Return the last read balance plus the movements in later blocks."""
     parameters: dict[str, Any] = {"wallet": wallet.pk, "slack": _CLOCKS_DIFFER}
     with connection.cursor() as cursor:
         cursor.execute(_HELD, parameters)

@@ -1,4 +1,4 @@
-"""The wallets that merchants have watched: adding one, changing what it is called, giving it up."""
+"""Adds, changes and removes watched wallets."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,10 +24,10 @@ from wallets.receiving.service import (
 from wallets.states import WatchStatus
 
 MOST_WATCHED: Final = 10_000
-"""How many wallets a merchant may have watched at once, in each mode."""
+"""How many wallets a merchant may watch at once, in each mode."""
 
 LABEL_LENGTH: Final = 80
-# A history of which nothing is known yet.
+# The columns of an unknown history.
 _UNREAD: Final = {
     "history_from": None,
     "history_height": None,
@@ -51,16 +51,16 @@ def watch_wallet(
     now: datetime,
     client: str | None = None,
 ) -> tuple[WatchedWallet, bool]:
-    """Have an address watched; return it, and whether that is new: one that is watched already stays as it is.
+    """Watch an address; return the wallet, and whether it is new: one already watched stays unchanged.
 
-    One that was given up is the same wallet again, as new: what moved in it is kept once, and reports have it once.
-    Any address of the chain may be watched, whoever's it is. In test mode no chain is asked, and it holds nothing. `client`
-    is the network address of whoever does it. Raises InvalidRequestError (chain_unsupported, address_invalid,
-    parameter_invalid) and ConflictError (capacity_exhausted) where MOST_WATCHED are watched.
+    A removed wallet keeps its row when added again, so its movements are recorded and reported once. Any address of the
+    chain may be watched, whoever's it is. In test mode no chain is asked, and it holds nothing. `client` is the caller's
+    network address. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
+    (capacity_exhausted) where MOST_WATCHED are watched.
     """
     spec = named_chain(chain)
     canonical = typed_address(spec, address)
-    # Two at once wait for each other here, so that neither the limit nor the address is passed twice.
+    # Concurrent calls wait here, so that neither the limit nor the address is passed twice.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     watched = WatchedWallet.objects.filter(
         merchant=merchant, mode=mode, removed_at=None
@@ -101,9 +101,9 @@ def change_watched_wallet(
     now: datetime,
     client: str | None = None,
 ) -> WatchedWallet:
-    """Give a watched wallet another label or other tags; None leaves them.
+    """Change a watched wallet's label or tags; None leaves them unchanged.
 
-    Raises InvalidRequestError (parameter_invalid), and ConflictError where it is not watched any more.
+    Raises InvalidRequestError (parameter_invalid), and ConflictError if it is no longer watched.
     """
     wallet = _locked(wallet)
     before = _described(wallet)
@@ -138,7 +138,7 @@ def remove_watched_wallet(
     now: datetime,
     client: str | None = None,
 ) -> WatchedWallet:
-    """Give a watched wallet up; what was recorded of it stays. Raises ConflictError where that was done already."""
+    """Stop watching a wallet; its records stay. Raises ConflictError if that was done already."""
     wallet = _locked(wallet)
     wallet.removed_at = now
     wallet.save(update_fields=["removed_at"])
@@ -183,7 +183,7 @@ def _begin(
     for name, value in (begun | _UNREAD).items():
         setattr(wallet, name, value)
     wallet.save()
-    # What it held then is not what it holds.
+    # Its old balance is outdated.
     WatchedBalance.objects.filter(wallet=wallet).delete()
     if mode == Mode.TEST:
         _hold_nothing(wallet, now=now)
@@ -191,12 +191,12 @@ def _begin(
 
 
 def clean_label(label: str) -> str:
-    """Return a label without blanks around it. Raises InvalidRequestError."""
+    """Return a trimmed label. Raises InvalidRequestError."""
     return _text(label, param="label", most=LABEL_LENGTH)
 
 
 def clean_tags(tags: Iterable[str]) -> list[str]:
-    """Return tags trimmed, in their order, those that differ in case only taken once. Raises InvalidRequestError."""
+    """Return trimmed tags in order, without case-insensitive duplicates. Raises InvalidRequestError."""
     kept: dict[str, str] = {}
     for tag in tags:
         text = _text(tag, param="tags", most=TAG_LENGTH)
@@ -210,7 +210,7 @@ def clean_tags(tags: Iterable[str]) -> list[str]:
 
 
 def _text(text: str, *, param: str, most: int) -> str:
-    # What cannot be seen would make two tags look like one.
+    # Invisible characters would make two tags look alike.
     cleaned = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if len(cleaned) > most:
         raise InvalidRequestError(f"Must have {most} characters at most.", param=param)

@@ -1,4 +1,4 @@
-"""Whose history is read next, and how far it is: kept with the wallet, so that a restart goes on where it was."""
+"""The turns and progress of watched wallets' histories, kept in the wallets' rows so that a restart continues."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ UNSOUND: Final = "The network's nodes answered wrongly. It is tried again."
 
 
 def importing(chain: str) -> QuerySet[WatchedWallet]:
-    """Return the watched wallets of a chain whose history is not whole."""
+    """Return a chain's watched wallets with an incomplete history."""
     return WatchedWallet.objects.filter(
         chain=chain,
         mode=Mode.LIVE,
@@ -38,9 +38,9 @@ def importing(chain: str) -> QuerySet[WatchedWallet]:
 
 
 def next_group(chain: str, *, most: int, span: int | None) -> list[WatchedWallet]:
-    """Return the wallet that waits longest, and others that are about as far: they can be asked for together.
+    """Return the wallet that waits longest, and others with similar progress to be read together.
 
-    `span` is by how many blocks the others may be further; None for any number.
+    The others may be at most `span` blocks further; None for any number.
     """
     opened = importing(chain).exclude(history_until=None)
     leader = opened.order_by(F("history_read_at").asc(nulls_first=True), "pk").first()
@@ -65,7 +65,7 @@ _WRITE: Final = """
 def write_turn(
     wallets: Sequence[WatchedWallet], heights: Sequence[int], *, now: datetime
 ) -> None:
-    """Write how far each is in the caller's transaction, never back; those that are whole are active from now on."""
+    """Write each wallet's progress in the caller's transaction, never back; complete ones become active."""
     parameters: dict[str, Any] = {
         "ids": [wallet.pk for wallet in wallets],
         "heights": list(heights),
@@ -83,9 +83,9 @@ def note_failure(
     owner: str,
     now: datetime,
 ) -> None:
-    """Tell in words why a turn came to nothing, and let the others have theirs. Raises LeaseLostError.
+    """Record why a turn failed, and let the others have theirs. Raises LeaseLostError.
 
-    Not in the error's own words: they name the operator's nodes.
+    The error's own text is not used: it names the operator's nodes.
     """
     with transaction.atomic():
         if not is_held(chain, owner):
@@ -95,7 +95,7 @@ def note_failure(
 
 
 def check_lease(chain: str, owner: str, *, genesis: str) -> None:
-    """Lock the cursor and see that we read this chain, and still the same. Raises LeaseLostError."""
+    """Lock the cursor and check that we hold the lease of the same chain. Raises LeaseLostError."""
     rows = ChainCursor.objects.filter(chain=chain, genesis_hash=genesis)
     if not is_held(chain, owner) or not rows.exists():
         raise LeaseLostError(chain)

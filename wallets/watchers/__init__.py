@@ -1,1 +1,1 @@
-"""Chain watchers: reading blocks and accounts under a lease, and recording what they find."""
+"""Chain watchers: read blocks and accounts under a lease, and record the results."""

@@ -1,4 +1,4 @@
-"""Following forks where accounts are read: what a fork took away is not listed any more, and may come back."""
+"""Follows reorgs on chains read by account: removed transactions are no longer listed, and may come back."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ _FLOORS_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Recorded facts that did not come again: `lost` are known to no node any more, `unsure` could not be asked for.
+    """Recorded facts that were not listed again: `lost` are unknown to all nodes, `unsure` could not be checked.
 
-    `lost_moved` and `unsure_moved` are the same of what moved in watched wallets.
+    `lost_moved` and `unsure_moved` are the same for movements of watched wallets.
     """
 
     lost: Sequence[Recorded] = ()
@@ -29,19 +29,19 @@ class Missing:
     unsure_moved: Sequence[Recorded] = ()
 
     def final_height(self, height: int) -> int:
-        """Return up to where transfers may become final, if it is up to `height` when none is missing."""
+        """Return up to where transfers may become final, given that they may up to `height` if none is missing."""
         return _below(self.unsure, height)
 
     def final_moved_height(self, height: int) -> int:
-        """Return the same for movements, which transfers never wait for."""
+        """Return the same for movements, which never delay transfers."""
         return _below(self.unsure_moved, height)
 
 
 class AccountForks:
-    """Looks for recent facts that were recorded and did not come again when their account was read.
+    """Finds recent facts that were recorded but not listed again when their account was read.
 
-    What is missing is asked for, once after it is final to the chain. Where nothing is missing it asks no node. What moved
-    in watched wallets is followed as what was paid is, but apart: failing to find out about it delays no payment.
+    Nodes are asked about each missing one once, after it is final; without missing ones no node is asked. Movements are
+    followed like payments, but separately: their failures delay no payment.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class AccountForks:
         self.forget()
 
     def forget(self) -> None:
-        """Begin as if nothing was known."""
+        """Reset to the initial state."""
         self._floors: Mapping[bytes, Account] = {}
         self._floors_due = 0.0
         self._payments.forget()
         self._movements.forget()
 
     def from_where(self, account: Account) -> Account:
-        """Return the account as it should be read: from further below, where something of it may return."""
+        """Return the account as it should be read: from further below, if something of it may return."""
         floor = self._floors.get(account.key)
         if floor is None:
             return account
@@ -77,7 +77,7 @@ class AccountForks:
     def look(
         self, readings: Sequence[AccountReading], *, head: Head, now: datetime
     ) -> Missing:
-        """Tell what is missing, after these accounts were read."""
+        """Return what is missing after these accounts were read."""
         if self._clock() >= self._floors_due:
             self._floors_due = self._clock() + _FLOORS_SECONDS
             self._floors = self._find_floors(head, now)

@@ -1,4 +1,4 @@
-"""Writing what was read of accounts: transfers and each account's cursor move in one transaction, or not at all."""
+"""Writes account readings: transfers and each account's cursor in one transaction, or nothing."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -39,8 +39,8 @@ from wallets.watchers.owners import (
     record_facts,
 )
 
-# By EXCEPT, which compares each wallet once. As an anti join it compared each with each for as long as PostgreSQL had not
-# counted the tables again: five seconds for ten thousand wallets that were just added.
+# By EXCEPT, which compares each wallet once. As an anti join it compared each with each until PostgreSQL had analysed the
+# tables: five seconds for ten thousand new wallets.
 _READ: Final = "SELECT key FROM wallets_accountcursor WHERE chain = %(chain)s"
 _LACKS_RECEIVING: Final = f"""
     SELECT EXISTS (SELECT key FROM wallets_receivingwallet WHERE chain = %(chain)s EXCEPT {_READ})
@@ -68,7 +68,7 @@ def lacks_accounts(chain: str) -> bool:
 
 
 def lacks_watched(chain: str) -> bool:
-    """Whether a wallet that somebody has watched is not read yet. There may be ten thousand to look through."""
+    """Whether a watched wallet is not read yet. There may be ten thousand to check."""
     return _is_lacking(_LACKS_WATCHED, chain)
 
 
@@ -80,10 +80,10 @@ def _is_lacking(statement: str, chain: str) -> bool:
 
 
 def open_accounts(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
-    """Begin to read the wallets that are not read yet, those that were replaced included and those that are only watched.
+    """Start reading wallets that are not read yet, including replaced and watched-only ones.
 
-    What reached them before is none of ours: they are read from the head on. Only with a chain never read before, its
-    settings may say where to begin.
+    Earlier transfers are not ours: reading starts at the head. Only on a chain never read before, settings may name the
+    start.
     """
     height, time = pulse.head.block.height, pulse.head.block.time
     if lease.height is None and spec.start_block is not None:
@@ -103,10 +103,10 @@ def commit_accounts(
     accounts_read_at: datetime,
     pulse: Pulse,
 ) -> int:
-    """Write what a pass read; return how many payments were new. Raises LeaseLostError.
+    """Write a pass's readings; return how many payments were new. Raises LeaseLostError.
 
-    `broken` are accounts that could not be read when others could, and why: their cursors stay. `final_height` is up to
-    where everything is final but for what is `missing`. `accounts_read_at` is up to when every expected account is read.
+    `broken` maps accounts that failed alone to the reason: their cursors stay. Up to `final_height` everything is final
+    except for `missing`. All expected accounts are read up to `accounts_read_at`.
     """
     now, head = pulse.now, pulse.head
     facts = account_facts(spec.name, readings)
@@ -126,9 +126,10 @@ def commit_accounts(
 
 
 def account_facts(chain: str, readings: Sequence[AccountReading]) -> Facts:
-    """Return what the readings say of their own accounts; the other side of it is told by its own reading, if it has one.
+    """Return the readings' facts about their own accounts; the other side is reported by its own reading, if any.
 
-    A movement is recorded together with the payment that it is, for one says of the other whether reports have it.
+    A movement is recorded together with the payment that it is, because the payment decides whether reports have it
+    already.
     """
     told = {(one.key, told): None for one in readings for told in one.transfers}
     owners = Owners(chain)
@@ -147,7 +148,7 @@ def _own_key(movement: NewMovement) -> bytes:
     return movement.told.recipient_key if is_in else movement.told.sender_key
 
 
-# Those whose turn was longest ago: what nobody wants is not read, so it comes to the front.
+# Oldest turns first: accounts that are no longer wanted are not read, so they come to the front.
 _DROP: Final = """
     DELETE FROM wallets_accountcursor a
     WHERE a.id IN (
@@ -161,7 +162,7 @@ _MOST_LOOKED_AT: Final = 500
 
 
 def _drop_unwanted(chain: str) -> None:
-    """Forget how far accounts were read that nobody receives at and nobody has watched any more."""
+    """Delete the cursors of accounts that no merchant receives at or watches any more."""
     with connection.cursor() as cursor:
         cursor.execute(_DROP, {"chain": chain, "most": _MOST_LOOKED_AT})
 
@@ -183,11 +184,10 @@ _ADVANCE = """
 
 
 def _advance(spec: ChainSpec, readings: Sequence[AccountReading], pulse: Pulse) -> None:
-    """Move cursors, never back. One that comes nearer to the head and did not reach it has its next turn soon.
+    """Move cursors, never back. One that advanced but did not reach the head has its next turn soon.
 
-    Not before those that waited longer: somebody may flood it.
-
-    What is known up to its last block is known up to that block's time.
+    Not before those that waited longer: somebody may flood it. An account known up to its last block is known up to that
+    block's time.
     """
     parameters: dict[str, Any] = {
         "chain": spec.name,
@@ -211,7 +211,7 @@ _TURNS = """
 
 
 def note_turns(chain: str, errors: Mapping[bytes, str], *, now: datetime) -> None:
-    """Write that accounts had their turn and could not be read, and why; no reason where it may be the nodes' fault."""
+    """Record that accounts had their turn but failed, and why; no reason if the nodes may be at fault."""
     if not errors:
         return
     parameters: dict[str, Any] = {
@@ -225,7 +225,7 @@ def note_turns(chain: str, errors: Mapping[bytes, str], *, now: datetime) -> Non
 
 
 def _take_back(chain: str, missing: Missing, *, now: datetime) -> None:
-    """Orphan what a fork took, and have those accounts read again from below it: something else may be there now."""
+    """Orphan facts that a reorg removed, and have their accounts read again from below: other facts may be there now."""
     orphan_lost([one.fact.pk for one in missing.lost], now=now)
     orphan_lost_movements([one.fact.pk for one in missing.lost_moved], now=now)
     for one in (*missing.lost, *missing.lost_moved):

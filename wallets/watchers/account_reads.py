@@ -1,4 +1,4 @@
-"""Reading many accounts in groups, within a budget, so that one that cannot be read does not hold up the others."""
+"""Reads many accounts in groups, within a budget, so that an unreadable one does not block the others."""
 
 import time
 from collections import deque
@@ -22,25 +22,25 @@ from wallets.watchers.budget import Budget
 
 log = structlog.get_logger(__name__)
 
-# Where the budget does not suffice for all, every fourth group is of accounts that nobody is expected to pay to. Every
-# fourth of those is of accounts that are only watched; the others of them are read with what is left over.
+# If the budget does not suffice for all, every fourth group is of accounts without expected payments. Every fourth of those
+# is of watched-only accounts; the rest of them are read with the remaining budget.
 _EVERY: Final = 4
 _ROUND: Final = _EVERY**2
-# Finding the one bad account among fifty takes fewer failures in a row; a node that fails takes them all.
+# Finding the one bad account among fifty takes fewer failures in a row; a failing node fails them all.
 _MOST_FAILURES_IN_A_ROW: Final = 6
-# Well within the longest lease: a pass that outlasts it is for nothing.
+# Well within the longest lease: a pass that outlasts it is wasted.
 _LONGEST_PASS_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Accounts that are asked for together, all of them watched by somebody and no more, or none."""
+    """Accounts that are read together; either all or none of them are watched-only."""
 
     accounts: Sequence[Account]
     is_watched: bool = False
 
     def halves(self) -> list["_Group"]:
-        """Cut it in two; a single account is none."""
+        """Split it in two; a single account gives none."""
         half = len(self.accounts) // 2
         parts = (self.accounts[:half], self.accounts[half:]) if half else ()
         return [replace(self, accounts=part) for part in parts]
@@ -48,47 +48,47 @@ class _Group:
 
 @dataclass(slots=True)
 class AccountReads:
-    """What came of reading accounts.
+    """The result of reading accounts.
 
     `broken` are those that failed alone, and why; without a reason where it may be the nodes' fault. `error` is the last
     failure there was, `has_given_up` whether there were too many.
 
-    In an account that is only watched may be more than can be followed, which says nothing of the nodes: it has failures of
-    its own, and where they are too many the other watched ones wait for another pass, and nobody else.
+    A watched-only account may be too busy to read, which is not the nodes' fault. Such failures are counted separately: if
+    there are too many, only the watched-only accounts wait for another pass.
     """
 
     readings: list[AccountReading] = field(default_factory=list)
     broken: dict[bytes, str] = field(default_factory=dict)
     error: ChainError | None = None
     watched_error: ChainError | None = None
-    # How many groups failed one after the other, of both sorts.
+    # How many groups failed in a row, of either kind.
     failures: int = 0
     watched_failures: int = 0
     groups: int = 0
     # How many requests that took.
     spent: int = 0
-    # What the next pass should be able to spend before it begins.
+    # The budget that the next pass should have before it begins.
     wanted: float = 0.0
     is_complete: bool = True
     has_given_up: bool = False
 
     @property
     def group_cost(self) -> float:
-        """How many requests a group took."""
+        """Return how many requests a group took."""
         return self.spent / self.groups if self.groups else 0.0
 
     @property
     def is_failure(self) -> bool:
-        """Whether the nodes failed, and not just single accounts."""
+        """Whether the nodes failed, not just single accounts."""
         return self.has_given_up or (self.error is not None and not self.readings)
 
     @property
     def leaves_watched(self) -> bool:
-        """Whether too many accounts failed that are only watched."""
+        """Whether too many watched-only accounts failed."""
         return self.watched_failures >= _MOST_FAILURES_IN_A_ROW
 
     def note_success(self, group: _Group, readings: Sequence[AccountReading]) -> None:
-        """Keep what was read."""
+        """Store a group's readings."""
         self.readings += readings
         if group.is_watched:
             self.watched_failures = 0
@@ -96,7 +96,7 @@ class AccountReads:
             self.failures = 0
 
     def note_failure(self, group: _Group, error: ChainError) -> None:
-        """Keep why a group could not be read. A node that asks to be left alone is meant by everybody."""
+        """Store why a group failed. A node that asks for a pause means all requests."""
         must_wait = _asks_to_wait(error)
         if group.is_watched:
             self.watched_error = error
@@ -111,7 +111,7 @@ class AccountReads:
 
 
 class AccountReader:
-    """Reads accounts through an adapter. What it learns of group sizes and turns is kept from pass to pass."""
+    """Reads accounts through an adapter. Learned group sizes and turns are kept between passes."""
 
     def __init__(
         self,
@@ -128,12 +128,12 @@ class AccountReader:
 
     @property
     def most_at_once(self) -> int:
-        """How many accounts the budget may suffice for in one pass, at the very best."""
+        """Return the maximum of accounts that the budget allows in one pass."""
         return self._adapter.accounts_at_once * (int(self._budget.capacity) + 1)
 
     @property
     def most_for_one(self) -> int:
-        """How many requests an account is worth at a time that nobody pays us at: anybody's busy wallet may be watched."""
+        """Return the limit of requests for a watched-only account per turn: anybody's busy wallet may be watched."""
         return max(int(self._budget.capacity / 2), 2)
 
     def read(
@@ -144,9 +144,9 @@ class AccountReader:
         *,
         head: Head,
     ) -> AccountReads:
-        """Read as many as the budget and some seconds allow, one group at least: the expected ones first.
+        """Read as many as the budget and some seconds allow, at least one group: expected ones first.
 
-        `watched` are accounts that nobody pays us at: what they take, others might have.
+        `watched` are watched-only accounts, whose requests are taken from the others' budget.
         """
         reads, before = AccountReads(), self._adapter.requests
         waiting, spare = self._groups(expected, others, watched)
@@ -168,7 +168,7 @@ class AccountReader:
             reads.broken |= dict.fromkeys(
                 reads.broken.keys() & {one.key for one in watched}, ""
             )
-        # What is read with what is left over waits for no sooner pass while somebody is expected.
+        # Reads from the remaining budget do not bring the next pass forward while payments are expected.
         reads.is_complete = not waiting and not (spare and not expected)
         if not reads.is_complete:
             reads.wanted = self._wanted(len(expected), reads.group_cost)
@@ -177,9 +177,9 @@ class AccountReader:
         return reads
 
     def _saved(self, expected: Sequence[Account], reads: AccountReads) -> float:
-        """Return what must be left so that watched accounts delay nobody: the next pass's needs and this group's, or more.
+        """Return the budget to keep so that watched accounts delay no others: for the next pass and this group, or more.
 
-        Half of what can be saved is for those that are read once a minute, all of them at the same time.
+        Half of the savings is for accounts that are read once a minute, all at the same time.
         """
         if not expected:
             return 0.0
@@ -187,7 +187,7 @@ class AccountReader:
         return max(1 + groups * reads.group_cost, self._budget.capacity / 2)
 
     def _wanted(self, expected: int, group_cost: float) -> float:
-        """Return what the expected accounts cost and the share of the others with them.
+        """Return the cost of the expected accounts and the others' share.
 
         With less, a pass would spend most on asking for the head; with more, the expected ones would wait for the others.
         """
@@ -203,7 +203,7 @@ class AccountReader:
         reads: AccountReads,
         head: Head,
     ) -> None:
-        """Read the next group; one that fails is cut in two, to be read last."""
+        """Read the next group; a failing one is split in two, to be read last."""
         group = queue.popleft()
         reads.groups += 1
         try:
@@ -220,7 +220,7 @@ class AccountReader:
         except ChainError:
             raise
         except Exception as error:
-            # What an adapter did not foresee in one account's data must not stop the others from being read.
+            # An unforeseen error in one account's data must not stop the others.
             log.exception("account reader failed")
             raise MalformedAnswerError(f"unforeseen {type(error).__name__}") from error
         if [reading.key for reading in readings] != [account.key for account in group]:
@@ -233,7 +233,7 @@ class AccountReader:
         others: Sequence[Account],
         watched: Sequence[Account],
     ) -> tuple[deque[_Group], deque[_Group]]:
-        """Return the groups to be read in this pass, and those to be read with what is left over."""
+        """Return the groups of this pass, and those for the remaining budget."""
         found: deque[_Group] = deque()
         first, second = (deque(self._cut(accounts)) for accounts in (expected, others))
         spare = deque(self._cut(watched, is_watched=True))
@@ -258,7 +258,7 @@ class AccountReader:
             yield _Group(accounts[start : start + size], is_watched)
 
     def _learn(self, reads: AccountReads) -> None:
-        """Ask for fewer at once after a failure: the budget may not suffice to find its cause in one pass."""
+        """Use smaller groups after a failure: the budget may not suffice to find its cause in one pass."""
         self._at_once = self._next_size(self._at_once, reads.error)
         self._watched_at_once = self._next_size(
             self._watched_at_once, reads.watched_error
@@ -271,7 +271,7 @@ class AccountReader:
 
 
 def _move_watched(waiting: deque[_Group], spare: deque[_Group]) -> None:
-    """Leave the watched accounts among those that wait to what is read with what is left over."""
+    """Move the waiting watched accounts to those read with the remaining budget."""
     groups = list(waiting)
     waiting.clear()
     for group in groups:

@@ -1,4 +1,4 @@
-"""What was recorded lately of accounts, and whether it came again when they were read."""
+"""Recently recorded facts of accounts, and whether they were listed again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from wallets.watchers.recorded import (
 
 log = structlog.get_logger(__name__)
 
-# Nodes list again what they told within a minute or two, so what is missing for longer has been looked for already.
+# Nodes list a transaction again within a minute or two, so what is missing for longer has been checked already.
 _RECENT: Final = timedelta(minutes=10)
-# A transaction that a fork took can be sent again for a minute or two; after that it is void.
+# A transaction that a reorg removed can be sent again for a minute or two; then it is void.
 _MAY_RETURN: Final = timedelta(minutes=10)
 _MOST_AT_ONCE: Final = 2_000
-# Nobody waits for them, so following them must not take many requests of those who are waited for.
+# Watched-only facts must not take many requests from payments.
 _MOST_MOVEMENTS: Final = 250
 
 _Name = tuple[bytes, str, str, int, str]
@@ -42,32 +42,32 @@ _Wallet = ReceivingWallet | WatchedWallet
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A fact about an account: what it was paid, or what moved in or out of it where it is watched."""
+    """A fact about an account: a payment, or a movement of a watched wallet."""
 
     fact: Transfer | WatchedMovement
     wallet: _Wallet
 
     @property
     def key(self) -> bytes:
-        """The account's."""
+        """Return the account's key."""
         return bytes(self.wallet.key)
 
     @property
     def name(self) -> _Name:
-        """By what it is known again."""
+        """Return the fact's identity."""
         fact = self.fact
         way = fact.direction if isinstance(fact, WatchedMovement) else Direction.IN
         return self.key, way, fact.tx_hash, fact.position, fact.token
 
     def as_told(self, family: ChainFamily) -> TokenTransfer:
-        """As its chain told it."""
+        """Return the fact as its chain reported it."""
         if isinstance(self.fact, WatchedMovement):
             return movement_as_told(self.fact, family)
         return as_told(self.fact, family)
 
 
 class Trail:
-    """Looks for recent facts of one table that did not come again, and asks for each once after it is final."""
+    """Finds recent facts of one table that were not listed again, and asks for each once after it is final."""
 
     def __init__(
         self, spec: ChainSpec, adapter: AccountAdapter, *, of_movements: bool
@@ -76,17 +76,17 @@ class Trail:
         self._adapter = adapter
         self._of_movements = of_movements
         self._most = _MOST_MOVEMENTS if of_movements else _MOST_AT_ONCE
-        # Found to be there after they were final: no fork can take them.
+        # Confirmed after finality: no reorg can remove them.
         self._settled: set[int] = set()
 
     def forget(self) -> None:
-        """Begin as if nothing was known."""
+        """Reset to the initial state."""
         self._settled.clear()
 
     def look(
         self, readings: Sequence[AccountReading], *, head: Head
     ) -> tuple[Sequence[Recorded], Sequence[Recorded]]:
-        """Return what no node knows any more, and what could not be asked for, after accounts were read."""
+        """Return facts that no node knows, and those that could not be checked, after accounts were read."""
         missing = self._missing(readings, head)
         if not missing or not head.agreed:
             return (), missing
@@ -98,7 +98,7 @@ class Trail:
             return (), missing
 
     def floors(self, head: Head, *, now: datetime) -> Iterator[Account]:
-        """Tell from where accounts should be read in which something may return, the lowest last."""
+        """Return the heights from which accounts should be read where facts may return, the lowest last."""
         for one in self._recent(head, [TransferState.ORPHANED]):
             fact = one.fact
             if fact.orphaned_at is None or fact.orphaned_at < now - _MAY_RETURN:
@@ -112,7 +112,7 @@ class Trail:
         told = {name for reading in readings for name in _names(reading)}
         through = {reading.key: reading.through.height for reading in readings}
         found = self._recent(head, [TransferState.DETECTED, TransferState.CONFIRMED])
-        # Forget what is not recent any more.
+        # Drop facts that are no longer recent.
         self._settled &= {one.fact.pk for one in found}
         return [
             one

@@ -1,4 +1,4 @@
-"""Which accounts of a chain are to be read now: those somebody may be paying to, and the others in turn."""
+"""Selects a chain's accounts to read now: those with expected payments, and the others in turn."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,11 +15,11 @@ from wallets.watchers.demand import (
 )
 
 MOST_EXPECTED: Final = 5_000
-"""More accounts than this are not looked at in one pass; they take turns."""
+"""The maximum of accounts read in one pass; more take turns."""
 
 
 class Turn(Enum):
-    """Among whom an account takes turns, in the order of how much hangs on it."""
+    """The group in which an account takes turns, most important first."""
 
     EXPECTED = "somebody may be paying to it"
     RECEIVING = "a merchant's wallet that nobody is expected to pay to"
@@ -28,15 +28,15 @@ class Turn(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DueAccount:
-    """An account whose turn it is. `known_through` is up to when what it was paid is known."""
+    """An account whose turn it is. Its payments are known up to `known_through`."""
 
     account: Account
     turn: Turn
     known_through: datetime | None
 
 
-# An account that could not be read when others could waits among those that nobody is expected to pay to. One that was read
-# far ahead of now was read by a clock that went wrong. What is only watched may be ten thousand, and is taken off an index.
+# A failing account waits among those without expected payments. An account read far ahead of now was read by a wrong clock.
+# Watched-only ones may be ten thousand, and are read from an index.
 _DUE = """
     WITH expected AS (
         SELECT w.key FROM wallets_receivingwallet w
@@ -74,7 +74,7 @@ _DUE = """
 def due_accounts(
     spec: ChainSpec, *, now: datetime, most_others: int
 ) -> list[DueAccount]:
-    """Return the expected accounts, then of both other kinds at most so many that were not read for a while; oldest first."""
+    """Return expected accounts, then at most `most_others` of both other kinds that are due; oldest first."""
     idle = timedelta(seconds=idle_seconds(spec))
     parameters: dict[str, Any] = {
         "chain": spec.name,
@@ -95,7 +95,7 @@ def due_accounts(
 
 @dataclass(frozen=True, slots=True)
 class AccountAges:
-    """How a chain's accounts are read. `oldest` is up to when the least known of the expected ones is known."""
+    """How current a chain's accounts are. `oldest` is up to when the least known expected account is known."""
 
     accounts: int = 0
     expected: int = 0
@@ -117,7 +117,7 @@ _AGES = """
 
 
 def account_ages(*, now: datetime) -> dict[str, AccountAges]:
-    """Return how the accounts of each chain are read that is read account by account."""
+    """Return the ages for each chain that is read by account."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES, {"since": now - STILL_COMING})
         return {chain: AccountAges(*counts) for chain, *counts in cursor}

@@ -1,6 +1,6 @@
-"""Reading a chain that can only be asked account by account, both ways and within a budget.
+"""Watches a chain that is read by account, in both directions and within a budget.
 
-The accounts somebody pays to come first, then those somebody may pay to all the same, then those that are only watched.
+Accounts with expected payments come first, then other receiving accounts, then watched-only ones.
 """
 
 import time
@@ -47,13 +47,13 @@ from wallets.watchers.passes import (
 
 log = structlog.get_logger(__name__)
 
-# A local chain that began anew is soon as long as the old one.
+# A reset local chain is soon as long as the old one.
 _LOCAL_IDENTITY_SECONDS: Final = 5.0
 _WATCHED_SECONDS: Final = 5.0
 
 
 class AccountWatcher(ChainWatcher):
-    """Reads one chain's accounts while it has the lease, as many in a pass as the request budget allows."""
+    """Reads one chain's accounts under the lease, as many per pass as the request budget allows."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class AccountWatcher(ChainWatcher):
         )
         self._reader = AccountReader(adapter, self._budget, clock=clock)
         self._forks = AccountForks(spec, adapter, clock=clock)
-        # How much of the budget must be there for the next pass.
+        # How much budget the next pass needs.
         self._wanted = 0.0
         self._expected_since: dict[bytes, datetime] = {}
         self._identity_due = 0.0
@@ -84,14 +84,14 @@ class AccountWatcher(ChainWatcher):
         return super()._may_rest(lease, now) and not self._has_new_accounts()
 
     def _has_new_accounts(self) -> bool:
-        """Whether a wallet is not read yet; one that is only watched is found within seconds."""
+        """Whether a wallet is not read yet; watched-only ones are found within seconds."""
         if self._clock() >= self._watched_due:
             self._watched_due = self._clock() + _WATCHED_SECONDS
             self._has_new_watched = lacks_watched(self.spec.name)
         return self._has_new_watched or lacks_accounts(self.spec.name)
 
     def _has_come(self, now: datetime) -> bool:
-        """Whether somebody is expected now, and nobody was in the last pass: then the others must not be saved for."""
+        """Whether payments are expected now but were not in the last pass: then nothing must be saved for the others."""
         return not self._expected_since and is_expected(self.spec, now=now)
 
     def _pass(self, lease: Lease, now: datetime) -> Outcome:
@@ -125,13 +125,13 @@ class AccountWatcher(ChainWatcher):
             self._identified_fence = None
 
     def _fell_behind(self, lease: Lease, now: datetime) -> Outcome:
-        """Wait for a node that lags to grow past us again; a local chain may have begun anew."""
+        """Wait for a lagging node to pass us again; a local chain may have been reset."""
         if self.spec.is_local and not self._is_same_chain(lease, now):
             return Outcome.AHEAD
         return Outcome.IDLE
 
     def _read(self, due: Sequence[DueAccount], head: Head) -> AccountReads:
-        # What another node told before may be ahead of this one.
+        # Another node may have reported a newer block before.
         ready = [one for one in due if one.account.height <= head.block.height]
         expected, others, watched = (
             [self._forks.from_where(one.account) for one in ready if one.turn is turn]
@@ -173,12 +173,12 @@ class AccountWatcher(ChainWatcher):
             log.info("transfers found", chain=self.spec.name, count=new)
 
     def _pass_on(self, lease: Lease, reads: AccountReads, now: datetime) -> None:
-        """Let the other accounts have their turn first next time, although it may be the nodes' fault."""
+        """Let the other accounts have their turn first next time, although the nodes may be at fault."""
         with fenced(lease):
             note_turns(self.spec.name, reads.broken, now=now)
 
     def _next_pulse(self, reads: AccountReads, head: Head, now: datetime) -> Pulse:
-        """Tell when the next pass is due: at once if this one could not read everything, as soon as the budget allows."""
+        """Return when the next pass is due: once the budget allows if this one was incomplete."""
         self._wanted = reads.wanted
         pause = pause_seconds(self.spec, now=now) if reads.is_complete else 0.0
         pause = max(pause, self._budget.seconds_until(self._wanted))
@@ -187,7 +187,7 @@ class AccountWatcher(ChainWatcher):
     def _read_through(
         self, due: Sequence[DueAccount], reads: AccountReads, now: datetime
     ) -> datetime:
-        """Return up to when every expected account is read; one that was not expected before counts from now on."""
+        """Return up to when every expected account is read; a newly expected one counts from now on."""
         done = {reading.key for reading in reads.readings}
         done |= {key for key, reason in reads.broken.items() if reason}
         expected = [one for one in due if one.turn is Turn.EXPECTED]

@@ -1,4 +1,4 @@
-"""Reading a chain block by block. A pass does one thing and writes it in one transaction, or nothing."""
+"""Watches a chain block by block. A pass does one thing and writes it in one transaction, or nothing."""
 
 import time
 from collections.abc import Callable
@@ -48,7 +48,7 @@ _FACTORY_RETRY_SECONDS: Final = 10.0
 
 
 class Watcher(ChainWatcher):
-    """Reads one chain while it has the lease. `rpc` asks the same nodes as the adapter."""
+    """Reads one chain under the lease. `rpc` asks the same nodes as the adapter."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Watcher(ChainWatcher):
         if start is not None:
             ingest.begin_at_height(lease, start - 1)
             return Outcome.AHEAD
-        # A few blocks back, so that a fork of the first ones has something to be compared with.
+        # A few blocks back, so that a reorg of the first ones can be detected.
         first = max(head.block.height - self.spec.confirmations, 0)
         [block] = self._adapter.blocks([first])
         ingest.begin(lease, block)
@@ -93,7 +93,7 @@ class Watcher(ChainWatcher):
     def _at_or_behind(
         self, lease: Lease, height: int, head: Head, now: datetime
     ) -> Outcome:
-        """Deal with a head that is not above the cursor: a node that lags, or a chain that lost its tip."""
+        """Handle a head that is not above the cursor: a lagging node, or a chain that lost its tip."""
         if not lease.block_hash:
             return self._adopt(lease, height, head)
         known = (
@@ -102,17 +102,17 @@ class Watcher(ChainWatcher):
             else stored_hash(self.spec.name, head.block.height)
         )
         if known == head.block.hash:
-            # It will grow past us again; until then nothing is known to be read to the end.
+            # It will pass us again; until then nothing counts as read to the end.
             return Outcome.IDLE
         if known is None and not reaches_down_to(self.spec.name, head.block.height):
-            # A spare node that is far behind, most likely: nothing says that the chain forked.
+            # Most likely a spare node that is far behind: this is no sign of a reorg.
             raise ChainUnavailableError(
                 f"the nodes know no block above {head.block.height}"
             )
         return self._follow_fork(lease, height, head, now)
 
     def _adopt(self, lease: Lease, height: int, head: Head) -> Outcome:
-        """Take the head for the block after which we were told to begin, once the chain is that long."""
+        """Start after this block as configured, once the chain is that long."""
         if head.block.height < height:
             return Outcome.IDLE
         ingest.begin(lease, head.block)
@@ -129,7 +129,7 @@ class Watcher(ChainWatcher):
                 first,
                 last,
                 head=head,
-                # Asked after the head: an address given out later cannot have been paid in these blocks.
+                # Read after the head: an address given out later cannot have been paid in these blocks.
                 hint=watched_keys(self.spec.name),
                 owners=owners,
             )
@@ -185,12 +185,12 @@ class Watcher(ChainWatcher):
     def _follow_fork(
         self, lease: Lease, height: int, head: Head, now: datetime
     ) -> Outcome:
-        """Go back to where the chain forked, or stop it where that is deeper than what we called final."""
+        """Rewind to the fork, or stop the chain if it is deeper than finality."""
         if not self._is_same_chain(lease, now):
             return Outcome.AHEAD
         [told] = self._adapter.blocks([head.block.height])
         if told.hash != head.block.hash:
-            # The head may be that of a node which has just turned out to belong to another chain.
+            # The head may come from a node that has just turned out to be of another chain.
             raise ReorgDuringReadError("the head is not there any more")
         below = min(height, head.block.height)
         fork = find_fork(self._adapter, self.spec.name, below=below)
@@ -214,8 +214,8 @@ class Watcher(ChainWatcher):
         self._factory_due = 0.0
 
     def _look_for_factory(self, lease: Lease) -> None:
-        """Tell whether deposit addresses work here, so that web processes never have to ask a node."""
-        # Its code cannot be taken away again: a node that misses it later lags or lies.
+        """Check whether deposit addresses work here, so that web processes need not ask a node."""
+        # Its code cannot disappear: a node that does not find it later lags or lies.
         if lease.factory_ok or not self.spec.family.has_forwarders:
             return
         if self._clock() < self._factory_due:

@@ -1,4 +1,4 @@
-"""Whether anybody may be paying on a chain just now, asked of the database: what nobody pays on need not be read often."""
+"""Whether payments are expected on a chain now, from the database: a chain without any is read less often."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -10,10 +10,10 @@ from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds
 
 WATCH_AFTER_EXPIRY: Final = timedelta(days=30)
-"""How long after its checkout's expiry `DepositAddress.watched_until` is: that far from it, payments are expected."""
+"""The time from a checkout's expiry to `DepositAddress.watched_until`; payments are expected until this long before it."""
 
 STILL_COMING: Final = timedelta(minutes=3)
-"""How long after the last moment to pay a payment is still on its way: sent in time, mined late."""
+"""How long after the last moment to pay a payment may still arrive: sent in time, mined late."""
 
 _DEPOSITS = """
     SELECT EXISTS (SELECT FROM wallets_transfer WHERE chain = %(chain)s AND state = 'detected' AND mode = 'live')
@@ -28,7 +28,7 @@ _WALLETS = """
 def is_expected(spec: ChainSpec, *, now: datetime) -> bool:
     """Whether a payment may arrive on the chain, or one that arrived is not final yet.
 
-    Where the amount tells payments apart, deposit addresses count for nothing: money for them is there by mistake.
+    On exact-amount chains, deposit addresses do not count: money for them is there by mistake.
     """
     wanted = _WALLETS if spec.exact_amount_required else _DEPOSITS
     since = now - STILL_COMING
@@ -44,11 +44,11 @@ def is_expected(spec: ChainSpec, *, now: datetime) -> bool:
 
 
 def idle_seconds(spec: ChainSpec) -> float:
-    """Return how long a chain that nobody is expected to pay on is left alone."""
+    """Return the reading interval of a chain without expected payments."""
     idle: float = settings.CHAIN_IDLE_SECONDS
     return max(idle, poll_seconds(spec))
 
 
 def pause_seconds(spec: ChainSpec, *, now: datetime) -> float:
-    """Return how soon to look again at a chain that was read to its head."""
+    """Return the pause before the next pass of a chain that was read to its head."""
     return poll_seconds(spec) if is_expected(spec, now=now) else idle_seconds(spec)

@@ -1,4 +1,4 @@
-"""Writing what was read: transfers, block hashes and cursor move in one transaction, or not at all."""
+"""Writes readings: transfers, block hashes and cursor in one transaction, or nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,18 +35,18 @@ from wallets.watchers.owners import (
 )
 
 LEAST_KEPT_BLOCKS = 256
-"""Hashes are kept this far below the head: deeper than any reorganisation we follow."""
+"""Hashes are kept this far below the head: deeper than any reorg that is followed."""
 
 BEFORE_GENESIS: Final = -1
-"""The height of transfers that were final on a local chain which was replaced since."""
+"""The height of transfers that were final on a local chain which was reset since."""
 
-# Blocks took longer in a chain's past than now, and reading a little too much again does no harm.
+# Blocks were slower in a chain's past, and reading slightly too much does no harm.
 _LONG_BLOCKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What a pass tells of its chain beside what it read.
+    """A pass's facts about its chain, besides the blocks.
 
     `now` is when it began, `due_at` when the next one is meant to, `reads` how many windows or accounts it read.
     """
@@ -83,7 +83,7 @@ def commit_reading(
     window: int,
     pulse: Pulse,
 ) -> int:
-    """Write a window whole and advance the cursor; return how many payments were new. Raises LeaseLostError."""
+    """Write a whole window and advance the cursor; return how many payments were new. Raises LeaseLostError."""
     head, now = pulse.head, pulse.now
     lowest = head.block.height - kept_blocks(spec)
     with fenced(lease):
@@ -103,7 +103,7 @@ def commit_reading(
 def commit_idle(
     lease: Lease, spec: ChainSpec, *, final_height: int, pulse: Pulse
 ) -> None:
-    """Write that the chain was read to its head and had nothing new. Raises LeaseLostError."""
+    """Record that the chain was read to its head without anything new. Raises LeaseLostError."""
     with fenced(lease):
         confirm(lease.chain, final_height, now=pulse.now)
         write_pulse(lease, pulse)
@@ -111,24 +111,24 @@ def commit_idle(
 
 
 def confirm(chain: str, height: int, *, now: datetime) -> None:
-    """Make everything of a chain up to `height` final, but for large transfers."""
+    """Make everything on a chain up to `height` final, except large transfers."""
     confirm_through(chain, height, now=now)
     confirm_movements(chain, height, now=now)
 
 
 def commit_window(lease: Lease, window: int) -> None:
-    """Remember how many blocks to ask for at once."""
+    """Store how many blocks to request at once."""
     with fenced(lease):
         _cursor(lease).update(window=window)
 
 
 def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
-    """Go back to a block that is still in the chain; return how many transfers were lost above it."""
+    """Rewind to a block that is still in the chain; return how many transfers were lost above it."""
     with fenced(lease):
         lost = orphan_above(lease.chain, fork.height, now=now)
         orphan_movements(lease.chain, fork.height, now=now)
         Block.objects.filter(chain=lease.chain, height__gt=fork.height).delete()
-        # What is mined again instead may hold payments in time: nothing is vouched for until it was read.
+        # Blocks mined instead may contain payments in time: nothing counts as known until they are read.
         _cursor(lease).update(
             height=fork.height, block_hash=fork.hash, read_through_at=None
         )
@@ -136,11 +136,10 @@ def rewind(lease: Lease, fork: Block, *, now: datetime) -> int:
 
 
 def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
-    """Begin anew on a local chain that was replaced; return how many transfers it took with it.
+    """Start again on a local chain that was reset; return how many transfers were lost.
 
-    What was not final then can never become so and counts as orphaned. What was final stays: its checkouts are
-    completed, and a developer's history should survive the restart of a node. But it lies in no block of the new chain,
-    where forks and other sources would be asked for it.
+    Transfers that were not final are orphaned. Final ones stay: their checkouts are completed, and a developer's history
+    should survive a node's restart. But they are in no block of the new chain, so reorgs and other sources ignore them.
     """
     with fenced(lease):
         unsure = [TransferState.DETECTED]
@@ -167,13 +166,13 @@ def reset(lease: Lease, genesis_hash: str, *, now: datetime) -> int:
 
 
 def remember_genesis(lease: Lease, genesis_hash: str) -> None:
-    """Write down the chain's first block, which tells it from any other."""
+    """Store the chain's first block's hash, which identifies the chain."""
     with fenced(lease):
         _cursor(lease).update(genesis_hash=genesis_hash)
 
 
 def note_factory(lease: Lease, *, is_there: bool) -> None:
-    """Write down whether deposit addresses can be used on the chain."""
+    """Store whether deposit addresses can be used on the chain."""
     with fenced(lease):
         _cursor(lease).update(factory_ok=is_there)
 
@@ -186,7 +185,7 @@ def halt(lease: Lease, reason: str) -> None:
 
 @transaction.atomic
 def resume(chain: str, *, height: int, now: datetime) -> int:
-    """Let a halted chain go on after `height`; return how many transfers above it are taken back until seen again.
+    """Resume a halted chain after `height`; return how many transfers above it are orphaned until seen again.
 
     The fence moves, so that a watcher in the middle of a pass cannot undo this.
     """
@@ -218,9 +217,9 @@ _LOWER = """
 def lower_accounts(
     chain: str, height: int, *, keys: Sequence[bytes] | None = None
 ) -> None:
-    """Have accounts read again from above `height`, all of the chain's unless `keys` says which.
+    """Have accounts read again from above `height`: all of the chain's, or those in `keys`.
 
-    A block's time is not known by its height alone; the time set is early enough in any case.
+    A block's time is unknown from its height; the time set is early enough.
     """
     spec = chains().get(chain)
     parameters: dict[str, Any] = {
@@ -234,7 +233,7 @@ def lower_accounts(
 
 
 def kept_blocks(spec: ChainSpec) -> int:
-    """How many block hashes below the head are kept."""
+    """Return how many block hashes below the head are kept."""
     return max(LEAST_KEPT_BLOCKS, 4 * spec.confirmations)
 
 
@@ -243,7 +242,7 @@ def _cursor(lease: Lease) -> QuerySet[ChainCursor]:
 
 
 def write_pulse(lease: Lease, pulse: Pulse) -> None:
-    """Write what the node said, and that it could be read, which ends any failure."""
+    """Write the node's state, and clear any failure."""
     _cursor(lease).update(
         head=pulse.head.block.height,
         head_at=pulse.now,
@@ -258,10 +257,10 @@ def write_pulse(lease: Lease, pulse: Pulse) -> None:
 
 
 def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:
-    """Return up to when everything paid is known, after all was read to the head; None if the nodes disagree.
+    """Return up to when all payments are known, after reading to the head; None if the nodes disagree.
 
-    A node that stands still shows an old head as if it were the newest, so on a public chain nothing is vouched for
-    past the head's own time. A local chain mints only when somebody pays, and has one node.
+    A stalled node shows an old head as the newest, so on a public chain the head's own time is the limit. A local chain
+    makes blocks only for payments, and has one node.
     """
     if not pulse.head.agreed:
         return None
@@ -269,11 +268,11 @@ def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:
 
 
 def vouch(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
-    """Write up to when everything paid on the chain is known, if the nodes agree that this is its head."""
+    """Write up to when all payments on the chain are known, if the nodes agree on the head."""
     through = known_through(spec, pulse)
     if through is None:
         return
-    # Two watchers' clocks may differ: what one vouched for is not taken back by the other.
+    # Two watchers' clocks may differ: the value never goes back.
     seen = Greatest("read_through_at", Value(through, DateTimeField()))
     _cursor(lease).update(read_through_at=seen)
 

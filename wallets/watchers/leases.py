@@ -1,7 +1,7 @@
-"""Who reads a chain: one watcher at a time, by the lease that lies on the chain's cursor.
+"""The chain's lease: one watcher at a time, by the lease on the chain's cursor.
 
-A paused process cannot know that its lease ran out. So each of its transactions first locks the cursor row and looks
-whether the fence is still its own.
+A paused process cannot know that its lease ran out. So each of its transactions first locks the cursor row and checks the
+fence.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def take_lease(
 
 
 def release_lease(chain: str, owner: str) -> None:
-    """Let the next watcher begin at once."""
+    """End the lease, so that the next watcher can begin at once."""
     _leases.release(chain, owner)
 
 
@@ -50,18 +50,18 @@ def fenced(lease: Lease) -> Iterator[None]:
 
 
 def check_fence(lease: Lease) -> None:
-    """Lock the cursor row and look whether the lease is ours still. Raises LeaseLostError."""
+    """Lock the cursor row and check that we still hold the lease. Raises LeaseLostError."""
     _leases.check(lease)
 
 
 def is_held(chain: str, owner: str) -> bool:
-    """Lock the cursor row for the caller's transaction and tell whether `owner` reads the chain, which is not halted."""
+    """Lock the cursor row in the caller's transaction; return whether `owner` holds the lease of a chain that is not halted."""
     row = _leases.find(chain, owner)
     return row is not None and not row.halted_reason
 
 
 def record_failure(lease: Lease, message: str, *, now: datetime) -> None:
-    """Write down that the chain could not be read, for people; the next success clears it."""
+    """Record why the chain could not be read; the next success clears it."""
     told = message[:200]
     with connection.cursor() as cursor:
         cursor.execute(_FAIL, [now, told, lease.chain, lease.owner, lease.fence])

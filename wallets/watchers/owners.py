@@ -1,4 +1,4 @@
-"""Whose the addresses are that a chain told of, and what is recorded because of it."""
+"""Owners of a chain's addresses, and the facts recorded for them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from wallets.transfers.service import (
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is recorded of what a chain told: payments, what moved in watched wallets, what left deposit addresses."""
+    """The facts recorded from a chain's transfers: payments, watched movements, and deposit outflows."""
 
     payments: Sequence[NewTransfer] = ()
     movements: Sequence[NewMovement] = ()
@@ -32,7 +32,7 @@ class Facts:
 def record_facts(facts: Facts, *, now: datetime) -> list[int]:
     """Write facts in the caller's transaction; return the ids of the payments that were new or revived.
 
-    Payments go first: whether a movement is one is asked of them.
+    Payments go first: movements refer to them.
     """
     new = record_transfers(facts.payments, now=now)
     record_movements(facts.movements, now=now)
@@ -41,7 +41,7 @@ def record_facts(facts: Facts, *, now: datetime) -> list[int]:
 
 
 class Owners:
-    """Remembers whose the addresses of a chain were, so that what was asked while reading is not asked again to write."""
+    """Caches the owners of a chain's addresses, so that writing does not query them again."""
 
     def __init__(self, chain: str) -> None:
         self._chain = chain
@@ -50,7 +50,7 @@ class Owners:
         self._watches: dict[bytes, list[Watch]] = {}
 
     def ours(self, keys: Iterable[bytes]) -> frozenset[bytes]:
-        """Return those of the addresses that are somebody's of us, or watched by somebody."""
+        """Return the addresses that belong to our merchants or are watched."""
         wanted = frozenset(keys)
         unknown = wanted - self._asked
         self._owners |= owners_of(self._chain, {*unknown})
@@ -59,7 +59,7 @@ class Owners:
         return wanted & (self._owners.keys() | self._watches.keys())
 
     def facts(self, transfers: Sequence[TokenTransfer]) -> Facts:
-        """Return everything that is recorded of these transfers; what concerns none of ours is left out."""
+        """Return all facts to record from these transfers; unrelated ones are left out."""
         self._ask_about(transfers)
         return Facts(
             payments=self.payments(transfers),
@@ -68,9 +68,9 @@ class Owners:
         )
 
     def payments(self, transfers: Iterable[TokenTransfer]) -> list[NewTransfer]:
-        """Return what was paid to us, without what our deposit addresses pass on to merchants' own wallets.
+        """Return payments to us, without deposit addresses' payouts to merchants' own wallets.
 
-        That was paid to the deposit address, and recorded there.
+        Those were paid to the deposit address, and recorded there.
         """
         told = list(transfers)
         self._ask_about(told)
@@ -81,7 +81,7 @@ class Owners:
         ]
 
     def movements(self, transfers: Iterable[TokenTransfer]) -> list[NewMovement]:
-        """Return what moved in and out of watched wallets, once for each of those who watch them."""
+        """Return movements of watched wallets, once for each watcher."""
         told = list(transfers)
         self._ask_about(told)
         return [
@@ -95,7 +95,7 @@ class Owners:
         ]
 
     def outflows(self, transfers: Iterable[TokenTransfer]) -> list[NewOutflow]:
-        """Return what left our deposit addresses, whoever had it sent."""
+        """Return outflows of our deposit addresses, whoever sent the transaction."""
         told = list(transfers)
         self._ask_about(told)
         return [
@@ -105,12 +105,12 @@ class Owners:
         ]
 
     def deposits_among(self, keys: Iterable[bytes]) -> frozenset[bytes]:
-        """Return those of the addresses that are deposit addresses."""
+        """Return the deposit addresses among these."""
         ours = self.ours(keys)
         return frozenset(key for key in ours if self._deposit_of(key) is not None)
 
     def owned(self, transfer: TokenTransfer) -> NewTransfer:
-        """Return the transfer with its owner. Raises KeyError where `ours` named none for the recipient."""
+        """Return the transfer with its owner. Raises KeyError if `ours` did not name the recipient."""
         owner = self._owners[transfer.recipient_key]
         return NewTransfer(
             chain=transfer.chain,

@@ -1,4 +1,4 @@
-"""What every watcher does with a pass: take the lease, rest when nobody pays, tell failures, know its chain again."""
+"""The base of all watchers' passes: lease, idle pauses, failures, and the check of the chain's identity."""
 
 import time
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class Outcome(Enum):
-    """What a pass came to, which says how soon the next one should be."""
+    """A pass's outcome, which determines the next pass's time."""
 
     AHEAD = "there is more to read"
     IDLE = "read to the head"
@@ -40,7 +40,7 @@ class Outcome(Enum):
 
 
 class ChainWatcher(ABC):
-    """Reads one chain while it has the lease. A pass does one thing and writes it in one transaction, or nothing."""
+    """Reads one chain under the lease. A pass does one thing and writes it in one transaction, or nothing."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class ChainWatcher(ABC):
         self._owner = owner
         self._clock = clock
         self._meter = Meter(spent=lambda: adapter.requests, clock=clock)
-        # The fence under which the nodes were last seen to serve the chain we know.
+        # The fence under which the nodes were last checked to serve the known chain.
         self._identified_fence: int | None = None
         self._lease_seconds = LEASE_SECONDS
 
     def tick(self, *, now: datetime) -> Outcome:
-        """Do one pass, begun at `now`. Raises ChainError, after writing it down, and LeaseLostError."""
+        """Run one pass, begun at `now`. Raises ChainError, after recording it, and LeaseLostError."""
         lease = take_lease(self.spec.name, self._owner, seconds=self._lease_seconds)
         if lease is None:
             return Outcome.STANDBY
@@ -80,7 +80,7 @@ class ChainWatcher(ABC):
             self._allow_for(self._clock() - begun)
 
     def stop(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         release_lease(self.spec.name, self._owner)
 
     def close(self) -> None:
@@ -89,24 +89,24 @@ class ChainWatcher(ABC):
 
     @abstractmethod
     def _pass(self, lease: Lease, now: datetime) -> Outcome:
-        """Do what a pass does once it is ours to do."""
+        """Run the pass itself, under the lease."""
 
     @abstractmethod
     def _began_anew(self) -> None:
-        """Forget what was known of a local chain that was replaced."""
+        """Reset the state of a local chain that was reset."""
 
     def _may_rest(self, lease: Lease, now: datetime) -> bool:
-        """Whether the next pass is not due yet and nobody came meanwhile. Never before the first pass under a lease."""
+        """Whether the next pass is not due and no payment is newly expected. Never before the first pass under a lease."""
         if self._identified_fence != lease.fence or lease.due_at is None:
             return False
-        # A time further off was written by a clock that went wrong.
+        # A time further off was written by a wrong clock.
         latest = now + timedelta(seconds=idle_seconds(self.spec))
         if not now < lease.due_at <= latest:
             return False
         return not is_expected(self.spec, now=now)
 
     def _allow_for(self, seconds: float) -> None:
-        """Ask for a lease that outlasts such passes, or watchers on slow nodes would take it from each other for ever."""
+        """Request a lease that outlasts such passes; otherwise watchers on slow nodes would take it from each other for ever."""
         self._lease_seconds = min(
             max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS
         )
@@ -118,7 +118,7 @@ class ChainWatcher(ABC):
         return Pulse(head, now, due_at, self._meter.usage(), reads)
 
     def _is_identified(self, lease: Lease, now: datetime) -> bool:
-        """Make sure, once per lease and after each failure, that the nodes serve the chain that we know."""
+        """Check, once per lease and after each failure, that the nodes serve the known chain."""
         if self._identified_fence == lease.fence:
             return True
         if not self._is_same_chain(lease, now):
@@ -127,7 +127,7 @@ class ChainWatcher(ABC):
         return True
 
     def _is_same_chain(self, lease: Lease, now: datetime) -> bool:
-        """Compare the first block with the one we know; begin a local chain anew when it was replaced."""
+        """Compare the first block with the known one; start again on a local chain that was reset."""
         genesis = self._chain.genesis()
         if lease.genesis_hash == genesis:
             return True

@@ -1,4 +1,4 @@
-"""Reading a window of blocks in both directions: what our addresses received, and what left them."""
+"""Reads a window of blocks in both directions: our addresses' incoming and outgoing transfers."""
 
 from collections.abc import Sequence
 
@@ -24,8 +24,8 @@ def read_window(
 ) -> Reading:
     """Read a window whole. Raises ChainError.
 
-    The hint names as senders only what was paid before. A deposit address that was paid in this very window may have
-    passed it on there too, so where there is one its window is asked once more for what those sent.
+    The hint names as senders only addresses that were paid before. A deposit address paid in this window may also have been
+    flushed in it; if so, the window is read once more for its outflows.
     """
     reading = adapter.read(first, last, head=head, hint=hint, ours=owners.ours)
     if hint is None:
@@ -35,7 +35,7 @@ def read_window(
     if not fresh:
         return reading
     since = min(one.block_height for one in told if one.recipient_key in fresh)
-    # By both sides: a header tells that an address is in its block, and not on which side of a transfer.
+    # By both sides: a header tells that an address is in its block, but not on which side.
     passed_on = adapter.read(
         since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours
     )

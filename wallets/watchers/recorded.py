@@ -1,4 +1,4 @@
-"""Recorded facts, put back into the words in which nodes are asked about them."""
+"""Converts recorded facts back to the form in which nodes are asked about them."""
 
 from wallets.chains.base import TokenTransfer
 from wallets.chains.family import ChainFamily
@@ -7,7 +7,7 @@ from wallets.states import Direction
 
 
 def as_told(transfer: Transfer, family: ChainFamily) -> TokenTransfer:
-    """Return a recorded transfer as its chain told it."""
+    """Return a recorded transfer as its chain reported it."""
     return _told(
         transfer,
         family,
@@ -18,7 +18,7 @@ def as_told(transfer: Transfer, family: ChainFamily) -> TokenTransfer:
 
 
 def movement_as_told(movement: WatchedMovement, family: ChainFamily) -> TokenTransfer:
-    """Return a recorded movement as its chain told it, without what was written beside it."""
+    """Return a recorded movement as its chain reported it, without labels."""
     own, other = movement.wallet.address, movement.counterparty
     is_in = movement.direction == Direction.IN
     sender, recipient = (other, own) if is_in else (own, other)
@@ -41,7 +41,7 @@ def _told(
         token_address=fact.token_address,
         units=int(fact.units),
         sender=sender,
-        # What was burned went to nobody.
+        # Burned tokens have no recipient.
         recipient_key=family.address_key(recipient) if recipient else b"",
         recipient=recipient,
         block_height=fact.block_height,

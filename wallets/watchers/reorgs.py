@@ -1,4 +1,4 @@
-"""Finding where a chain forked from what we read."""
+"""Finds where a chain forked from the blocks we read."""
 
 from wallets.chains.base import BlockAdapter
 from wallets.models import Block
@@ -24,12 +24,12 @@ def find_fork(adapter: BlockAdapter, chain: str, *, below: int) -> Block | None:
 
 
 def reaches_down_to(chain: str, height: int) -> bool:
-    """Return whether any block at or below a height is remembered."""
+    """Return whether the hash of any block at or below a height is stored."""
     return Block.objects.filter(chain=chain, height__lte=height).exists()
 
 
 def stored_hash(chain: str, height: int) -> str | None:
-    """Return the hash of a block as we read it, None if we did not or forgot it."""
+    """Return the stored hash of a block; None if there is none."""
     return (
         Block.objects.filter(chain=chain, height=height)
         .values_list("hash", flat=True)

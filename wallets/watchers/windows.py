@@ -1,16 +1,16 @@
-"""How many blocks to ask a node for at once: providers differ, and refuse what is too much."""
+"""Sizes of block windows: providers' limits differ."""
 
 from typing import Final
 
 from wallets.chains.evm.adapter import NEAR_TIP
 
 LARGEST_WINDOW: Final = 2_000
-# After this many whole windows a provider's limit is put to the test again.
+# After this many whole windows, a provider's limit is tested again.
 _CEILING_LIFE: Final = 100
 
 
 class WindowSize:
-    """Halves when a provider refuses a window, and doubles up to what it was seen to take."""
+    """Halves when a provider refuses a window, and doubles up to the known limit."""
 
     def __init__(self) -> None:
         self._ceiling = LARGEST_WINDOW
@@ -32,7 +32,7 @@ class WindowSize:
 
 
 def window_end(first: int, window: int, *, head_height: int) -> int:
-    """Return where a window ends: far from the head it stops short of where blocks are read one by one."""
+    """Return where a window ends: far from the head, it stops before the range that is read block by block."""
     if head_height - first >= NEAR_TIP:
         return min(first + window - 1, head_height - NEAR_TIP)
     return min(first + min(window, NEAR_TIP) - 1, head_height)

@@ -1,4 +1,4 @@
-"""The merchant's pages of deliveries: the list, one with its tries, and trying again."""
+"""The merchant's pages of deliveries: the list, one delivery with its attempts, and retries."""
 
 from datetime import timedelta
 
@@ -83,7 +83,7 @@ def delivery(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
-    """Answer with what changed of a delivery's page, or with nothing where it looks as before."""
+    """Return what changed on a delivery's page; empty if nothing changed."""
     context = _detail(_found(request.seat, delivery_id)) | {"is_update": True}
     if request.GET.get("seen") == context["digest"]:
         return HttpResponse(status=204)
@@ -96,7 +96,7 @@ def _detail(found: Delivery) -> dict[str, object]:
         "shown": listed([found])[0],
         "attempts": attempts,
         "is_moving": found.status == DeliveryStatus.PENDING,
-        # Of all that may change: the tries, and where they led.
+        # Everything that may change: the attempts and their result.
         "digest": f"{found.status}-{found.tries}-{len(attempts)}",
     }
 
@@ -123,7 +123,7 @@ def retry_one(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def retry_many(request: SeatedRequest) -> HttpResponse:
-    """Choose a time, say how many deliveries that is, and send them again."""
+    """Ask for a time range, show how many deliveries it has, and send them again."""
     if request.method == "POST":
         return _retry_range(request, RangeForm(request.POST))
     if not request.GET:
@@ -172,7 +172,7 @@ def _walk(seat: Seat, form: RangeForm) -> DeliveryWalk:
 
 
 def _last_day() -> dict[str, object]:
-    # The minute that has begun is meant to be in it.
+    # The current minute is included.
     until = timezone.now().replace(second=0, microsecond=0) + timedelta(minutes=1)
     return {"since": until - timedelta(days=1), "until": until}
 

@@ -1,4 +1,4 @@
-"""The list of deliveries: its filters, what a row shows, and one delivery with its tries."""
+"""The list of deliveries: filters, rows, and one delivery with its attempts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.states import DeliveryStatus
 
 PAGE_ROWS: Final = 25
-# A checkout has few events; of a search there are no further pages.
+# A checkout has few events; a search has no further pages.
 MOST_FOUND: Final = 100
-# Twelve by themselves; by hand there may be any number.
+# Twelve are automatic; there may be any number of manual ones.
 MOST_ATTEMPTS: Final = 50
 _LONGEST_SEARCH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a list's query string asks for; what cannot be read asks for nothing."""
+    """The filters of a list's query string; invalid ones are ignored."""
 
     status: DeliveryStatus | None
     type: str
@@ -42,7 +42,7 @@ class Wanted:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether anything but the tab leaves deliveries out."""
+        """Whether any filter besides the tab applies."""
         return bool(self.type or self.text)
 
     def query(self, status: str) -> str:
@@ -51,13 +51,13 @@ class Wanted:
         return urlencode({name: value for name, value in named.items() if value})
 
     def walk(self, seat: Seat) -> DeliveryWalk:
-        """Return the walk over what a seat may see of it."""
+        """Return the walk over the merchant's deliveries with these filters."""
         statuses = (self.status,) if self.status else tuple(DeliveryStatus)
         return DeliveryWalk(seat.merchant.pk, seat.mode, statuses, type=self.type)
 
 
 def parse_wanted(query: Mapping[str, str]) -> Wanted:
-    """Read a query string that anybody may have written."""
+    """Parse a query string from an untrusted client."""
     status = query.get("status", "")
     return Wanted(
         status=DeliveryStatus(status) if status in DeliveryStatus.values else None,
@@ -68,13 +68,13 @@ def parse_wanted(query: Mapping[str, str]) -> Wanted:
 
 def _plain(text: str) -> str:
     text = text.strip()
-    # PostgreSQL knows no NUL, and no id has such characters.
+    # PostgreSQL has no NUL, and no id has such characters.
     return text if text.isprintable() and len(text) <= _LONGEST_SEARCH else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDelivery:
-    """A row of the list. `last` says how the last try ended, empty before the first."""
+    """A row of the list. `last` is the last attempt's result, empty before the first."""
 
     row: Delivery
     badge: Badge
@@ -96,7 +96,7 @@ class ListPage:
 def deliveries_of(seat: Seat) -> QuerySet[Delivery]:
     """Return a merchant's deliveries of one mode, with their events and endpoints."""
     mine = Delivery.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    # A page of bodies would be megabytes, and a list shows none.
+    # A page of bodies would be megabytes, and the list shows none.
     return mine.select_related("event", "endpoint").defer("event__body")
 
 
@@ -123,7 +123,7 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
 
 
 def _found(seat: Seat, wanted: Wanted) -> QuerySet[Delivery]:
-    """Return the deliveries that a text names: of a checkout, an event, or one by its own id."""
+    """Return the deliveries that a text names: by checkout, event, or delivery id."""
     rows = deliveries_of(seat)
     if wanted.text.startswith("whd_"):
         rows = rows.filter(public_id=wanted.text)
@@ -148,7 +148,7 @@ def _link(kept: str, move: str, row: Delivery) -> str:
 
 
 def listed(rows: Iterable[Delivery]) -> list[ListedDelivery]:
-    """Return what the list shows of deliveries."""
+    """Return the list's rows of deliveries."""
     rows = list(rows)
     tries = _tries([row.pk for row in rows])
     return [_listed(row, tries.get(row.pk, [])) for row in rows]
@@ -175,7 +175,7 @@ def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
 
 @dataclass(frozen=True, slots=True)
 class ShownAttempt:
-    """One try: `result` in a few words, `trouble` in a sentence or empty."""
+    """An attempt: `result` in a few words, `trouble` in a sentence or empty."""
 
     row: Attempt
     number: int
@@ -184,7 +184,7 @@ class ShownAttempt:
 
 
 def attempts_of(delivery: Delivery) -> list[ShownAttempt]:
-    """Return a delivery's newest tries, the last one first."""
+    """Return a delivery's newest attempts, latest first."""
     rows = delivery.attempts.order_by("-pk")
     count = rows.count()
     return [

@@ -1,4 +1,4 @@
-"""The webhooks desk: where events go, how that endpoint does, and the secret they are signed with."""
+"""The webhook page: where events go, the endpoint's health, and the signing secret."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -48,14 +48,14 @@ _MOST_TROUBLED = 20
 
 @seated(get=Act.SEE)
 def desk(request: SeatedRequest) -> HttpResponse:
-    """Show where events go, and how that does."""
+    """Show where events go, and the endpoint's health."""
     endpoint = default_endpoint(request.seat)
     return _page(request, UrlForm(initial={"url": endpoint.url if endpoint else ""}))
 
 
 @seated(post=Act.MANAGE_WEBHOOKS)
 def set_url(request: SeatedRequest) -> HttpResponse:
-    """Send the mode's events elsewhere, or nowhere."""
+    """Change where the mode's events go, or stop them."""
     form = UrlForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=422)
@@ -79,7 +79,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_WEBHOOKS)
 def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
-    """Send to a disabled endpoint again."""
+    """Enable a disabled endpoint."""
     endpoint = _endpoint(request.seat, endpoint_id)
     enable_endpoint(
         endpoint,
@@ -93,7 +93,7 @@ def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
-    """Send a test event to an endpoint and lead to what becomes of it."""
+    """Send a test event to an endpoint and redirect to its result."""
     endpoint = _endpoint(request.seat, endpoint_id)
     try:
         delivery = send_sample(
@@ -113,7 +113,7 @@ def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
 @seated(post=Act.MANAGE_WEBHOOKS, fresh=True)
 @sensitive_variables("secret")
 def secret(request: SeatedRequest) -> HttpResponse:
-    """Show the secret. It stands in this answer and nowhere else."""
+    """Show the secret. No other response contains it."""
     try:
         secret = show_secret(
             request.seat.merchant,
@@ -131,7 +131,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
 @seated(post=Act.MANAGE_WEBHOOKS, fresh=True)
 @sensitive_variables("secret")
 def roll(request: SeatedRequest) -> HttpResponse:
-    """Make a new secret and show it; the one before signs on for a day."""
+    """Rotate the secret and show the new one; the old one signs for another day."""
     secret = roll_secret(
         request.seat.merchant,
         now=timezone.now(),

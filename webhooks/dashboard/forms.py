@@ -1,4 +1,4 @@
-"""Forms of the webhooks desk."""
+"""Forms of the webhook page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ _BOTH: Final = "both"
 
 
 class UrlForm(forms.Form):
-    """Where a mode's events go; nothing sends them nowhere."""
+    """Where a mode's events go; empty sends them nowhere."""
 
     url = LineField(
         label="URL",
@@ -52,7 +52,7 @@ class _Moment(forms.DateTimeField):
 
 
 class RangeForm(forms.Form):
-    """Which deliveries are sent again: of the events since one time, before another, that failed or wait."""
+    """Which deliveries to send again: of the events in a time range that failed or wait."""
 
     since = _Moment(label="Events from", help_text="UTC.")
     until = _Moment(label="Before", help_text="UTC; itself not included.")
@@ -66,7 +66,7 @@ class RangeForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Check that the time has a length."""
+        """Check that the range is not empty."""
         values: dict[str, Any] = super().clean() or {}
         since, until = values.get("since"), values.get("until")
         if since and until and since >= until:
@@ -75,6 +75,6 @@ class RangeForm(forms.Form):
 
     @property
     def statuses(self) -> Sequence[DeliveryStatus]:
-        """The statuses chosen, of a form that is valid."""
+        """Return the chosen statuses of a valid form."""
         chosen = self.cleaned_data["status"]
         return RETRIED if chosen == _BOTH else (DeliveryStatus(chosen),)

@@ -1,4 +1,4 @@
-"""Reading endpoints for people: a merchant's own, those of single checkouts, and which are in trouble."""
+"""Endpoint queries for the dashboard: a merchant's own, those of single checkouts, and failing ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from webhooks.states import DeliveryStatus
 
 PAGE_ROWS: Final = 20
 MOST_COUNTED: Final = 100
-"""Counting ends here: whoever has more in trouble needs no exact number."""
+"""Counting stops here: beyond it an exact number is not needed."""
 
-# How far back the last success is looked for: an endpoint that had none among so many deliveries had none lately.
+# How far back the last success is searched: an endpoint without one in this many deliveries has none recently.
 _LOOKED_AT: Final = 500
 _UNFINISHED: Final = (DeliveryStatus.PENDING, DeliveryStatus.HELD)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownEndpoint:
-    """An endpoint, how it does in a word, and whether anything waits for it."""
+    """An endpoint, its health in a word, and whether anything waits for it."""
 
     row: Endpoint
     badge: Badge
@@ -46,9 +46,9 @@ class EndpointPage:
 
 
 def failing_count(seat: Seat) -> int:
-    """Return how many endpoints of the mode are disabled or on probation and still matter, MOST_COUNTED at most.
+    """Return how many of the mode's endpoints are disabled or on probation and still matter, at most MOST_COUNTED.
 
-    An address that is the default no more, and for which nothing waits, is nobody's concern.
+    A former default with nothing waiting does not matter.
     """
     return troubled(seat).order_by()[:MOST_COUNTED].count()
 
@@ -65,7 +65,7 @@ def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:
 
 
 def default_endpoint(seat: Seat) -> Endpoint | None:
-    """Return where the mode's events go unless a checkout names another address."""
+    """Return the mode's default endpoint, used unless a checkout names another address."""
     return endpoints_of(seat).filter(is_default=True).first()
 
 
@@ -90,7 +90,7 @@ def other_endpoints(seat: Seat, query: Mapping[str, str]) -> EndpointPage:
 
 
 def shown_endpoint(endpoint: Endpoint) -> ShownEndpoint:
-    """Return what a page shows of an endpoint."""
+    """Return the page's data of an endpoint."""
     return _shown([endpoint])[0]
 
 
@@ -103,7 +103,7 @@ def _shown(endpoints: Sequence[Endpoint]) -> list[ShownEndpoint]:
 
 
 def last_success(seat: Seat, endpoint: Endpoint) -> datetime | None:
-    """Return when an endpoint last took an event, if that was among the newest deliveries of the mode."""
+    """Return when an endpoint last accepted an event, if that was among the mode's newest deliveries."""
     walk = DeliveryWalk(seat.merchant.pk, seat.mode, (DeliveryStatus.DELIVERED,))
     newest = delivery_keys(walk, rows=_LOOKED_AT)
     taken = Delivery.objects.filter(pk__in=newest, endpoint=endpoint)
@@ -112,7 +112,7 @@ def last_success(seat: Seat, endpoint: Endpoint) -> datetime | None:
 
 
 def valid_secrets(seat: Seat, *, now: datetime) -> list[SigningSecret]:
-    """Return the secrets that sign, the current one first, without what they are."""
+    """Return the secrets that sign, the current one first, without their values."""
     valid = Q(expires_at=None) | Q(expires_at__gt=now)
     rows = SigningSecret.objects.filter(valid, merchant=seat.merchant).defer("sealed")
     return sorted(rows, key=lambda row: row.created_at, reverse=True)

@@ -1,4 +1,4 @@
-"""How a shop verifies a signature, in three languages, without any library. Tests run what can be run."""
+"""Signature verification examples in three languages, without any library. Tests run the runnable ones."""
 
 from typing import Final, NamedTuple
 

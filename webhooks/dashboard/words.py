@@ -1,4 +1,4 @@
-"""What the merchant's pages call deliveries, endpoints and what went wrong."""
+"""Labels of deliveries, endpoints and errors on the merchant's pages."""
 
 from http import HTTPStatus
 from types import MappingProxyType
@@ -50,7 +50,7 @@ _ERRORS: Final = MappingProxyType(
 
 
 def result_of(attempt: Attempt) -> str:
-    """Say in a few words how a try ended: `200 OK`, `timeout`."""
+    """Return an attempt's result in a few words: `200 OK`, `timeout`."""
     if attempt.status_code is None:
         return attempt.error.replace("_", " ")
     return status_in_words(attempt.status_code)
@@ -65,7 +65,7 @@ def status_in_words(code: int) -> str:
 
 
 def trouble_of(attempt: Attempt) -> str:
-    """Say in a sentence why a try failed; empty if it did not."""
+    """Return the sentence why an attempt failed; empty if it did not."""
     code = attempt.status_code
     if code is None:
         return _ERRORS.get(attempt.error, "There was no answer.")
@@ -79,7 +79,7 @@ def trouble_of(attempt: Attempt) -> str:
 
 
 def health_of(endpoint: Endpoint) -> Badge:
-    """Say how an endpoint does."""
+    """Return the badge of an endpoint's health."""
     if endpoint.disabled_at is not None:
         return Badge("Disabled", "bad")
     if endpoint.consecutive_failures >= PROBATION_AFTER:

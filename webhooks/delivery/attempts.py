@@ -1,4 +1,4 @@
-"""Writing down what became of tries, many at a time."""
+"""Records the results of attempts, in batches."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -17,9 +17,9 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.schedule import Answer, next_try_at
 from webhooks.states import DeliveryStatus
 
-# Rows travel as one JSON document each: the driver would spend more on arrays than the database on all of this.
+# Rows travel as one JSON document each: as arrays the driver would need more time than the database for all of this.
 
-# Whatever else happened meanwhile, what was delivered is delivered.
+# Whatever happened meanwhile, a delivered event stays delivered.
 _DELIVERED = """
 UPDATE webhooks_delivery AS delivery
 SET status = 'delivered', is_due = false, tries = tries + 1, finished_at = done.ended_at
@@ -27,7 +27,7 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS done (delivery bigint, ended_at time
 WHERE delivery.id = done.delivery AND delivery.status <> 'delivered'
 """
 
-# Counted only against the try that was claimed: another sender, or a person's retry, may have been faster.
+# Counts only for the attempt that was claimed: another sender, or a manual retry, may have come first.
 _FAILED = """
 UPDATE webhooks_delivery AS delivery
 SET tries = delivery.tries + 1,
@@ -54,7 +54,7 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS attempt (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One try: what was sent, and what came of it."""
+    """An attempt: the request and its result."""
 
     claimed: Claimed
     answer: Answer
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def ended_at(self) -> datetime:
-        """When the answer was there, or was given up."""
+        """Return when the answer arrived, or was given up."""
         return self.started_at + self.duration
 
 
@@ -79,7 +79,7 @@ def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> No
     news = set(troubled) | {
         o.claimed.endpoint for o in outcomes if not o.answer.succeeded
     }
-    # Endpoints are locked before deliveries, here as everywhere.
+    # Endpoints are locked before deliveries, as everywhere.
     endpoints = _locked_endpoints(outcomes, news)
     _record_deliveries(outcomes)
     _insert_attempts(outcomes)
@@ -101,7 +101,7 @@ def _locked_endpoints(
 
 
 def _record_deliveries(outcomes: Sequence[Outcome]) -> None:
-    # In the order of their ids, so that two senders never wait for each other in a circle.
+    # In id order, so that two senders never deadlock.
     ordered = sorted(outcomes, key=lambda outcome: outcome.claimed.delivery)
     delivered = [_delivered(one) for one in ordered if one.answer.succeeded]
     failed = [_failed(one) for one in ordered if not one.answer.succeeded]

@@ -1,4 +1,4 @@
-"""One visit of a sender to the database: give back, prolong, take, read."""
+"""A sender's visit to the database: release, renew, take, read."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from webhooks.endpoints.secrets import (
 
 log = structlog.get_logger(__name__)
 
-# Deliveries of one endpoint that a sender holds at a time: enough that two lanes never wait for the database.
+# How many deliveries of an endpoint a sender holds: enough that two lanes never wait for the database.
 ENDPOINT_ROOM = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a sender wants of a visit.
+    """What a sender wants from a visit.
 
-    `limit` is how many more endpoints it can serve, `after` where its last look along the endpoints ended,
-    `passed_over` the merchants that have their share of it already.
+    `limit` is how many more endpoints it can serve, `after` is the last endpoint id it looked at, `passed_over` the
+    merchants that have their share already.
     """
 
     sender: str
@@ -55,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a visit brought: endpoints now served (with their merchants), endpoints lost to others, work to do."""
+    """A visit's result: endpoints now served (with their merchants), endpoints lost to others, work to do."""
 
     taken: Mapping[int, int]
     lost: Collection[int]
@@ -64,7 +64,7 @@ class Batch:
 
 
 def claim_batch(demand: Demand, *, now: datetime) -> Batch:
-    """Visit the database once. Each step commits by itself."""
+    """Visit the database once. Each step commits separately."""
     if demand.released:
         claims.release(demand.sender, demand.released)
     lost = _lost(demand, now)
@@ -88,7 +88,7 @@ def _lost(demand: Demand, now: datetime) -> set[int]:
 
 def _take(demand: Demand, now: datetime) -> dict[int, int]:
     taken: dict[int, int] = {}
-    # A second look from the beginning, where the first began in the middle and found too few.
+    # Start again from the beginning, if the first search began in the middle and found too few.
     for after in dict.fromkeys([demand.after, 0]):
         if len(taken) < demand.limit:
             taken |= claims.take_endpoints(
@@ -125,7 +125,7 @@ def _secrets(merchants: Collection[int], now: datetime) -> dict[int, list[str]]:
                     ensure_secret(Merchant.objects.get(pk=merchant), now=now)
                 ]
         except (SecretUnreadableError, ImproperlyConfigured) as error:
-            # Our fault and not the endpoint's: its deliveries wait, unharmed, until the operator mends the keys.
+            # Our fault, not the endpoint's: its deliveries wait until the operator fixes the keys.
             log.error("cannot sign webhooks", merchant=merchant, error=str(error))
     return found
 

@@ -1,7 +1,7 @@
-"""Which deliveries a sender may send: fairly among endpoints, each endpoint served by one sender at a time.
+"""Claims of deliveries: fair among endpoints, with one sender per endpoint at a time.
 
-The lease lies on the endpoint and not on each delivery. That makes "two in flight per endpoint" hold across
-processes, costs one write for a whole backlog, and a crashed sender's endpoints come back when their leases end.
+The lease is on the endpoint, not on each delivery. So "two in flight per endpoint" holds across processes, a whole backlog
+costs one write, and a crashed sender's endpoints return when their leases end.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,8 +25,8 @@ WHERE id IN (
 )
 """
 
-# Steps from endpoint to endpoint along the index, so that a backlog of any length costs one step. It begins after
-# the endpoint that was taken last, or low ids would always come first.
+# Steps from endpoint to endpoint along the index, so that a backlog of any length costs one step. It starts after the
+# endpoint taken last; otherwise low ids would always come first.
 _DUE_ENDPOINTS = """
 WITH RECURSIVE due AS (
     (
@@ -44,8 +44,8 @@ WITH RECURSIVE due AS (
 )
 """
 
-# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row anew. Looked up
-# one by one, because a join may bring the endpoints in any order, and then it would not be everybody's turn.
+# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row again. Endpoints
+# are looked up one by one: a join may return them in any order, which would not be fair.
 _FREE_ENDPOINTS = """
 SELECT endpoint.id FROM due CROSS JOIN LATERAL (
     SELECT id FROM webhooks_endpoint AS one
@@ -66,7 +66,7 @@ FROM free WHERE endpoint.id = free.id
 RETURNING endpoint.id, endpoint.merchant_id
 """
 
-# Endpoints are locked in the order of their ids wherever several are: recording does so at the same time.
+# Endpoints are always locked in id order: recording locks them at the same time.
 _MINE = """
 SELECT id FROM webhooks_endpoint
 WHERE id = ANY(%(endpoints)s::bigint[]) AND served_by = %(sender)s::text
@@ -83,7 +83,7 @@ _RELEASE = f"""
 UPDATE webhooks_endpoint SET served_until = NULL, served_by = '' WHERE id IN ({_MINE})
 """  # noqa: S608 - put together from constants
 
-# An endpoint on probation gets one probe, its oldest delivery, when its time has come and nothing is under way.
+# An endpoint on probation gets one probe, its oldest delivery, when it is due and nothing is in flight.
 _DUE_DELIVERIES = """
 SELECT
     delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
@@ -111,7 +111,7 @@ ORDER BY delivery.id
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery this sender may send now, with all that sending takes but the secrets."""
+    """A delivery that this sender may send now, with everything needed but the secrets."""
 
     delivery: int
     delivery_id: str
@@ -127,14 +127,14 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many more deliveries of an endpoint its sender wants, and whether it has none under way."""
+    """How many more deliveries of an endpoint its sender wants, and whether any is in flight."""
 
     count: int
     idle: bool
 
 
 def promote_due(*, now: datetime) -> int:
-    """Mark waiting deliveries whose time has come; return how many."""
+    """Mark waiting deliveries that are due; return how many."""
     with connection.cursor() as cursor:
         cursor.execute(_PROMOTE, {"now": now, "limit": _PROMOTED_AT_ONCE})
         return int(cursor.rowcount)
@@ -172,7 +172,7 @@ def take_endpoints(
 def renew(
     sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta
 ) -> set[int]:
-    """Prolong leases; return the endpoints that are still this sender's."""
+    """Renew leases; return the endpoints that are still this sender's."""
     parameters: dict[str, Any] = {
         "sender": sender,
         "endpoints": list(endpoints),
@@ -185,7 +185,7 @@ def renew(
 
 
 def release(sender: str, endpoints: Collection[int]) -> None:
-    """Give endpoints back, so that any sender may take them."""
+    """Release endpoints to other senders."""
     parameters: dict[str, Any] = {"sender": sender, "endpoints": list(endpoints)}
     with connection.cursor() as cursor:
         cursor.execute(_RELEASE, parameters)
@@ -194,7 +194,7 @@ def release(sender: str, endpoints: Collection[int]) -> None:
 def due_deliveries(
     sender: str, rooms: Mapping[int, Room], *, held: Sequence[int], now: datetime
 ) -> list[Claimed]:
-    """Return due deliveries of endpoints this sender serves, the oldest first, without those it holds already."""
+    """Return due deliveries of endpoints this sender serves, oldest first, without those it holds."""
     parameters: dict[str, Any] = {
         "sender": sender,
         "endpoints": list(rooms),

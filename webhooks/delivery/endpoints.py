@@ -1,4 +1,4 @@
-"""What a sender remembers of an endpoint it serves."""
+"""A sender's in-memory state of the endpoints it serves."""
 
 import time
 from collections import deque
@@ -13,14 +13,14 @@ from webhooks.delivery.claims import Room
 from webhooks.health import PROBATION_AFTER
 from webhooks.schedule import Answer
 
-# In flight at once to one endpoint.
+# Requests in flight to one endpoint.
 LANES = 2
 LINGER_SECONDS = 2.0
 
 
 @dataclass(slots=True)
 class Served:
-    """An endpoint this process holds the lease of. `held` are deliveries in memory until they are recorded."""
+    """An endpoint that this process has leased. `held` are deliveries in memory until they are recorded."""
 
     endpoint: int
     merchant: int
@@ -28,7 +28,7 @@ class Served:
     held: set[int] = field(default_factory=set)
     lanes: int = 0
     failures: int = 0
-    # Whether the database may have more for it than there was room for.
+    # Whether the database may have more for it than fitted.
     wants_more: bool = False
     used_at: float = field(default_factory=time.monotonic)
 
@@ -36,7 +36,7 @@ class Served:
         """Queue work that was read for this endpoint."""
         for item in work:
             if not self.held:
-                # With nothing unrecorded, the database knows the endpoint's health best.
+                # With nothing unrecorded, the database's health is the newest.
                 self.failures = item.claimed.endpoint_failures
             self.queue.append(item)
             self.held.add(item.claimed.delivery)
@@ -48,9 +48,9 @@ class Served:
         return min(LANES - self.lanes, len(self.queue))
 
     def note(self, answer: Answer) -> bool:
-        """Count a try's end; return whether its success is news.
+        """Count the end of an attempt; return whether its success is news.
 
-        What ends free sending (a 410, the failure that begins probation) empties the queue at once.
+        A 410 or the failure that begins probation empties the queue at once.
         """
         was_failing = self.failures > 0
         self.failures = 0 if answer.succeeded else self.failures + 1
@@ -61,17 +61,17 @@ class Served:
         return was_failing
 
     def drop_queue(self) -> None:
-        """Forget what was not sent yet; the database still has it."""
+        """Drop what was not sent; the database still has it."""
         while self.queue:
             self.held.discard(self.queue.popleft().claimed.delivery)
 
     def recorded(self, delivery: int) -> None:
-        """Forget a delivery whose outcome is written down."""
+        """Drop a delivery whose outcome is recorded."""
         self.held.discard(delivery)
         self.used_at = time.monotonic()
 
     def room(self) -> Room | None:
-        """Return how much more to read, None if nothing shall be read now."""
+        """Return how much more to read; None to read nothing now."""
         awaits_verdict = self.failures >= PROBATION_AFTER and bool(self.held)
         if awaits_verdict or len(self.held) > ENDPOINT_ROOM // 2:
             self.wants_more = True
@@ -79,12 +79,12 @@ class Served:
         return Room(ENDPOINT_ROOM - len(self.held), idle=not self.held)
 
     def is_idle(self, *, seconds: float = LINGER_SECONDS) -> bool:
-        """Return whether nothing has been under way for `seconds`."""
+        """Return whether nothing has been in flight for `seconds`."""
         return not self.held and time.monotonic() - self.used_at >= seconds
 
 
 class Roster:
-    """The endpoints a sender serves, within bounds, none of which one merchant can use up alone."""
+    """The endpoints a sender serves. Limits keep one merchant from using up all places."""
 
     MAX_ENDPOINTS = 400
     MAX_PER_MERCHANT = 100
@@ -98,33 +98,33 @@ class Roster:
         return min(self.MAX_ENDPOINTS - len(self.served), self.TAKEN_AT_ONCE)
 
     def busy_merchants(self) -> list[int]:
-        """Return the merchants that have their share of this sender."""
+        """Return the merchants that have their full share of this sender."""
         counts: dict[int, int] = {}
         for served in self.served.values():
             counts[served.merchant] = counts.get(served.merchant, 0) + 1
         return [key for key, count in counts.items() if count >= self.MAX_PER_MERCHANT]
 
     def add(self, taken: Mapping[int, int]) -> None:
-        """Begin to serve endpoints (ids with their merchants')."""
+        """Start serving endpoints (ids with their merchants')."""
         for endpoint, merchant in taken.items():
             self.served[endpoint] = Served(endpoint, merchant)
 
     def remove(self, endpoints: Collection[int]) -> None:
-        """Stop serving endpoints; what was not sent is forgotten."""
+        """Stop serving endpoints; unsent deliveries are dropped."""
         for endpoint in endpoints:
             served = self.served.pop(endpoint, None)
             if served is not None:
                 served.drop_queue()
 
     def pop_idle(self) -> list[int]:
-        """Remove and return endpoints with nothing to do: at once when others need the places."""
+        """Remove and return idle endpoints, at once when others need the places."""
         seconds = LINGER_SECONDS if self.free() else 0.0
         idle = [key for key, one in self.served.items() if one.is_idle(seconds=seconds)]
         self.remove(idle)
         return idle
 
     def rooms(self) -> dict[int, Room]:
-        """Return what to read for whom."""
+        """Return how much to read for each endpoint."""
         rooms = {key: served.room() for key, served in self.served.items()}
         return {key: room for key, room in rooms.items() if room is not None}
 

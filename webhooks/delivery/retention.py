@@ -1,4 +1,4 @@
-"""Forgetting what nobody will look at again."""
+"""Deletes old attempts."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ def prune_attempts(*, now: datetime) -> int:
     cutoff = now - ATTEMPTS_KEPT
     pruned = 0
     while True:
-        # Ids grow with time: once the oldest batch has a young one in it, the work is done.
+        # Ids grow with time: once the oldest batch contains a recent one, the work is done.
         oldest = Attempt.objects.order_by("pk").values_list("pk", "started_at")[:_BATCH]
         expired = [pk for pk, started_at in oldest if started_at < cutoff]
         if expired:

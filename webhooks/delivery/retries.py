@@ -1,4 +1,4 @@
-"""Trying again by hand."""
+"""Manual retries."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from webhooks.outbox.delivery_pages import (
 from webhooks.outbox.events import BELL
 from webhooks.states import DeliveryStatus
 
-# One transaction's worth: their rows are locked while the sender waits.
+# Bounds one transaction: its rows are locked while the sender waits.
 MOST_RETRIED = 10_000
 RETRIED = (DeliveryStatus.FAILED, DeliveryStatus.PENDING)
 
@@ -33,9 +33,9 @@ def retry(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Send a delivery again at once, whatever became of it, and start its schedule afresh.
+    """Send a delivery again at once, whatever its status, and restart its schedule.
 
-    What a person does, who is the `actor`, is audited. Raises ConflictError while its endpoint is disabled.
+    With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled.
     """
     if delivery.endpoint.disabled_at is not None:
         raise ConflictError("The endpoint is disabled. Enable it first.")
@@ -63,7 +63,7 @@ def retry_range(
     actor: User | None = None,
     address: str | None = None,
 ) -> int:
-    """Send again what failed or still waits, by `statuses`, of the events in `since <= t < until`; return how many.
+    """Resend failed or waiting deliveries, by `statuses`, of the events in `since <= t < until`; return how many.
 
     Deliveries to disabled endpoints are left alone. Raises ConflictError if there are more than MOST_RETRIED.
     """
@@ -94,7 +94,7 @@ def retriable(walk: DeliveryWalk) -> QuerySet[Delivery]:
         raise ConflictError(
             f"Those are more than {MOST_RETRIED:,} deliveries. Choose a shorter time."
         )
-    # What is delivered after it was looked up stays so.
+    # A delivery that succeeded since the query stays delivered.
     return Delivery.objects.filter(
         pk__in=keys, status__in=walk.statuses, endpoint__disabled_at=None
     )

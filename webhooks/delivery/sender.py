@@ -1,7 +1,7 @@
-"""The sender: takes due deliveries, POSTs them, and writes down what came of it.
+"""The sender: takes due deliveries, POSTs them, and records the results.
 
-Three things run side by side: claiming (woken by the bell, and each second by itself), up to two lanes per endpoint
-that POST with no database connection held, and recording in batches. What is lost in between is sent again.
+Three things run side by side: claiming (woken by the bell, and each second by itself), up to two lanes per endpoint that
+POST with no database connection held, and recording in batches. Deliveries lost in between are sent again.
 """
 
 import asyncio
@@ -43,19 +43,19 @@ from webhooks.signatures import sign
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-# Renewed well before it ends, so it may be shorter than a POST: a dead sender delays its endpoints by so much.
+# Renewed well before it ends, so it may be shorter than a POST: a dead sender delays its endpoints by this long.
 LEASE = timedelta(seconds=15)
-# The part of a lease that is left when it is renewed.
+# The share of a lease that is left when it is renewed.
 _RENEW_AT = 0.7
 _POLL_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 _RECORDED_AT_ONCE = 500
-# What is still under way so long after being asked to stop is given up, and sent again by another sender.
+# Requests still in flight this long after a stop are given up; another sender repeats them.
 _GRACE_SECONDS = 8.0
 
 
 class Sender:
-    """One sender process. Any number may run side by side."""
+    """One sender process. Any number may run in parallel."""
 
     def __init__(
         self,
@@ -85,9 +85,9 @@ class Sender:
         self._records = ThreadPoolExecutor(1, "records")
 
     async def run(self) -> None:
-        """Send until `stop` is called, then finish what is under way."""
+        """Send until `stop` is called, then finish what is in flight."""
         try:
-            # A helper that fails ends them all, and the process: better started again than half alive.
+            # A failing helper ends all of them and the process: a restart is better than half a sender.
             async with asyncio.TaskGroup() as self._tasks:
                 self._tasks.create_task(self._listen())
                 self._tasks.create_task(self._record_until_closed())
@@ -99,7 +99,7 @@ class Sender:
             await self._leave()
 
     def stop(self) -> None:
-        """Take nothing more. To be called in the event loop's thread."""
+        """Stop taking deliveries. Call it in the event loop's thread."""
         self._stopping = True
         self._look.set()
 
@@ -178,7 +178,7 @@ class Sender:
         served.lanes -= 1
 
     def _next(self, served: Served) -> Work | None:
-        # A process that was frozen wakes up with work that is others' by now.
+        # A process that was frozen may wake up with work that others have taken over.
         if self._stopping or time.monotonic() >= self._leased_until:
             served.drop_queue()
         return served.queue.popleft() if served.queue else None
@@ -230,7 +230,7 @@ class Sender:
             except DatabaseError:
                 log.exception("a webhook try cannot be recorded", tries=len(batch))
                 break
-        # One row that cannot be written must not keep back the others.
+        # One row that cannot be written must not block the others.
         for outcome in batch if len(batch) > 1 else ():
             await self._record([outcome], recovered)
 
@@ -273,13 +273,13 @@ def _on_good_connection(query: Callable[[], T]) -> T:
     try:
         return query()
     except (OperationalError, InterfaceError):
-        # The server may have gone; the next query shall begin with a new connection.
+        # The server may be gone; the next query begins with a new connection.
         connection.close()
         raise
 
 
 def _disconnect() -> None:
-    # `connection` is another one in each thread, so the thread itself must look it up.
+    # `connection` differs by thread, so the thread itself must look it up.
     connection.close()
 
 

@@ -1,6 +1,6 @@
-"""One POST to somebody else's server, trusting nothing about it.
+"""Sends one POST to a merchant's server, which is not trusted.
 
-Bounded in time and size, to public addresses alone, no redirects, no proxies, no cookies.
+Limited in time and size, to public addresses only, no redirects, no proxies, no cookies.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from webhooks.schedule import Answer, parse_retry_after
 DEADLINE_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
 BODY_LIMIT = 16 * 1024
-# More than the sender's connections at any time: the sender bounds them, and a queue in here would hide a hang.
+# More than the sender's connections: the sender limits them, and a queue in here would hide a hang.
 _CONNECTIONS = 2_000
-# Lookups cannot be cancelled: a slow name server holds a thread each, and must leave some to the others.
+# Lookups cannot be cancelled: each slow name server blocks a thread, and some must stay free.
 _LOOKUP_THREADS = 64
 
 _KEPT_HEADERS = (
@@ -43,12 +43,12 @@ Lookup = Callable[..., list[tuple[Any, ...]]]
 
 
 class ForbiddenAddressError(OSError):
-    """The connection would go to an address no outsider may have us connect to."""
+    """The connection would go to an address that is not public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came of a POST. `body` is empty after success: the status says all, and nobody waits for more."""
+    """A POST's result. `body` is empty after success, where the status is enough."""
 
     answer: Answer
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Response:
 
 
 class CheckingResolver(AbstractResolver):
-    """Resolves a name, and refuses it if any of its addresses is forbidden: one may be tried after another."""
+    """Resolves a name, and refuses it if any of its addresses is forbidden: each may be tried in turn."""
 
     def __init__(self, *, loopback_allowed: bool, lookup: Lookup) -> None:
         self._loopback_allowed = loopback_allowed
@@ -84,7 +84,7 @@ class CheckingResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let the threads go; a lookup under way ends by itself."""
+        """Release the threads; a lookup in progress ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -95,7 +95,7 @@ def require_allowed(host: str, *, loopback_allowed: bool) -> None:
 
 
 def checked_socket(target: tuple[Any, ...], *, loopback_allowed: bool) -> socket.socket:
-    """Return a socket for the address that is about to be connected to: IP literals come by no resolver."""
+    """Return a socket for the address about to be connected to: IP literals bypass the resolver."""
     family, kind, protocol, _, address = target
     require_allowed(address[0], loopback_allowed=loopback_allowed)
     return socket.socket(family, kind, protocol)
@@ -147,7 +147,7 @@ class Transport:
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, now: datetime
     ) -> Response:
-        """POST once and say what came of it, by the deadline. Never raises for what the other side does."""
+        """POST once and return the result by the deadline. Never raises for errors of the other side."""
         received = _Received()
         try:
             async with asyncio.timeout(self._deadline_seconds):
@@ -165,7 +165,7 @@ class Transport:
         except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
             if received.status is not None:
                 raise
-            # The other side may have closed a kept connection just then; that is no failure of the endpoint.
+            # The other side may have just closed a kept connection; that is no failure of the endpoint.
             await self._post(url, body, headers, received)
 
     async def _post(
@@ -186,7 +186,7 @@ class Transport:
 
 
 class _Received:
-    """What has arrived so far, so that a deadline in the middle of a body still leaves a status to record."""
+    """What has arrived so far, so that a deadline in the middle of a body still leaves a status."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -210,7 +210,7 @@ def _storable(text: str) -> str:
 
 
 def error_class(error: Exception) -> str:
-    """Name why there was no answer, in a word that may be shown to the merchant."""
+    """Return a word for why there was no answer; it may be shown to the merchant."""
     if isinstance(error, TimeoutError):
         return "timeout"
     if isinstance(

@@ -1,7 +1,7 @@
-"""A test event: signed and sent like a real one, and marked as none.
+"""Test events: signed and sent like real ones, and marked as tests.
 
-Its type is a real one, so that it takes the receiver's own way through. What is signed says that it is none: the
-checkout's id is one of test mode that exists nowhere, `livemode` is false, and its order is called what none is.
+Its type is a real one, so that it takes the receiver's own way through. What is signed says that it is none: the checkout's
+id is one of test mode that exists nowhere, `livemode` is false, and its order is called what none is.
 """
 
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ SAMPLE_ORDER = "test-event"
 _AMOUNT = Decimal("25.00")
 _ZERO = Decimal(0)
 _LOOKED_AT = 100
-# No transaction has this hash, and nobody holds the key of this address.
+# No transaction has this hash, and no key exists for this address.
 _TX_HASH = "0x" + "00" * 32
 _SENDER = "0x" + "00" * 20
 
@@ -40,11 +40,11 @@ _SENDER = "0x" + "00" * 20
 def send_sample(
     endpoint: Endpoint, *, now: datetime, actor: User, address: str | None = None
 ) -> Delivery:
-    """Queue a test event to an endpoint; return its delivery, or that of the one before if it still waits.
+    """Queue a test event to an endpoint; return its delivery, or that of an earlier one still waiting.
 
     Raises ConflictError while the endpoint is disabled.
     """
-    # One at a time: whoever presses the button twice reads the first one's result.
+    # One at a time: a double click shows the first one's result.
     endpoint = (
         Endpoint.objects.select_for_update(no_key=True, of=("self",))
         .select_related("merchant")

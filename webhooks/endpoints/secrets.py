@@ -1,4 +1,4 @@
-"""The merchants' signing secrets: at rest encrypted, one current, during a rotation a second that still signs."""
+"""The merchants' signing secrets: encrypted at rest, one current, and during a rotation a second that still signs."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from webhooks.models import SigningSecret
 from webhooks.signatures import new_secret
 
 DEFAULT_OVERLAP = timedelta(hours=24)
-# How the audit log calls a rotation.
+# The audit log's name of a rotation.
 ROLLED = "webhook_secret.rolled"
 
 
@@ -41,10 +41,10 @@ def sealed_secrets(
 
 
 def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
-    """Return the merchant's current secret, made now if there is none. Raises SecretUnreadableError."""
+    """Return the merchant's current secret, created if there is none. Raises SecretUnreadableError."""
     current = SigningSecret.objects.filter(merchant=merchant, expires_at=None)
     if not current.exists():
-        # A rival may insert first; then its secret is the one.
+        # A rival may insert first; then its secret counts.
         SigningSecret.objects.bulk_create(
             [_sealed(merchant, now)], ignore_conflicts=True
         )
@@ -55,7 +55,7 @@ def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
 def show_secret(
     merchant: Merchant, *, now: datetime, actor: User, address: str | None = None
 ) -> str:
-    """Return the current secret to a person, and write down who asked. Raises SecretUnreadableError."""
+    """Return the current secret to a person, and audit that. Raises SecretUnreadableError."""
     secret = ensure_secret(merchant, now=now)
     record(
         merchant,
@@ -77,7 +77,7 @@ def roll_secret(
     actor: User | None = None,
     address: str | None = None,
 ) -> str:
-    """Make a new current secret and return it; the one before goes on signing for `overlap`."""
+    """Rotate: create a new current secret and return it; the old one keeps signing for `overlap`."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     SigningSecret.objects.filter(merchant=merchant, expires_at=None).update(
         expires_at=now + overlap

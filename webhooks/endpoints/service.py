@@ -1,4 +1,4 @@
-"""Where events go, and whether they still do."""
+"""Changes endpoints: URL, disabling, enabling, and mails about failures."""
 
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ from webhooks.states import DeliveryStatus
 
 log = structlog.get_logger(__name__)
 
-# How long an endpoint has been failing when its owners are told, and told again.
+# How long an endpoint has been failing when its owners get the first and second mail.
 TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
 
 
@@ -36,9 +36,10 @@ def set_default_url(
     actor: User | None = None,
     address: str | None = None,
 ) -> Endpoint | None:
-    """Send the mode's events to `url` unless a checkout names another; empty sends them nowhere.
+    """Send the mode's events to `url` unless a checkout names another; an empty one sends them nowhere.
 
-    Naming a disabled endpoint enables it. The owners are told of a change that a person made, who is the `actor`. Raises InvalidRequestError (url_invalid, url_forbidden).
+    Naming a disabled endpoint enables it. Owners get a mail about a change by an `actor`. Raises InvalidRequestError
+    (url_invalid, url_forbidden).
     """
     if url:
         check_destination(url, param="url", policy=url_policy())
@@ -100,7 +101,7 @@ def _default_endpoint(
 def disable_endpoint(
     endpoint: Endpoint, *, reason: str, now: datetime, actor: User | None = None
 ) -> None:
-    """Send nothing more to an endpoint; what waits for it is held. Disabling twice changes nothing."""
+    """Disable an endpoint; waiting deliveries are held. Idempotent."""
     changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
         disabled_at=now, disabled_reason=reason, next_probe_at=None
     )
@@ -127,7 +128,7 @@ def enable_endpoint(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Send to a disabled endpoint again, at once what was held. Enabling twice changes nothing."""
+    """Enable an endpoint, and send at once what was held. Idempotent."""
     changed = (
         Endpoint.objects.filter(pk=endpoint.pk)
         .exclude(disabled_at=None)
@@ -158,13 +159,13 @@ def enable_endpoint(
 
 
 def tell_owners(*, now: datetime) -> int:
-    """Mail the owners of endpoints that have been failing for a day, and again after three; return how many."""
+    """Mail the owners of endpoints that have been failing for a day, and again after three days; return how many."""
     return sum(_tell_of(endpoint, now) for endpoint in _failing_untold(now))
 
 
 @transaction.atomic
 def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
-    """Promise the mails beside the mark that they were: two sweeps at once tell only once."""
+    """Queue the mails together with their mark, so that two sweeps mail only once."""
     marked = Endpoint.objects.filter(
         pk=endpoint.pk,
         failing_since=endpoint.failing_since,

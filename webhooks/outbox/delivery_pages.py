@@ -1,4 +1,4 @@
-"""Walking a merchant's deliveries by status, type and time, as quick among millions as among a few."""
+"""Walks a merchant's deliveries by status, type and time, as fast among millions as among a few."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from webhooks.states import DeliveryStatus
 _FIRST: Final = ("-infinity", 0)
 _LAST: Final = ("infinity", 0)
 
-# Steps along the index from type to type, for each status: there are a handful of each, however many deliveries.
+# Steps along the index from type to type, for each status: there are few of each, however many deliveries.
 _KINDS: Final = """
 WITH RECURSIVE kind (status, event_type) AS (
     SELECT wanted.status, (
@@ -32,8 +32,8 @@ WITH RECURSIVE kind (status, event_type) AS (
 )
 """
 
-# Each status and type has an ordered stretch of the index; the first rows of all of them hold the first rows of all.
-# One bound on each side: of two, the index would start at one and step over all rows up to the other.
+# Each status and type is an ordered range of the index; the first rows of all ranges contain the overall first rows. One
+# bound on each side: with two, the index scan would start at one and step over all rows up to the other.
 _KEYS: Final = """
 {kinds}
 SELECT found.id FROM kind
@@ -57,7 +57,7 @@ _TYPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeliveryWalk:
-    """Which deliveries of a merchant and mode are walked: of these statuses, of a type or all, created in a time."""
+    """The filters of a walk: merchant, mode, statuses, one type or all, creation time."""
 
     merchant_id: int
     mode: Mode
@@ -77,9 +77,9 @@ def delivery_keys(
     before: Position | None = None,
     after: Position | None = None,
 ) -> list[int]:
-    """Return the keys of `rows` deliveries at most, newest first; with `after` those next to it, oldest first.
+    """Return the keys of at most `rows` deliveries, newest first; with `after` those next to it, oldest first.
 
-    A position is the time and key of a delivery, which is not among them.
+    A position is the time and key of a delivery, which is excluded.
     """
     lows = [(walk.since, 0) if walk.since else None, after]
     highs = [(walk.until, 0) if walk.until else None, before]

@@ -1,4 +1,4 @@
-"""Writing events into the outbox."""
+"""Writes events into the outbox."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from gateway.core.times import iso
 from webhooks.models import Endpoint, Event
 
 BELL = "webhooks"
-# The ids of events that tell of nothing: the sender marks their requests, and lists can name them.
+# The id prefix of test events: the sender marks their requests, and lists can recognise them.
 SAMPLE_PREFIX = "evt_sample"
 
-# An upsert that changes nothing makes the row if it is missing and locks it either way. Rows are locked in the
-# order of the SELECT, the same for everybody, so that publishers never wait for each other in a circle.
+# An upsert that changes nothing creates a missing row and locks it either way. Rows are locked in the SELECT's order, the
+# same in all publishers, so publishers never deadlock.
 _LOCK_COUNTERS = """
 INSERT INTO webhooks_eventcounter AS counter (merchant_id, mode, value)
 SELECT merchant_id, mode, 0
@@ -35,7 +35,7 @@ _KNOWN_OCCURRENCES = """
 SELECT occurrence FROM webhooks_event WHERE occurrence = ANY(%(occurrences)s::text[])
 """
 
-# Bodies go in binary (%b): as text, escaping them would cost more than the insert.
+# Bodies go in binary (%b): escaping them as text would cost more than the insert.
 _INSERT_EVENTS = """
 INSERT INTO webhooks_event
     (public_id, merchant_id, mode, type, subject_id, occurrence, sequence, body, created_at)
@@ -54,7 +54,7 @@ FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(values)s::bigint[])
 WHERE counter.merchant_id = stream.merchant_id AND counter.mode = stream.mode
 """
 
-# What happens while an endpoint is disabled is held for it, like what waited when it was disabled.
+# Events for a disabled endpoint are held, like those that waited when it was disabled.
 _INSERT_DELIVERIES = """
 INSERT INTO webhooks_delivery (
     public_id, event_id, endpoint_id, status, tries, next_attempt_at, is_due,
@@ -68,7 +68,7 @@ FROM unnest(%(public_ids)s::text[], %(events)s::bigint[], %(endpoints)s::bigint[
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = delivery.endpoint_id
 """
 
-# No endpoint has an empty URL: it stands for the default one.
+# No endpoint has an empty URL: it stands for the default endpoint.
 _FIND_ENDPOINTS = """
 SELECT address.merchant_id, address.mode, address.url, found.id
 FROM unnest(%(merchants)s::bigint[], %(modes)s::text[], %(urls)s::text[]) AS address (merchant_id, mode, url)
@@ -87,8 +87,8 @@ CROSS JOIN LATERAL (
 class NewEvent:
     """Something to tell a merchant.
 
-    `occurrence` names which happening it is, once for ever. `data` is the subject as ready JSON. `url` is where it
-    goes, empty for the merchant's default endpoint. A sample is marked as no real money, in live mode too.
+    `occurrence` identifies it uniquely. `data` is the subject as ready JSON. `url` is its destination, empty for the
+    merchant's default endpoint. A sample is marked as no real money, in live mode too.
     """
 
     merchant_id: int
@@ -105,10 +105,10 @@ Stream = tuple[int, str]
 
 
 def publish(events: Sequence[NewEvent], *, now: datetime) -> list[Event]:
-    """Write events and their deliveries in the caller's transaction; return those that were new.
+    """Write events and their deliveries in the caller's transaction; return the new ones.
 
-    Call it last in the transaction: it locks the event counters of the merchants, so that sequence numbers have no
-    gaps and commit in their order. An occurrence that was told before is passed over and takes no number.
+    Call it last in the transaction: it locks the event counters of the merchants, so that sequence numbers have no gaps and
+    commit in their order. A repeated occurrence is skipped and takes no number.
     """
     if not events:
         return []
@@ -149,7 +149,7 @@ def _unknown(events: Sequence[NewEvent]) -> list[NewEvent]:
     once: dict[str, NewEvent] = {}
     for event in events:
         once.setdefault(event.occurrence, event)
-    # Asked after the lock: a rival that told the same occurrence has committed by now, and is seen.
+    # Queried after the lock: a rival with the same occurrence has committed by now, and is visible.
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN_OCCURRENCES, {"occurrences": list(once)})
         for (occurrence,) in cursor:
@@ -180,7 +180,7 @@ def _numbered(
 
 
 def _body(event: Event, news: NewEvent) -> bytes:
-    """Return the bytes that every try of every delivery will send."""
+    """Return the bytes that every attempt of every delivery sends."""
     return json.dumps(
         {
             "id": event.public_id,
@@ -236,7 +236,7 @@ def _address(event: NewEvent) -> Address:
 
 
 def _endpoints(events: Sequence[NewEvent], now: datetime) -> dict[Address, int]:
-    """Return the endpoint of each address that has one; URLs never seen before get one."""
+    """Return the endpoint of each address; new URLs get one."""
     addresses = {_address(event) for event in events}
     known = _known_endpoints(addresses)
     missing = [key for key in sorted(addresses - known.keys()) if key[2]]

@@ -1,1 +1,1 @@
-"""Verifying a payment by its transaction hash (the specification's protocol)."""
+"""Verifies payments by transaction hash (the specification's protocol)."""

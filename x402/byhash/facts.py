@@ -1,4 +1,4 @@
-"""What a chain's own nodes tell of a transaction that no watcher has recorded, as facts for a verdict."""
+"""Facts for a verdict, from a chain's nodes, about a transaction that no watcher has recorded."""
 
 import time
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from x402.rules import (
 )
 from x402.states import AuthorizationState
 
-# Transactions that no node of their chain knew a moment ago. A chain that could not be asked is not in it.
+# Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
 _lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(
     maxsize=10_000, ttl=3.0, timer=time.time
 )
@@ -34,7 +34,7 @@ _lock: Final = Lock()
 
 
 class _Known(NamedTuple):
-    """What our own books have of a movement."""
+    """Our own records of a movement."""
 
     transfer_id: int | None = None
     is_used: bool = False
@@ -47,10 +47,10 @@ _Books = dict[tuple[str, int, str], _Known]
 def facts_from_chain(
     proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]
 ) -> Facts:
-    """Ask a node of the chain, and do something else until it answers.
+    """Ask a node of the chain, and run `meanwhile` until it answers.
 
-    What none knew a moment ago is not asked for again. Raises ProofUnknownError where none can tell, or the merchant asked too
-    often already.
+    A transaction unknown a moment ago is not asked for again. Raises ProofUnknownError if no node answers, or the
+    merchant's limit is reached.
     """
     transaction = (proof.chain, proof.tx_hash)
     with _lock:
@@ -85,7 +85,7 @@ def _facts(
     books = _books(found)
     return Facts(
         pay_to=pay_to,
-        # In no block yet it may still come to nothing.
+        # Before it is in a block, it may still fail.
         is_known=not waits,
         succeeded=found.succeeded,
         candidates=[
@@ -100,9 +100,10 @@ def _facts(
 
 
 def _awaited(proof: Proof, *, now: datetime) -> _Moves:
-    """Return what authorisations that we are settling move to an address: token, payer and base units.
+    """Return the expected transfers of authorisations being settled to an address: token, payer and base units.
 
-    Of one that nobody has in hand and that was never sent nothing is awaited: its payer may have paid by itself since.
+    An authorisation that is in no process's hands and was never sent does not count: its payer may have paid separately
+    since.
     """
     open_ones = Authorization.objects.filter(
         Q(state=AuthorizationState.SENT)
@@ -116,7 +117,7 @@ def _awaited(proof: Proof, *, now: datetime) -> _Moves:
     return {(token, payer, int(units)) for token, payer, units in rows}
 
 
-# Of one that is orphaned its watcher has yet to learn that it came back.
+# For an orphaned one, the watcher may not have seen its return yet.
 _KNOWN: Final = """
     SELECT t.tx_hash, t.position, t.recipient, CASE WHEN t.state <> 'orphaned' THEN t.id END, c.transfer_id IS NOT NULL
     FROM wallets_transfer t LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
@@ -128,9 +129,9 @@ _KNOWN: Final = """
 
 
 def _books(found: FoundTransaction) -> _Books:
-    """Return what is known of the movements under the names that they are kept by, whatever hash was named.
+    """Return the records of the movements under their own names, whatever hash was given.
 
-    On TON a transaction moves things in others, each with a hash of its own.
+    On TON, a transaction's movements are in others, each with its own hash.
     """
     hashes = list({one.tx_hash for one in found.transfers})
     books: _Books = {}

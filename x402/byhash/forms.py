@@ -1,6 +1,6 @@
-"""Reading what is sent to the facilitator by hand, character by character: every byte of it may be meant to hurt.
+"""Parsers of the facilitator's requests by hash, checked character by character: they may be malicious.
 
-Raises InvalidRequestError naming the parameter.
+Each raises InvalidRequestError naming the parameter.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from x402.models import RESOURCE_LENGTH
 from x402.states import Reason
 
 _AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
-# No hash of any chain is longer, and none has anything around it.
+# No chain's hash is longer, and none is padded.
 _HASH: Final = re.compile(r"(?:0x)?[0-9A-Za-z+/_-]{43,88}=?", re.ASCII)
 _LONGEST_NAME: Final = 64
 _LONGEST_SIGNATURE: Final = 400
@@ -36,7 +36,7 @@ Body = Mapping[str, Any]
 
 
 def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
-    """Read a body in the specification's form."""
+    """Parse a body in the specification's form."""
     payment, requirements = _object(body, "payment"), _object(body, "requirements")
     chain = _chain(payment, "payment.chain")
     tx_hash = _text(payment, "payment.txHash", 100)
@@ -55,9 +55,9 @@ def parse_verify(body: Body, *, is_test: bool) -> VerifyRequest:
 
 
 def parse_settle(body: Body) -> tuple[str | None, str | None]:
-    """Read which chain and token a merchant's funds are to be settled of; None for all of them.
+    """Parse the chain and token to settle for a merchant; None for all.
 
-    A payment of either protocol is refused here: it would move what nobody asked for.
+    A payment of either protocol is refused here: otherwise it would move unrelated funds.
     """
     for name in ("payment", "paymentPayload", "paymentRequirements"):
         if name in body:
@@ -88,7 +88,7 @@ def _object(body: Body, name: str) -> Body:
 
 
 def _text(body: Body, path: str, longest: int) -> str:
-    """Read a text that must be there; `path` ends with its name and is what an error calls it."""
+    """Read a required text; `path` is its name in errors and ends with its key."""
     name = path.rpartition(".")[2]
     if body.get(name) is None:
         raise missing(path)
@@ -112,7 +112,7 @@ def _chain(body: Body, path: str) -> str:
 
 
 def _hash(text: str, chain: str, *, is_test: bool) -> str:
-    """Return the one spelling under which the chain's transactions are kept, so that no other one pays again."""
+    """Return the stored spelling of a chain's transaction hash, so that another spelling does not pay again."""
     if is_test and text.startswith(FAILING) and text[len(FAILING) :] in Reason.values:
         return text
     if _HASH.fullmatch(text):

@@ -1,6 +1,6 @@
-"""Verifying proofs by hash: asking the books, then the chain, and letting an insert decide who used a payment.
+"""Verifies proofs by hash: checks our records, then the chain; an insert decides who used a payment.
 
-A payment that its watcher has recorded is decided by our own database; for one that it has not a node is asked as well.
+A payment that its watcher has recorded is decided from our database; for others a node is asked.
 """
 
 from collections.abc import Callable
@@ -44,13 +44,13 @@ __all__ = ["Caller", "verify"]
 
 
 def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str, Any]:
-    """Return the answer to `POST /x402/verify`, having used the payment up where it says `valid`.
+    """Return the response of `POST /x402/verify`, having used up the payment if it says `valid`.
 
-    Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) where
-    no node can tell: never "invalid" then, which would have an honest payer pay twice.
+    Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) if no
+    node answers: never "invalid" then, or an honest payer would pay twice.
     """
     refusal = _judge_claims(caller, request, now=now)
-    # What happens most costs one statement.
+    # The most frequent case costs one statement.
     if refusal is None and (answer := use_recorded(caller, request, now=now)):
         return answer
     if answer := kept_answer(caller, request):
@@ -60,7 +60,7 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
         if answer := use_up(caller, request, verdict.paid, now=now):
             return answer
         verdict = rules.USED
-    # Used perhaps by this very request, sent twice at once.
+    # Possibly used by this very request, sent twice at once.
     if verdict.reason is Reason.ALREADY_USED and (kept := kept_answer(caller, request)):
         return kept
     return invalid_payload(request.proof.tx_hash, verdict)
@@ -69,7 +69,7 @@ def verify(caller: Caller, request: VerifyRequest, *, now: datetime) -> dict[str
 def _judge_claims(
     caller: Caller, request: VerifyRequest, *, now: datetime
 ) -> Verdict | None:
-    """Return the verdict on what the request says by itself, its signature included; None where it must be looked up."""
+    """Return the verdict on the request's own claims, its signature included; None if it must be looked up."""
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST and (asked := asked_for(proof)):
         return asked
@@ -93,7 +93,7 @@ def _wrong_payer(message: str) -> Verdict:
 
 
 def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
-    """Return the verdict on a request whose own claims hold."""
+    """Return the verdict on a request with valid claims."""
     proof, merchant = request.proof, caller.merchant_id
     if caller.mode == Mode.TEST:
         return Verdict(paid=simulated(proof, now=now))
@@ -104,13 +104,13 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
             note_sighting(merchant, proof, now=now)
             expect_machines(merchant, now=now)
 
-    # One that is not the payer's was refused already.
+    # A signature that is not the payer's was refused before.
     if books.requires_signature and not proof.signature:
         note()
         return _wrong_payer("This merchant wants payment.signature by the payer.")
     facts = books.facts
     if not facts.is_known:
-        # Noted whatever the chain answers: that may fail, and the payment grow older meanwhile.
+        # Recorded whatever the chain answers: that may fail, and the payment ages meanwhile.
         facts = _ask_chain(merchant, proof, now, meanwhile=note)
     judge = partial(
         rules.judge,
@@ -125,10 +125,10 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
     if verdict is rules.AWAITED:
         note()
         return verdict
-    # The chain may have grown since its watcher looked.
+    # The chain may have grown since its watcher read it.
     with suppress(UnavailableError):
         newer = judge(_ask_chain(merchant, proof, now, meanwhile=note))
-        # A node that is behind is no reason to say less than is known.
+        # A lagging node must not reduce what is known.
         if newer.paid is not None or newer.reason is verdict.reason:
             return newer
     return verdict
@@ -137,7 +137,7 @@ def _judge(caller: Caller, request: VerifyRequest, *, now: datetime) -> Verdict:
 def _ask_chain(
     merchant_id: int, proof: Proof, now: datetime, *, meanwhile: Callable[[], None]
 ) -> Facts:
-    """Ask a node about what no watcher recorded. Raises UnavailableError."""
+    """Ask a node about an unrecorded transaction. Raises UnavailableError."""
     try:
         return facts_from_chain(
             proof, merchant_id=merchant_id, now=now, meanwhile=meanwhile

@@ -1,4 +1,4 @@
-"""When merchants first asked about transactions: a payment's age counts from then, however often nodes were away since."""
+"""Sightings: when merchants first asked about transactions. A payment's age counts from then, despite later outages."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,7 @@ from gateway.core.api.rate_limits import (
 from x402.inputs import Proof
 
 PER_DAY: Final = Limit("x402.sightings", 10_000, seconds=86_400)
-"""How many are written down for a merchant: strangers can make it ask about any hash. Of further ones nobody's age is less."""
+"""How many are stored per merchant and day: strangers can make it ask about any hash. Further ones get no earlier age."""
 
 _NOTE: Final = """
     INSERT INTO x402_sighting (merchant_id, chain, tx_hash, seen_at)
@@ -22,7 +22,7 @@ _NOTE: Final = """
 
 
 def note_sighting(merchant_id: int, proof: Proof, *, now: datetime) -> None:
-    """Write down when a merchant first asked about a transaction; later ones change nothing."""
+    """Store when a merchant first asked about a transaction; later calls change nothing."""
     if hit(PER_DAY, str(merchant_id), now=now.timestamp()).exceeded:
         return
     parameters: dict[str, Any] = {

@@ -1,6 +1,6 @@
-"""Whether a payer signed for a payment, which binds a proof by hash to whoever made it. Pure.
+"""Verifies a payer's signature over a payment, which binds a proof by hash to the payer. Pure.
 
-What is signed is `message_of`, or typed data on EVM chains; each family of chains says how it is signed (`wallets.chains`, `proofs`).
+Signed is `message_of`, or typed data on EVM chains; each family of chains implements it (`wallets.chains`, `proofs`).
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ _TYPES: Final[Types] = {
 
 
 def message_of(proof: Proof, wanted: Requirements) -> str:
-    """Return what a payer signs: which transaction pays whom for what. Five lines, without one at the end."""
+    """Return the message that a payer signs: transaction, recipient and resource. Five lines, no newline at the end."""
     return "\n".join(
         (
             _NAME,
@@ -29,7 +29,7 @@ def message_of(proof: Proof, wanted: Requirements) -> str:
 
 
 def proof_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
-    """Return the 32 bytes that EIP-712 has signed for `Proof(string transaction,string payTo,string resource)`."""
+    """Return the 32 bytes that EIP-712 signs for `Proof(string transaction,string payTo,string resource)`."""
     return typed_digest(
         _TYPES,
         {"name": _NAME, "version": "1", "chainId": chain_id},
@@ -42,7 +42,7 @@ def proof_digest(proof: Proof, wanted: Requirements, *, chain_id: int) -> bytes:
 
 
 def is_signed_by_payer(proof: Proof, wanted: Requirements) -> bool | None:
-    """Say whether the payer signed; None where there is no signature to look at."""
+    """Return whether the payer signed; None without a signature."""
     if not proof.signature:
         return None
     spec = chain_spec(proof.chain)

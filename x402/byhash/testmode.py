@@ -1,4 +1,4 @@
-"""Test mode: no chain is asked, and a hash may name the reason it wants to be refused for."""
+"""Test mode: no chain is asked, and a hash may name the reason for its refusal."""
 
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,7 @@ _MAY_CHANGE: Final = frozenset({Reason.NOT_FOUND, Reason.NOT_CONFIRMED})
 
 
 def asked_for(proof: Proof) -> Verdict | None:
-    """Return the verdict that a test's hash names; None where it names none."""
+    """Return the verdict that a test's hash names; None if it names none."""
     if not proof.tx_hash.startswith(FAILING):
         return None
     reason = Reason(proof.tx_hash.removeprefix(FAILING))
@@ -24,7 +24,7 @@ def asked_for(proof: Proof) -> Verdict | None:
 
 
 def simulated(proof: Proof, *, now: datetime) -> Candidate:
-    """Return what the chain would tell, had the payment been made as it is claimed."""
+    """Return the chain's answer as if the claimed payment had been made."""
     return Candidate(
         tx_hash=proof.tx_hash,
         position=0,

@@ -1,1 +1,1 @@
-"""The merchant's pages of x402: what machines paid, and where they pay."""
+"""The merchant's pages of x402: machines' payments, and where they pay."""

@@ -1,4 +1,4 @@
-"""The pages of x402: what machines paid, where they pay, and what their payments need."""
+"""The x402 pages: machines' payments, addresses, and requirements."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode
@@ -40,7 +40,7 @@ from x402.states import PaymentStatus
 
 @seated(get=Act.SEE)
 def payments(request: SeatedRequest) -> HttpResponse:
-    """Show what machines paid, newest first, and how much of it is settled."""
+    """Show machines' payments, newest first, and how much is settled."""
     seat, wanted = request.seat, _parse_wanted(request.seat, request.GET)
     page = keyset_page(payments_of(wanted), request.GET.dict())
     places = places_of(seat)
@@ -64,7 +64,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
-    """Send the payments of a list, all of them, as CSV."""
+    """Send all payments of a list as CSV."""
     seat = request.seat
     rows = csv_rows(payments_of(_parse_wanted(seat, request.GET)))
     return csv_response(f"x402-{seat.mode}", CSV_HEADER, rows)
@@ -72,7 +72,7 @@ def export(request: SeatedRequest) -> HttpResponseBase:
 
 @seated(get=Act.SEE)
 def setup(request: SeatedRequest) -> HttpResponse:
-    """Show where machines pay, what is missing, and what a resource server needs."""
+    """Show where machines pay, what is missing, and how to set up a resource server."""
     seat = request.seat
     places = places_of(seat)
     context = {
@@ -86,14 +86,14 @@ def setup(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.RUN_PAYMENTS)
 def forwarders(request: SeatedRequest) -> HttpResponse:
-    """Make the addresses that machines pay where forwarders take the money, on all networks that can have them."""
+    """Create the forwarders that machines pay, on all networks that can have them."""
     pay_to_everywhere(request.seat.merchant.pk, request.seat.mode)
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))
 
 
 @seated(post=Act.MANAGE_WEBHOOKS)
 def signature(request: SeatedRequest) -> HttpResponse:
-    """Say whether a proof by hash needs the payer's signature."""
+    """Set whether a proof by hash needs the payer's signature."""
     wanted = request.POST.get("required") == "yes"
     set_requirements(
         request.seat.merchant,
@@ -112,7 +112,7 @@ def signature(request: SeatedRequest) -> HttpResponse:
 
 
 def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> PaymentFilter:
-    """Read a query string that anybody may have written; what cannot be read asks for nothing."""
+    """Parse a query string from an untrusted client; invalid filters are ignored."""
     chain, token = query.get("chain", ""), query.get("token", "")
     status = query.get("status", "")
     return PaymentFilter(

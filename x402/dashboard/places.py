@@ -1,4 +1,4 @@
-"""Where a merchant's machines pay on each network, and what is missing where they cannot."""
+"""Where a merchant's machines pay on each network, or what is missing."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,19 +29,19 @@ class Missing(StrEnum):
     NOTHING = ""
     # This installation has no node for it.
     NODE = "node"
-    # Forwarders pay the merchant's receiving wallet, and there is none.
+    # Forwarders pay the merchant's receiving wallet, but none is set.
     RECEIVING_WALLET = "receiving_wallet"
-    # The contracts that make forwarders are not there yet, or were not looked for.
+    # The forwarder contracts are not deployed, or were not checked yet.
     FACTORY = "factory"
-    # A wallet for machines alone, where there are no forwarders.
+    # A wallet for machines only, on chains without forwarders.
     WALLET = "wallet"
-    # Nothing but that somebody asks for the address: looking makes none.
+    # Only a request for the address is missing: viewing creates none.
     FORWARDER = "forwarder"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A network. `is_own_wallet` says that machines pay a wallet that the merchant sets, not a forwarder."""
+    """A network. `is_own_wallet` says that machines pay a wallet set by the merchant, not a forwarder."""
 
     chain: str
     title: str
@@ -50,7 +50,7 @@ class Place:
     explorer: str
     is_own_wallet: bool
     missing: Missing
-    # A wallet that was proven and waits for payments to others.
+    # A proven wallet that waits for payments to others.
     pending: PendingChange | None = None
 
 

@@ -1,4 +1,4 @@
-"""What the templates of x402 show of payments: texts made here and escaped there. The file of all of them, too."""
+"""The rows of x402 payments for templates and the CSV file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class PaymentRow:
 
 
 def payment_rows(payments: Iterable[X402Payment]) -> list[PaymentRow]:
-    """Return what is shown of payments, in their order."""
+    """Return the rows of payments, in their order."""
     return [_row(payment) for payment in payments]
 
 
@@ -87,7 +87,7 @@ def _row(payment: X402Payment) -> PaymentRow:
 
 
 def csv_rows(payments: QuerySet[X402Payment]) -> Iterator[list[object]]:
-    """Return the cells of a file, newest first, read some at a time."""
+    """Yield the cells of a file, newest first, read in chunks."""
     for chunk in chunks_by_key(payments):
         yield from map(_cells, chunk)
 

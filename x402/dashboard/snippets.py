@@ -1,4 +1,4 @@
-"""What a resource server needs to ask for money: three ways, with this installation's own address filled in."""
+"""Examples for resource servers: three ways to ask for money, with this installation's address."""
 
 import secrets
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from django.conf import settings
 
 
 class Snippet(NamedTuple):
-    """What it is for, and what is typed."""
+    """A title, and the code."""
 
     label: str
     code: str
@@ -59,10 +59,10 @@ _NOWHERE: Final = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
 
 def verify_call(pay_to: str | None) -> str:
-    """Return the call that verifies a payment on Base; with a test key, and where tests pay, it is valid as it stands."""
+    """Return the call that verifies a payment on Base; with a test key and a test address it works unchanged."""
     return _VERIFY.format(
         api=_api(),
-        # Nobody's, and another one each time: a payment counts once, also in test mode.
+        # A random hash: a payment counts once, also in test mode.
         tx_hash=f"0x{secrets.token_hex(32)}",
         chain=EXAMPLE_CHAIN,
         token="USDC",  # noqa: S106 - a token of money, no secret
@@ -72,7 +72,7 @@ def verify_call(pay_to: str | None) -> str:
 
 
 def snippets(pay_to: str | None) -> tuple[Snippet, ...]:
-    """Return them all; `pay_to` is where machines pay on Base."""
+    """Return all examples; `pay_to` is where machines pay on Base."""
     return (
         Snippet("Where to pay", _CONFIG.format(api=_api())),
         Snippet("Verify a payment", verify_call(pay_to)),

@@ -1,4 +1,4 @@
-"""What machines paid: in all, by network and token, and by day."""
+"""Totals of machines' payments: overall, by network and token, and by day."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from x402.payments.addresses import settles_directly
 
 @dataclass(frozen=True, slots=True)
 class MachineDay:
-    """Payments of a day, or of some; `volume` is USD."""
+    """Payments of a day or range; `volume` is USD."""
 
     count: int = 0
     volume: Decimal = Decimal(0)
@@ -35,10 +35,10 @@ class MachineDay:
 
 
 def machine_sums(seat: Seat) -> Sums:
-    """Return the three figures of machines' payments.
+    """Return the three totals of machines' payments.
 
-    Forwarders tell what they took in and sent on. Where machines pay the merchant's own wallet, what was verified is settled.
-    In test mode payments are all there is, and what would be in forwarders stays there.
+    Forwarders' balances give received and settled money. If machines pay the merchant's own wallet, verified payments are
+    settled. In test mode only payments exist, and money for forwarders stays unsettled.
     """
     if seat.mode == Mode.LIVE:
         forwarded = figures_of(seat.merchant.pk, purpose=ClaimKind.X402)
@@ -75,7 +75,7 @@ def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
 
 @dataclass(frozen=True, slots=True)
 class MachineSum:
-    """What machines paid on a day (UTC) and network."""
+    """Machines' payments on a day (UTC) and network."""
 
     day: date
     chain: str
@@ -83,9 +83,9 @@ class MachineSum:
 
 
 def machine_days(seat: Seat, *, since: date, until: date) -> list[MachineSum]:
-    """Return what machines paid by day and network, both ends included; what a network took back is left out.
+    """Return machines' payments by day and network, both ends included, without those that a reorg removed.
 
-    Live transfers are summed up by day as they are written: as quick for a million payments as for ten.
+    Live transfers are added up daily as they are written: as fast for a million payments as for ten.
     """
     if seat.mode == Mode.LIVE:
         return _from_transfers(seat, since, until)

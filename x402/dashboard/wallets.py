@@ -1,4 +1,4 @@
-"""Setting the wallets that machines pay where there are no forwarders: typed, compared, and only then set."""
+"""Sets the wallets that machines pay on chains without forwarders, after the owner compared the address."""
 
 from typing import Final
 
@@ -48,7 +48,7 @@ _PAGES: Final = ProofPages(
 
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
-    """Ask for an address, and check what was typed; nothing changes yet."""
+    """Ask for an address, and validate it; nothing changes yet."""
     spec = _spec(chain)
     form = WalletForm(request.POST or None, chain=chain, title=spec.title)
     if request.method != "POST":
@@ -62,7 +62,7 @@ def wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def set_wallet(request: SeatedRequest, *, chain: str) -> HttpResponse:
-    """Have machines pay the address from now on."""
+    """Make machines pay the address from now on."""
     spec = _spec(chain)
     form = ComparedForm(request.POST, chain=chain, title=spec.title)
     typed = WalletForm(request.POST, chain=chain, title=spec.title)
@@ -97,7 +97,7 @@ def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
 
 @seated(post=Act.MANAGE_RECEIVING_WALLETS)
 def cancel(request: SeatedRequest, *, change_id: int) -> HttpResponse:
-    """Take back a wallet that waits for payments to others."""
+    """Cancel a wallet that waits for payments to others."""
     cancel_here(request, change_id, ClaimKind.X402)
     return _back(request)
 

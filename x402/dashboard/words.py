@@ -1,4 +1,4 @@
-"""What the merchant's pages call machines' payments."""
+"""Labels of machines' payments on the merchant's pages."""
 
 from types import MappingProxyType
 from typing import Final

@@ -1,4 +1,4 @@
-"""Answers in the standard's form. They are sent with HTTP 200 whatever they say: clients read nothing else."""
+"""Responses in the standard's form. All have HTTP 200, because clients read nothing else."""
 
 from typing import Any
 
@@ -8,24 +8,24 @@ from x402.exact.inputs import StandardRequest
 
 
 def valid(request: StandardRequest) -> dict[str, Any]:
-    """Return the answer that a payment would settle."""
+    """Return the response that a payment would settle."""
     return {"isValid": True, "payer": request.signed.payer}
 
 
 def invalid(reason: str, message: str = "", *, payer: str = "") -> dict[str, Any]:
-    """Return the answer that it would not."""
+    """Return the response that it would not."""
     told = {"invalidMessage": message, "payer": payer}
     return {"isValid": False, "invalidReason": reason} | _present(told)
 
 
 def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
-    """Return the answer that it would not, for one of our own reasons."""
+    """Return the response that it would not, for one of our own reasons."""
     spoken = request.spoken(reason)
     return invalid(spoken, payer=request.signed.payer)
 
 
 def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str, Any]:
-    """Return the answer that a payment settled, which `GET /x402/payments` lists under its id."""
+    """Return the response that a payment settled; `GET /x402/payments` lists it under its id."""
     answer = {
         "success": True,
         "transaction": tx_hash,
@@ -39,7 +39,7 @@ def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str
 def failed(
     request: StandardRequest, reason: str, message: str = "", *, tx_hash: str = ""
 ) -> dict[str, Any]:
-    """Return the answer that it did not, or not yet: then with the transaction that is on its way."""
+    """Return the response that it did not, or not yet: then with the transaction in progress."""
     spoken = request.spoken(reason)
     payer = request.signed.payer
     return unsettled(spoken, message, network=request.network, payer=payer) | {
@@ -48,7 +48,7 @@ def failed(
 
 
 def used(request: StandardRequest, *, tx_hash: str = "") -> dict[str, Any]:
-    """Return the answer to an authorisation that paid for something already, in the transaction that did."""
+    """Return the response to an authorisation that already paid, with the transaction that used it."""
     return failed(request, used_reason(request), tx_hash=tx_hash)
 
 
@@ -58,7 +58,7 @@ def used_reason(request: StandardRequest) -> str:
 
 
 def overdrawn(request: StandardRequest) -> dict[str, Any]:
-    """Return the answer to a payment that the payer's balance does not cover beside the others on their way."""
+    """Return the response if the payer's balance does not cover the payment beside others in progress."""
     balance = reasons.INSUFFICIENT_BALANCE
     reason = reasons.PERMIT2_BALANCE if request.signed.is_permit2 else balance
     return failed(
@@ -69,9 +69,9 @@ def overdrawn(request: StandardRequest) -> dict[str, Any]:
 
 
 def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any]:
-    """Return a kept answer as the request's own version of the standard has it."""
+    """Return a kept response in the request's version of the standard."""
     if kept["success"]:
-        # What was kept by a release that told no id has none.
+        # Responses kept by an older release have no id.
         payment_id = kept.get("extra", {}).get("paymentId", "")
         return settled(request, kept["transaction"], payment_id)
     return kept | {"network": request.network}
@@ -80,24 +80,24 @@ def in_words_of(request: StandardRequest, kept: dict[str, Any]) -> dict[str, Any
 def unsettled(
     reason: str, message: str = "", *, network: str, payer: str = ""
 ) -> dict[str, Any]:
-    """Return the answer to what was no payment at all."""
+    """Return the response to an invalid payment."""
     told = {"errorMessage": message, "payer": payer}
     answer = {"success": False, "errorReason": reason, "transaction": ""}
     return answer | {"network": network} | _present(told)
 
 
 def refused_verify(error: RefusedPaymentError) -> dict[str, Any]:
-    """Return the answer to a refused verification."""
+    """Return the response to a refused verification."""
     return invalid(error.reason, error.message, payer=error.payer)
 
 
 def refused_settle(error: RefusedPaymentError, network: str) -> dict[str, Any]:
-    """Return the answer to a refused settlement."""
+    """Return the response to a refused settlement."""
     return unsettled(error.reason, error.message, network=network, payer=error.payer)
 
 
 def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
-    """Return the answer that a transaction was sent and is in no block yet; asking again goes on with it."""
+    """Return the response that a transaction was sent and is not in a block yet; a repeated request continues."""
     message = (
         "The transaction was sent and is in no block yet; settle again to learn of it."
     )
@@ -105,18 +105,18 @@ def pending(request: StandardRequest, tx_hash: str) -> dict[str, Any]:
 
 
 def is_pending(answer: dict[str, Any]) -> bool:
-    """Whether an answer to `/settle` says that the payment is on its way."""
+    """Whether a response of `/settle` says that the payment is in progress."""
     return answer.get("errorReason") == reasons.PENDING
 
 
 def trouble(request: StandardRequest) -> dict[str, Any]:
-    """Return the answer where a node or our gas account is not ready, which says nothing about the payment."""
+    """Return the response if a node or our gas account is not ready, which says nothing about the payment."""
     message = "The chain or our gas account is not ready. Settle again."
     return failed(request, reasons.UNEXPECTED_SETTLE, message)
 
 
 def unverified(payer: str) -> dict[str, Any]:
-    """Return the answer where no node can say whether a payment would settle."""
+    """Return the response if no node can say whether a payment would settle."""
     message = (
         "The chain cannot be asked just now: the payment is not refused, ask again."
     )

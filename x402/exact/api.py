@@ -1,4 +1,4 @@
-"""The API's answers in the standard's form, and which bodies are in it."""
+"""The API's responses in the standard's form, and the detection of its bodies."""
 
 from typing import Any, Final
 
@@ -22,21 +22,21 @@ from x402.exact.waiters import (
 from x402.idempotency import idempotency_key
 from x402.payments.claims import Caller
 
-# What a settlement keeps of its visit.
+# The settlement's state kept in its visit.
 _WAITING: Final = "x402.waiting"
 
 
 def verify_answer(request: Request) -> Response | None:
-    """Answer a verification in the standard's form; None where the body is in the specification's."""
+    """Answer a verification in the standard's form; None if the body is in the specification's."""
     if (asked := _asked(request)) is None:
         return None
     return Response(verify_standard(*asked, clock=timezone.now))
 
 
 def settle_answer(request: Request) -> Response | None:
-    """Answer a settlement of one payment in the standard's form; None where a merchant's own funds are meant.
+    """Answer a settlement of one payment in the standard's form; None if it is about a merchant's own funds.
 
-    While the payment is on its way the answer is to be asked for again.
+    While the payment is in progress, the front asks again.
     """
     if (asked := _asked(request)) is None:
         return None

@@ -1,6 +1,6 @@
-"""Whose turn it is with a signed authorisation: a row for each, and a lease of a few seconds on it.
+"""The rows of signed authorisations: each is leased for a few seconds to the request that carries it out.
 
-The lease only spares work. That nothing is sent twice is the ledger's doing, where one authorisation is one transaction.
+The lease only saves work. The gas ledger ensures that nothing is sent twice: one authorisation is one transaction.
 """
 
 from datetime import datetime, timedelta
@@ -23,26 +23,26 @@ from x402.states import AuthorizationState
 LEASE: Final = timedelta(seconds=5)
 
 UNSENT_KEPT: Final = timedelta(days=7)
-"""For so long it can be seen that an authorisation came to nothing."""
+"""How long an authorisation without effect is kept."""
 
 _LOOKED_AT_AGAIN: Final = timedelta(hours=1)
-# Long after the last fork that a network may have.
+# Long after a network's last possible reorg.
 _FORKS_END: Final = timedelta(days=1)
 _OPEN: Final = (AuthorizationState.TAKEN, AuthorizationState.SENT)
 
 
 def find(request: StandardRequest) -> Authorization | None:
-    """Return what is known of an authorisation."""
+    """Return the row of an authorisation."""
     return _rows(request).select_related("transaction", "payment").first()
 
 
 def find_for(caller: Caller, request: StandardRequest) -> Authorization | None:
-    """Return what is known of an authorisation in a caller's mode."""
+    """Return the row of an authorisation in a caller's mode."""
     return _rows_for(caller, request).first()
 
 
 def left_open(*, now: datetime) -> QuerySet[Authorization]:
-    """Return what was sent and nobody has in hand; what was looked at lately comes last."""
+    """Return authorisations that were sent and are in no process's hands; recently checked ones last."""
     rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
     looked_at = F("taken_until").asc(nulls_first=True)
     return rows.select_related("transaction__account", "payment").order_by(
@@ -51,7 +51,7 @@ def left_open(*, now: datetime) -> QuerySet[Authorization]:
 
 
 def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
-    """Return what failed in a block that a fork took back, and got through in another one, which is final."""
+    """Return authorisations that failed in a block that a reorg removed, and succeeded in another, final one."""
     rows = Authorization.objects.filter(
         state=AuthorizationState.FAILED,
         payment=None,
@@ -67,7 +67,7 @@ def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
 def claim(
     merchant_id: int, request: StandardRequest, *, now: datetime
 ) -> Authorization:
-    """Take an authorisation in hand, writing it down where it is new. Raises TakenElsewhereError."""
+    """Lease an authorisation, creating its row if it is new. Raises TakenElsewhereError."""
     values = _terms(merchant_id, request) | {
         "taken_until": now + LEASE,
         "pending": {"version": request.version},
@@ -91,25 +91,25 @@ def _claim_known(
     merchant_id: int, request: StandardRequest, values: dict[str, Any], now: datetime
 ) -> Authorization:
     row = _rows(request).first()
-    # What came to nothing before anything was sent may be tried again, and by another merchant.
+    # An authorisation that failed before anything was sent may be tried again, also by another merchant.
     failed = Q(state=AuthorizationState.FAILED, transaction=None, tx_hash="")
     free = failed | (
         Q(state=AuthorizationState.TAKEN, merchant=merchant_id) & _is_free(now)
     )
     changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
-    # How long it holds back what looks like its transfer counts from now.
+    # The time for which it blocks a similar transfer counts from now.
     changed |= {"created_at": now}
     if row is None or not _rows(request).filter(free).update(**changed):
         raise TakenElsewhereError
     row.refresh_from_db()
     if row.tx_hash:
-        # Whoever had it before us was only slow, and sent it just now.
+        # The previous holder was only slow, and sent it just now.
         raise TakenElsewhereError
     return row
 
 
 def take_over(row: Authorization, *, now: datetime) -> bool:
-    """Take in hand what another process left lying; say whether it is ours now."""
+    """Lease an authorisation that another process abandoned; return whether we got it."""
     rows = Authorization.objects.filter(_is_free(now), pk=row.pk, state__in=_OPEN)
     taken = rows.update(taken_until=now + LEASE)
     if taken:
@@ -118,20 +118,20 @@ def take_over(row: Authorization, *, now: datetime) -> bool:
 
 
 def release(row: Authorization) -> None:
-    """Let others go on with it."""
+    """End the lease, so that others can continue."""
     Authorization.objects.filter(pk=row.pk).update(taken_until=None)
 
 
 def step_back(row: Authorization, *, now: datetime) -> None:
-    """Look after others first, before this one is looked at again; whoever has it in hand by now keeps it."""
+    """Move this one behind others in the order of checks; a current holder keeps it."""
     rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN, taken_until=None)
     rows.update(taken_until=now)
 
 
 def forget_unsent(*, now: datetime) -> int:
-    """Forget what came to nothing a week ago before anything was sent for it; return how many there were.
+    """Delete authorisations that came to nothing a week ago, before anything was sent; return how many.
 
-    Whoever asks about one of these would begin anew with the row as well as without it.
+    A new request would start again with or without the row.
     """
     ledgers = GasTransaction.objects.filter(
         purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField())
@@ -149,7 +149,7 @@ def forget_unsent(*, now: datetime) -> int:
 
 
 def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAttempt:
-    """Write down which transaction carries an authorisation out; return its first attempt. Raises TakenElsewhereError."""
+    """Store the transaction that carries an authorisation out; return its first attempt. Raises TakenElsewhereError."""
     attempt = made.attempts.order_by("number")[0]
     _write_sent(row, {"transaction": made, "tx_hash": attempt.tx_hash}, now)
     row.transaction, row.tx_hash = made, attempt.tx_hash
@@ -157,7 +157,7 @@ def adopt(row: Authorization, made: GasTransaction, *, now: datetime) -> GasAtte
 
 
 def keep_signed(row: Authorization, *, now: datetime) -> None:
-    """Write down the whole transaction that carries an authorisation out, before it is sent (Solana).
+    """Store the whole transaction that carries an authorisation out, before it is sent (Solana).
 
     Raises TakenElsewhereError.
     """
@@ -166,8 +166,8 @@ def keep_signed(row: Authorization, *, now: datetime) -> None:
 
 
 def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> None:
-    # Whoever was held up for longer than its lease may find that another one ended it: nothing may be sent then, for nobody
-    # would look after it.
+    # A request held up longer than its lease may find that another one ended it: then nothing may be sent, because no
+    # process would follow it.
     rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN)
     sent = {"state": AuthorizationState.SENT, "taken_until": now + LEASE}
     if not rows.update(**values, **sent):
@@ -175,18 +175,18 @@ def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> No
 
 
 def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
-    """Whether a request is about the payment that the row is: the same merchant, resource, amount and place."""
+    """Whether a request is about the row's payment: the same merchant, resource, amount and place."""
     terms = _terms(merchant_id, request)
     return all(getattr(row, name) == value for name, value in terms.items())
 
 
 def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
-    """Claim the one `success` of a settled authorisation; say whether this request may be answered so.
+    """Claim the one `success` of a settled authorisation; return whether this request may have it.
 
-    A request with the Idempotency-Key of the one that has it may too, for seven days.
+    So may a request with the same Idempotency-Key as the first, for seven days.
     """
     rows = _rows_for(caller, request)
-    # The database locks the row and looks at it again, so that of several requests one finds it unclaimed.
+    # The database locks the row and reads it again, so only one of several requests finds it unclaimed.
     if rows.filter(served_at=None).update(served_at=now, served_key=caller.key):
         return True
     repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT)
@@ -194,7 +194,7 @@ def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) ->
 
 
 def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
-    """Whether nothing was sent for an authorisation, and whoever had it in hand failed or died."""
+    """Whether nothing was sent for an authorisation, and its holder failed or died."""
     if row.transaction_id is not None or row.tx_hash:
         return False
     is_left = row.state == AuthorizationState.TAKEN and not _is_held(row, now)
@@ -202,21 +202,21 @@ def may_begin_anew(row: Authorization, *, now: datetime) -> bool:
 
 
 def has_ended(row: Authorization) -> bool:
-    """Whether an authorisation's answer stands. One that a fork reopened before anybody was served is waited for again."""
+    """Whether an authorisation's response is final. One that a reorg reopened before it was served is waited for again."""
     return row.answer is not None and not (
         row.state == AuthorizationState.SENT and row.served_at is None
     )
 
 
 def is_unanswered(row: Authorization) -> bool:
-    """Whether an authorisation was sent or settled, and no settle of it was answered `success` yet."""
+    """Whether an authorisation was sent or settled, but no settle request got `success` yet."""
     is_sent = row.state in (AuthorizationState.SENT, AuthorizationState.SETTLED)
     return is_sent and row.served_at is None
 
 
 def _rows_for(caller: Caller, request: StandardRequest) -> QuerySet[Authorization]:
     rows = _rows(request, caller.mode)
-    # Simulated ones are each merchant's own.
+    # Simulated ones are separate for each merchant.
     return (
         rows.filter(merchant=caller.merchant_id) if caller.mode == Mode.TEST else rows
     )

@@ -1,4 +1,4 @@
-"""When a chain has a new block. One thread of the process asks, for all requests that wait, while there are any."""
+"""Waits for a chain's next block. One thread per process polls for all waiting requests."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from wallets.chains.specs import ChainSpec
 
 @dataclass(slots=True)
 class _Waiter:
-    """Somebody who waits, between two moments of the monotonic clock; `head` is the newest block that was known then."""
+    """A waiting request, between two moments of the monotonic clock; `head` is the newest block known then."""
 
     earliest: float
     latest: float
@@ -29,7 +29,7 @@ class _Waiter:
 
 
 class _Watch:
-    """Asks one chain's nodes for their newest block."""
+    """Polls one chain's nodes for their newest block."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self.spec = spec
@@ -59,7 +59,7 @@ class _Watch:
             pool.close()
 
     def _step(self, pool: RpcPool) -> float:
-        """Ask once, and tell who waits; return for how long to sleep, 0 where nobody waits any more."""
+        """Poll once, and notify the waiting; return the pause, 0 if nothing waits any more."""
         with suppress(ChainError):
             self._head = self.spec.family.ask_newest(pool)
         now = time.monotonic()
@@ -67,7 +67,7 @@ class _Watch:
             ready = [one for one in self._waiters if one.is_ready(self._head, now)]
             self._waiters = [one for one in self._waiters if one not in ready]
             if not self._waiters:
-                # Whoever waits next does not know how old this is.
+                # Reset: a later waiter would not know how old this is.
                 self._is_running, self._head = False, None
             left = [one.latest - now for one in self._waiters]
         _tell(ready)
@@ -87,7 +87,7 @@ _watches: Final[dict[str, _Watch]] = {}
 def next_block(
     spec: ChainSpec, *, at_least: float, at_most: float, every: float
 ) -> "Future[None]":
-    """Return a future that is done with the chain's next block, but not before and not after so many seconds.
+    """Return a future that is done with the chain's next block, within `at_least` and `at_most` seconds.
 
     Nodes are asked `every` so many seconds.
     """

@@ -1,4 +1,4 @@
-"""What is asked of payments on all chains: whose money it may be, whether they still sell, whether there is time left."""
+"""Checks of payments on all chains: the merchant's own address, an open account, enough time left."""
 
 from datetime import datetime
 from typing import Final
@@ -11,14 +11,14 @@ from x402.exact.inputs import StandardRequest
 from x402.payments.addresses import is_paid_at
 from x402.payments.claims import Caller
 
-# What the standard asks for at least, in seconds. Source: PyPI x402 2.25.
+# The standard's minimum in seconds. Source: PyPI x402 2.25.
 _LEAST_TIME: Final = 6
-# A transaction waits for its block, and at times for the one after it.
+# A transaction waits for its block, and sometimes for the next one.
 _BLOCKS: Final = 2
 
 
 def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
-    """Raise RefusedPaymentError unless the payment is to the merchant's own address and of the amount asked for."""
+    """Raise RefusedPaymentError unless the payment goes to the merchant's own address with the requested amount."""
     signed = request.signed
     merchant, chain, to = caller.merchant_id, request.spec.name, request.pay_to
     is_ours = is_paid_at(merchant, caller.mode, chain, to, now=now)
@@ -34,9 +34,9 @@ def refuse_others(caller: Caller, request: StandardRequest, *, now: datetime) ->
 
 
 def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
-    """Raise RefusedPaymentError where nothing may be sent for a payment of which nothing was sent yet.
+    """Raise RefusedPaymentError if nothing may be sent for a new payment.
 
-    That is where the merchant account is closed, and where the authorisation might end before it is in a block.
+    That is if the merchant account is closed, or the authorisation might end before it is in a block.
     """
     try:
         refuse_if_closed(caller.merchant_id)
@@ -48,7 +48,7 @@ def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> No
 
 
 def refuse_late(request: StandardRequest, *, now: datetime) -> None:
-    """Raise RefusedPaymentError where the authorisation might end before its transaction is in a block."""
+    """Raise RefusedPaymentError if the authorisation might end before its transaction is in a block."""
     wait = max(_LEAST_TIME, _BLOCKS * request.spec.block_seconds)
     if request.signed.valid_before < now.timestamp() + wait:
         payer = request.signed.payer

@@ -1,4 +1,4 @@
-"""Connections to nodes that are kept between requests: a settlement asks half a dozen things, and is waited for."""
+"""Connections to nodes, kept between requests: a settlement sends half a dozen requests while a client waits."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from wallets.chains.specs import ChainSpec
 
 
 class Pooled(Protocol):
-    """Something that asks a pool's nodes."""
+    """An object that uses a pool's nodes."""
 
     pool: RpcPool
 
@@ -18,14 +18,14 @@ T = TypeVar("T", bound=Pooled)
 
 
 class KeptPerThread(threading.local, Generic[T]):
-    """What each thread opened for each chain: a pool is not for several at once. Other settings have other nodes."""
+    """One object per thread and chain, because pools are not thread-safe. It is replaced when the chain's settings change."""
 
     def __init__(self, open_nodes: Callable[[ChainSpec], T]) -> None:
         self._open = open_nodes
         self._kept: dict[str, tuple[ChainSpec, T]] = {}
 
     def of(self, spec: ChainSpec) -> T:
-        """Return this thread's own for a chain."""
+        """Return this thread's object for a chain."""
         known = self._kept.get(spec.name)
         if known is not None and known[0] == spec:
             return known[1]

@@ -1,8 +1,8 @@
-"""What keeps a signed authorisation from being carried out."""
+"""Errors while carrying out a signed authorisation."""
 
 
 class RefusedPaymentError(Exception):
-    """The payment is refused; `reason` is a code of the standard, `payer` whoever claims to pay, "" where unknown."""
+    """The payment is refused; `reason` is a code of the standard, `payer` the claimed payer, "" if unknown."""
 
     def __init__(self, reason: str, message: str = "", *, payer: str = "") -> None:
         super().__init__(message or reason)
@@ -12,20 +12,20 @@ class RefusedPaymentError(Exception):
 
 
 class TakenElsewhereError(Exception):
-    """Another request has this authorisation in hand."""
+    """Another request holds this authorisation."""
 
 
 class OverdrawnError(Exception):
-    """A payer's balance does not cover an authorisation beside the others that are on their way."""
+    """A payer's balance does not cover an authorisation beside others in progress."""
 
 
 class BalanceUnknownError(Exception):
-    """A payer has other payments on their way, and its balance was not asked for."""
+    """A payer has other payments in progress, and its balance was not read."""
 
 
 class RevertedError(Exception):
-    """A contract refuses a call, in its own words."""
+    """A contract reverts a call; the message is its own."""
 
 
 class ReceiptMissingError(Exception):
-    """A transaction was sent, and is in no block yet."""
+    """A transaction was sent, and is not in a block yet."""

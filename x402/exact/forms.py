@@ -1,4 +1,4 @@
-"""Reading the standard's bodies by hand, every value of them.
+"""Parses the standard's bodies by hand, every value.
 
 Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
 """
@@ -35,7 +35,7 @@ _WANTED: Final = reasons.INVALID_REQUIREMENTS
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What both versions say, under different names."""
+    """The fields that both versions have, under different names."""
 
     scheme: str
     network: str
@@ -48,14 +48,14 @@ class _Asked:
 
 
 def network_in(body: Body) -> str:
-    """Return the network that a body names, however wrong the rest of it is; "" where it names none."""
+    """Return the network that a body names, even if the rest is invalid; "" if it names none."""
     requirements = body.get("paymentRequirements")
     named = requirements.get("network") if isinstance(requirements, dict) else None
     return named[:64] if isinstance(named, str) and storable(named) else ""
 
 
 def parse_standard(body: Body, mode: Mode) -> StandardRequest:
-    """Read a body of `/verify` or `/settle`."""
+    """Parse a body of `/verify` or `/settle`."""
     version = body["x402Version"]
     if type(version) is not int or version not in VERSIONS:
         raise RefusedPaymentError(reasons.INVALID_VERSION)
@@ -120,7 +120,7 @@ def _first(wanted: Body, told: Body) -> _Asked:
 def _same(
     wanted: Body, accepted: Body, told: Body, amount: str, resource: str
 ) -> _Asked:
-    """Return what is asked, if the payer means the same scheme and network."""
+    """Return the requirements, if the payer's payload names the same scheme and network."""
     payload = _object(told, "payload", reasons.INVALID_PAYLOAD)
     if accepted["scheme"] != wanted["scheme"]:
         raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
@@ -140,7 +140,7 @@ def _same(
 
 
 def _object(body: Body, name: str, reason: str, *texts: str) -> Body:
-    """Return an object in a body, with these texts in it; what is missing or of another type is refused for `reason`."""
+    """Return an object in a body with the given texts; a missing or mistyped one is refused with `reason`."""
     value = body.get(name)
     if not isinstance(value, dict):
         raise RefusedPaymentError(reason, f"{name} must be an object.")

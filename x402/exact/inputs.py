@@ -1,4 +1,4 @@
-"""What resource servers ask in the standard's words, read and checked already, and where a chain did it."""
+"""Validated requests in the standard's form, and where a chain carried them out."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,21 +8,22 @@ from typing import Any, Final
 from wallets.chains.specs import ChainSpec
 
 Clock = Callable[[], datetime]
-"""Tells the time: what waits for a node has to ask more than once."""
+"""Returns the current time: code that waits for a node needs it more than once."""
 
 PERMIT2_PREFIX: Final = "permit2:"
-"""How the nonce of a Permit2 authorisation begins."""
+"""The prefix of a Permit2 authorisation's nonce."""
 
 Body = Mapping[str, Any]
-"""A JSON object as it came."""
+"""A JSON object as received."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """What a payer signed: `units` of the token to `recipient`, between two Unix times.
+    """A payer's signed payment: `units` of the token to `recipient`, between two Unix times.
 
     Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
-    0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the standard's own form of it, with nothing in it that was not checked.
+    0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the
+    standard's own form of it, with checked values only.
     """
 
     payer: str
@@ -57,11 +58,11 @@ class StandardRequest:
     resource: str
     extra: Mapping[str, Any]
     signed: Signed
-    # The standard's codes for the chain's family, where they are not the usual ones.
+    # The standard's codes for the chain's family, if they differ from the usual ones.
     reasons: Mapping[str, str]
 
     def spoken(self, reason: str) -> str:
-        """Return a code as the standard has it for the chain's family."""
+        """Return a code as the standard names it for the chain's family."""
         return self.reasons.get(reason, reason)
 
 

@@ -1,4 +1,4 @@
-"""`GET /x402/supported`: which payments are settled here, as clients of the standard ask for it."""
+"""`GET /x402/supported`: the kinds of payments settled here."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from x402.payments.addresses import payable_chains
 
 
 def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
-    """Return the answer: kinds of both versions in one list, and the accounts that will carry payments out."""
+    """Return the response: kinds of both versions in one list, and our accounts that will carry payments out."""
     found = _payable(mode)
     kinds = [
         kind
@@ -42,7 +42,7 @@ def _kind(
 
 
 def _signers(live: list[ChainSpec]) -> dict[str, list[str]]:
-    """Return our accounts by the standard's pattern for a family, on whose chains they are the same."""
+    """Return our accounts by the standard's pattern for a family; they are the same on all its chains."""
     families = {spec.family for spec in live}
     return {
         rail.signers_pattern: list(rail.signers()) if rail.family in families else []
@@ -52,9 +52,9 @@ def _signers(live: list[ChainSpec]) -> dict[str, list[str]]:
 
 
 def _payable(mode: Mode) -> list[ChainSpec]:
-    """Return the chains that are worth offering: where `/config` has no address, there is nothing to be paid at.
+    """Return the chains to offer: without an address in `/config` there is nothing to pay to.
 
-    What was signed before is carried out all the same.
+    Earlier signed authorisations are carried out all the same.
     """
     offered = offered_chains(mode)
     if mode == Mode.TEST:

@@ -1,4 +1,4 @@
-"""What the standard calls our chains: a name in version 1, CAIP-2 in version 2."""
+"""The standard's names of our chains: a name in version 1, CAIP-2 in version 2."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,12 +15,12 @@ VERSIONS: Final = (1, 2)
 
 
 def network_of(spec: ChainSpec, version: int) -> str | None:
-    """Return what a version calls a chain; None where it cannot."""
+    """Return a version's name of a chain; None if it has none."""
     return spec.caip2 if version == 2 else spec.x402_name
 
 
 def offered_chains(mode: Mode) -> list[ChainSpec]:
-    """Return the chains on which authorisations are carried out: with nodes, and an account of ours to pay them with.
+    """Return the chains on which authorisations are carried out: with nodes, and an account of ours that pays.
 
     Test keys touch no chain, so they need neither.
     """
@@ -36,7 +36,7 @@ def signers_of(spec: ChainSpec) -> Sequence[str]:
 
 
 def chain_called(network: str, version: int, mode: Mode) -> ChainSpec | None:
-    """Return the chain that a version calls so, where it is offered."""
+    """Return the chain with this name in a version, if it is offered."""
     for spec in offered_chains(mode):
         if network_of(spec, version) == network:
             return spec

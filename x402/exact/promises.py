@@ -1,7 +1,7 @@
-"""What a payer promised and a chain has not taken yet: it counts against the payer's balance before more is sent.
+"""A payer's open payments, which count against its balance before more is sent.
 
-Each of many authorisations looks good by itself while none is in a block. All but those that the balance covers would
-fail on the chain, at the cost of our gas.
+Each of many authorisations may look valid while none is in a block. Those that the balance does not cover would fail on the
+chain and cost our gas.
 """
 
 from dataclasses import dataclass
@@ -19,32 +19,31 @@ from x402.exact.errors import (
 from x402.models import Authorization
 from x402.states import AuthorizationState
 
-# What settled longer ago is in every balance that a node tells.
+# Older settlements are included in every node's balance.
 _FRESH: Final = timedelta(minutes=1)
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 402))"
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a payer had of a token, in base units, as of a block's height (on Solana a slot)."""
+    """A payer's balance of a token, in base units, at a block's height (on Solana a slot)."""
 
     units: int
     height: int
 
 
 def must_ask_balance(row: Authorization, *, now: datetime) -> bool:
-    """Whether a payer has other payments in the same token, so that its balance decides."""
+    """Whether a payer has other open payments in the same token, so that its balance must be read."""
     return _others(row, now).exists()
 
 
 def refuse_overdrawn(
     row: Authorization, balance: Balance | None, *, now: datetime
 ) -> None:
-    """Raise OverdrawnError where a payer's balance does not cover an authorisation beside those that are open.
+    """Raise OverdrawnError if a payer's balance does not cover an authorisation beside the open ones.
 
-    The caller is in the transaction that writes down what is sent. Until its end nobody else counts this payer's payments in
-    this token, so that of two requests the second one sees what the first one sent. Raises BalanceUnknownError where there are
-    others and the balance was not asked for.
+    Call it in the transaction that stores what is sent: a lock on payer and token lets a second request see the first
+    one's. Raises BalanceUnknownError if there are open ones and the balance was not read.
     """
     _lock(row)
     others = _others(row, now)
@@ -66,7 +65,7 @@ def _lock(row: Authorization) -> None:
 
 
 def _others(row: Authorization, now: datetime) -> QuerySet[Authorization]:
-    """Return what was sent of the payer's in the same token, and may not be in its balance yet."""
+    """Return the payer's sent payments in the same token that its balance may not include yet."""
     fresh = Q(state=AuthorizationState.SETTLED, payment__verified_at__gt=now - _FRESH)
     return (
         _alike(row).exclude(pk=row.pk).filter(Q(state=AuthorizationState.SENT) | fresh)

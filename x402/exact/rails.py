@@ -1,4 +1,4 @@
-"""The ways in which authorisations are carried out, one for each family of networks."""
+"""The rails that carry out authorisations, one for each family of networks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
@@ -19,11 +19,11 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class Rail(Protocol):
-    """What a family does in its own way; whose turn it is with an authorisation is the same for all.
+    """A family's own part of carrying out authorisations; leases and rows are common to all.
 
-    Whoever waits for a transaction asks nodes so many `questions` at each look. `reasons` are the standard's codes for this
-    family, where they are not the usual ones. `signers_pattern` is what the standard calls all its networks, and is told
-    without accounts of ours as well where `is_always_told`.
+    A waiting request sends nodes this many `questions` at each look. `reasons` are the standard's codes for this family, if
+    they differ from the usual ones. `signers_pattern` is the standard's name for all its networks; with `is_always_told` it
+    is listed even without accounts of ours.
     """
 
     family: ChainFamily
@@ -33,15 +33,15 @@ class Rail(Protocol):
     is_always_told: bool
 
     def signers(self) -> Sequence[str]:
-        """Return the accounts of ours that carry authorisations out, the same on all its chains."""
+        """Return our accounts that carry authorisations out, the same on all its chains."""
         ...
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return what payers must know of us before they sign."""
+        """Return what payers must know about us before they sign."""
         ...
 
     def simulated_hash(self, told: str) -> str:
-        """Return what looks like a transaction's hash on its chains."""
+        """Return a fake transaction hash in its chains' form."""
         ...
 
     def simulates_failure(self, request: StandardRequest) -> bool:
@@ -49,17 +49,17 @@ class Rail(Protocol):
         ...
 
     def read_extra(self, extra: Body) -> Mapping[str, Any]:
-        """Return what counts of the requirements' `extra`, checked. Raises RefusedPaymentError."""
+        """Return the checked fields of the requirements' `extra`. Raises RefusedPaymentError."""
         ...
 
     def read_signed(
         self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
     ) -> Signed:
-        """Return what a payer signed, checked. Raises RefusedPaymentError."""
+        """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
         ...
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return the answer whether an authorisation would settle now. Nothing is sent."""
+        """Return the response whether an authorisation would settle now. Nothing is sent."""
         ...
 
     def begin(
@@ -69,7 +69,7 @@ class Rail(Protocol):
         *,
         clock: Clock,
     ) -> Answer:
-        """Judge an authorisation, take it in hand and send it; return what became of it, or that it is on its way.
+        """Check, lease and send an authorisation; return its result, or that it is in progress.
 
         Raises TakenElsewhereError.
         """
@@ -78,13 +78,13 @@ class Rail(Protocol):
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Look what became of what was sent, and send it again where that may help; the caller has the row in hand."""
+        """Check the result of a sent authorisation, and send it again if that may help; the caller holds the row's lease."""
         ...
 
     def finish(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> None:
-        """End an authorisation that nobody asks about, where the chain says how it ended. Raises ChainError."""
+        """End an authorisation without a waiting request, once the chain shows its result. Raises ChainError."""
         ...
 
 
@@ -95,7 +95,7 @@ _BY_FAMILY: Final = {rail.family: rail for rail in RAILS}
 
 
 def rail_of(family: ChainFamily) -> Rail:
-    """Return a family's way. Raises KeyError where authorisations are not carried out on it."""
+    """Return a family's rail. Raises KeyError if it has none."""
     return _BY_FAMILY[family]
 
 

@@ -1,4 +1,4 @@
-"""The codes of the standard and of its published libraries (PyPI x402 2.25) that are given here."""
+"""The codes of the standard and of its published libraries (PyPI x402 2.25) that Florin uses."""
 
 from typing import Final
 

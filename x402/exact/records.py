@@ -1,4 +1,4 @@
-"""Writing down that an authorisation was carried out: the payment, its fee, and whose transfer it is."""
+"""Records carried-out authorisations: the payment, its fee, and the transfer."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -29,7 +29,7 @@ from x402.states import AuthorizationState, PaymentStatus, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """Who paid whom for what."""
+    """The payer, the recipient and the purpose."""
 
     merchant_id: int
     mode: Mode
@@ -39,9 +39,9 @@ class Payer:
 def settle_row(
     row: Authorization, request: StandardRequest, executed: Executed, *, now: datetime
 ) -> dict[str, Any]:
-    """End an authorisation that moved its money; return the answer that it settled, which one request may give.
+    """End an authorisation that moved its money; return the success response, which one request may get.
 
-    A payment by it that the network took back stands again, where its money is now.
+    A payment by it that a reorg removed is restored at its new place.
     """
     with transaction.atomic():
         reversed_ = _lock_reversed(row)
@@ -49,7 +49,7 @@ def settle_row(
         if reversed_ is not None and locked.state != AuthorizationState.SETTLED:
             _return_payment(locked, reversed_, request, executed, now)
             return _answer_to(locked, row, request)
-        # Settled by others, and perhaps taken back meanwhile: then the next look at it finds that.
+        # Settled by others, and possibly removed by a reorg meanwhile: then the next look finds that.
         if locked.payment_id is not None:
             return _answer_to(locked, row, request)
         # By now another request may have it, for another resource.
@@ -57,7 +57,7 @@ def settle_row(
         payer = Payer(locked.merchant_id, Mode.LIVE, bought)
         payment = record(payer, executed, now=now)
         if payment is None:
-            # Its money bought something by its transaction's hash before.
+            # Its money was already used by transaction hash.
             return _end(locked, answers.used(request, tx_hash=executed.tx_hash))
         locked.payment = payment
         _settle(locked, request, executed)
@@ -65,9 +65,10 @@ def settle_row(
 
 
 def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
-    """End an authorisation that can never be carried out; return the answer.
+    """End an authorisation that can never be carried out; return the response.
 
-    Raises TakenElsewhereError where another request settled it meanwhile, or sent what this one knows nothing of.
+    Raises TakenElsewhereError where another request settled it meanwhile, or sent a transaction that this one does not
+    know.
     """
     with transaction.atomic():
         locked = Authorization.objects.select_for_update(no_key=True).get(pk=row.pk)
@@ -78,7 +79,7 @@ def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | None:
-    """Write a payment down, with its fee; None where the transfer was used for something already."""
+    """Store a payment with its fee; None if the transfer is already used."""
     try:
         with transaction.atomic():
             payment = X402Payment.objects.create(**_values(payer, executed, now))
@@ -92,7 +93,7 @@ def record(payer: Payer, executed: Executed, *, now: datetime) -> X402Payment | 
 
 @transaction.atomic
 def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
-    """Write down that a test's authorisation settled; return the payment's id. Recorded before, it is the same one again."""
+    """Store a test's settled authorisation; return the payment's id. Idempotent."""
     request, payment = payer.request, record(payer, executed, now=now)
     if payment is None:
         known = X402Payment.objects.filter(
@@ -118,7 +119,7 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
 
 
 def _lock_reversed(row: Authorization) -> X402Payment | None:
-    """Lock the payment that an authorisation made once, before the authorisation: whoever follows payments does so too."""
+    """Lock an authorisation's reversed payment before the authorisation, in the same order as the follower of payments."""
     if row.payment_id is None:
         return None
     rows = X402Payment.objects.select_for_update(no_key=True)
@@ -133,7 +134,7 @@ def _return_payment(
     now: datetime,
 ) -> None:
     if (payment.tx_hash, payment.position) == (executed.tx_hash, executed.position):
-        # Where it was before its watcher sees it again, and lets it stand.
+        # Its place until its watcher sees it again, and confirms it.
         return
     try:
         with transaction.atomic():
@@ -172,9 +173,9 @@ def _settle(
 def _answer_to(
     ended: Authorization, row: Authorization, request: StandardRequest
 ) -> dict[str, Any]:
-    """Return the kept answer to whoever has the payment; it may have passed to another request meanwhile.
+    """Return the kept response to the request that owns the payment; another request may own it by now.
 
-    `row` is what the request had in hand.
+    `row` is the request's own copy.
     """
     if not is_same(ended, row.merchant_id, request):
         is_ours = ended.merchant_id == row.merchant_id
@@ -224,7 +225,7 @@ def _charge(payment: X402Payment, now: datetime) -> None:
 
 
 def _claim_transfer(payment: X402Payment, now: datetime) -> None:
-    """Claim the transfer where a watcher was faster than we were; else whoever follows payments does."""
+    """Claim the transfer if the watcher was faster; otherwise the follower of payments does."""
     found = Transfer.objects.filter(
         chain=payment.chain,
         tx_hash=payment.tx_hash,

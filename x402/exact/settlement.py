@@ -1,8 +1,8 @@
-"""Carrying signed authorisations out, each once, whoever asks how often and whatever crashes meanwhile.
+"""Carries out signed authorisations, each once, despite repeated requests and crashes.
 
-The first request to come has the authorisation in hand; the others wait for its end. A process that dies leaves its
-lease to end and, if it came so far, a transaction that was sent, which whoever comes next goes on with. One of all these
-requests is answered `success`: published middlewares serve whoever is, and send no key that would tell a retry from a copy.
+The first request holds the authorisation; the others wait for its end. A process that dies leaves an expiring lease and
+perhaps a sent transaction, which the next request continues. Only one of these requests gets `success`: published
+middlewares serve each that does, and send no key that tells a retry from a copy.
 """
 
 from contextlib import suppress
@@ -60,7 +60,7 @@ def settle_standard(
 ) -> Answer:
     """Return the answer to a body of `/settle` in the standard's form.
 
-    Raises CalledAgainError where `waiting` waits in no thread.
+    Raises CalledAgainError if `waiting` does not wait in a thread.
     """
     waiting = waiting or Waiting()
     try:
@@ -96,7 +96,7 @@ def _carried_out(
 
 
 class _Settling:
-    """One request's part in carrying an authorisation out."""
+    """One request's part in carrying out an authorisation."""
 
     def __init__(
         self, caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting
@@ -110,13 +110,13 @@ class _Settling:
         self._has_claimed = False
 
     def answer(self) -> Answer:
-        """Return what the authorisation came to, or that it is on its way. Raises RefusedPaymentError, CalledAgainError."""
+        """Return the authorisation's result, or that it is in progress. Raises RefusedPaymentError, CalledAgainError."""
         row, told = find(self._request), None
         if row is None or may_begin_anew(row, now=self._clock()):
             refuse_new(self._caller, self._request, now=self._clock())
             refuse_failing(self._request, now=self._clock())
             if not self._waiting.enter(self._request.spec.name):
-                # What is sent must be waited for: published middlewares take a pending payment for a failed one.
+                # A sent payment must be waited for: published middlewares treat a pending payment as failed.
                 return answers.trouble(self._request)
             told = self._begin()
             row = self._begun_elsewhere(told)
@@ -125,7 +125,7 @@ class _Settling:
         return self._follow(row, told)
 
     def _begun_elsewhere(self, told: Answer | None) -> Authorization | None:
-        """Return what another request has of it, where ours was refused for what that one did meanwhile."""
+        """Return another request's result, if ours was refused because of that request."""
         if told is not None and (told["success"] or self._has_claimed):
             return None
         row = find(self._request)
@@ -134,7 +134,7 @@ class _Settling:
         return None
 
     def _begin(self) -> Answer | None:
-        """Return what became of it; None where another request has it in hand."""
+        """Return the result; None if another request holds it."""
         try:
             return self._carry_out()
         except TakenElsewhereError:
@@ -156,7 +156,7 @@ class _Settling:
         return row
 
     def _follow(self, row: Authorization | None, told: Answer | None) -> Answer:
-        """Wait until it ends, and go on where whoever had it in hand stopped."""
+        """Wait until it ends, and continue if its holder stopped."""
         may_wait = self._waiting.enter(self._request.spec.name)
         if told is None or row is not None:
             told = self._look(row)
@@ -178,7 +178,7 @@ class _Settling:
         return answers.pending(self._request, row.tx_hash)
 
     def _look(self, row: Authorization | None) -> Answer:
-        """Return what it came to by now; while it is in nobody's hand, that is found out here."""
+        """Return the current result; if no process holds it, check the chain here."""
         self._is_in_hand = False
         if row is None:
             return answers.trouble(self._request)
@@ -190,7 +190,7 @@ class _Settling:
             return answers.in_words_of(self._request, row.answer or {})
         if take_over(row, now=self._clock()):
             if is_same(row, self._caller.merchant_id, self._request):
-                # Held up for longer than we have it, we find that another request did something with it.
+                # If we were held up beyond our lease, another request may have changed it.
                 with suppress(TakenElsewhereError):
                     return self._go_on(row)
             else:

@@ -1,6 +1,4 @@
-"""What one merchant's machines may use of our gas, and of what a chain's nodes allow, so that nobody uses up what is there
-for all.
-"""
+"""Limits on one merchant's use of our gas, and of the chains' nodes, which all merchants share."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,24 +28,26 @@ from x402.models import Authorization
 from x402.states import AuthorizationState
 
 FREE_FAILURES: Final = 1
-"""So many of a payer's authorisations may fail on the chain within an hour, and on our gas, before it has to wait."""
+"""How many of a payer's authorisations may fail on the chain within an hour, with our gas, before it has to wait."""
 
 LONGEST_WAIT: Final = timedelta(minutes=15)
-"""The first one after those has to wait for a minute, each further one for twice as long as the one before, up to this."""
+"""The first one after those waits for a minute, each further one twice as long, up to this."""
 
 WINDOW: Final = timedelta(minutes=10)
 FAILED_PART: Final = 300
-"""What failed for one merchant's payers within that time may cost this part of its share of a day's gas at most."""
+"""Failures of one merchant's payers within that time may cost at most this fraction of its share of a day's gas."""
 
 OPEN_PART: Final = 4
-"""What is on its way for one merchant's payers at once may cost this part of its share at most: all of it may fail."""
+"""Payments in progress of one merchant's payers may cost at most this fraction of its share: all of them may fail."""
 
 VERIFYING: Final = 4
-"""One of so many requests that a chain's nodes allow may begin a verification. It asks two to five things, as looking up does."""
+"""One of this many requests to a chain's nodes may begin a verification, which sends two to five, like a look-up."""
 
 SETTLING: Final = 2
-"""And one of so many a settlement: twice as many, so that what was let through a verification is not held up at its end, where
-a minute's settlements come in the next one with its own."""
+"""One of this many may begin a settlement: twice as many, so that verified payments are not held up at the end.
+
+There a minute's settlements meet the next minute's.
+"""
 
 _LEAST_A_MINUTE: Final = 6
 _DAY: Final = timedelta(days=1)
@@ -67,9 +67,9 @@ _OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
-    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed just now.
+    """Raise NoGasError if a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed recently.
 
-    What failed is judged by `refuse_failed`, and is no part of the day's share.
+    Failures are judged by `refuse_failed` and do not count for the day's share.
     """
     share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
     good, failed = _of_a_day(merchant_id, chain, now)
@@ -79,7 +79,7 @@ def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
     costs = FailedCosts(
         day=max(failed, lately),
         lately=lately,
-        # Old ones are looked after by whoever finishes what nobody asks about.
+        # The sweep finishes older ones.
         open=_sum(_OPEN, merchant_id, chain, now - _DAY),
     )
     refuse_failed(costs, share, chain)
@@ -87,7 +87,7 @@ def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FailedCosts:
-    """What a merchant's failed payments cost within a day and within WINDOW, and what those on their way may cost."""
+    """The cost of a merchant's failed payments within a day and within WINDOW, and of those in progress."""
 
     day: int
     lately: int
@@ -95,13 +95,14 @@ class FailedCosts:
 
 
 def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
-    """Raise NoGasError where too much failed for a merchant's payers a moment ago, or too much on its way may fail.
+    """Raise NoGasError if a merchant's payers failed too much recently, or have too much in progress.
 
     Honest payers wait for minutes, and for no day: only what failed within WINDOW counts. The gas that failures drain stays
-    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it what is on
-    its way counts as failed until it did not fail, so that ten minutes cost a 300th of the share (FAILED_PART) or one payment,
-    and the day half a share. Beside what succeeds, one merchant's failures cost three quarters of its share a day at most, but
-    for what is judged at the same moment. No failure is let through where the day's gas of the chain (GAS_DAILY_COINS) is spent.
+    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it,
+    payments in progress count as failed until they succeed, so that ten minutes cost a 300th of the share (FAILED_PART) or
+    one payment, and the day half a share. Beside what succeeds, one merchant's failures cost three quarters of its share a
+    day at most, except for payments judged at the same moment. Nothing is sent once the chain's daily gas (GAS_DAILY_COINS)
+    is spent.
     """
     most = share / FAILED_PART
     doubted = costs.open if costs.day > most else 0
@@ -116,7 +117,7 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
 
 
 def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
-    """Whether a chain's nodes may be asked once more in this minute for machines, and for this merchant's.
+    """Whether machines, and this merchant's, may send one more request to a chain's nodes in this minute.
 
     One merchant alone gets three quarters of the share. Nodes of a local network are there for nobody else.
     """
@@ -131,9 +132,9 @@ def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> 
 
 
 def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
-    """Raise RefusedPaymentError for a payer whose authorisations failed on the chain, and on our gas, a moment ago.
+    """Refuse a payer whose authorisations failed on the chain a moment ago, with our gas. Raises RefusedPaymentError.
 
-    What a payer's own contract says of a signature may change between our asking and the transaction's turn.
+    A payer's contract may change its answer about a signature between our check and the transaction.
     """
     failed = Authorization.objects.filter(
         mode=Mode.LIVE,
@@ -143,7 +144,7 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
         state=AuthorizationState.FAILED,
         created_at__gt=now - _HOUR,
     ).filter(Q(transaction__isnull=False) | Q(network_fee__gt=0))
-    # Neither of these was the payer's doing.
+    # Neither of these was the payer's fault.
     ours = failed.exclude(transaction__state=TransactionState.DROPPED).exclude(
         transaction__purpose=Purpose.CANCEL
     )
@@ -171,9 +172,9 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
     lock=Lock(),
 )
 def _of_a_day(merchant_id: int, chain: str, now: datetime) -> tuple[int, int]:
-    """Return what a merchant's good and failed transactions of the last day cost, in wei.
+    """Return the cost in wei of a merchant's successful and failed transactions of the last day.
 
-    Summing it up for each settlement is too slow.
+    Cached: summing it up for each settlement is too slow.
     """
     good, failed = (
         _sum(statement, merchant_id, chain, now - _DAY)

@@ -1,6 +1,6 @@
-"""Ending what nobody asks about any more: authorisations that were sent while their requests gave up or died.
+"""Ends authorisations that were sent and whose requests gave up or died.
 
-Left open, their money would be there and no payment in the books.
+Left open, their money would be there without a payment in the books.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _AT_ONCE: Final = 100
 
 
 def finish_open(*, clock: Callable[[], datetime]) -> int:
-    """End the authorisations whose transactions are in a block; return how many were looked at."""
+    """End the authorisations whose transactions are in a block; return how many were checked."""
     rows = list(left_open(now=clock())[:_AT_ONCE])
     for row in rows:
         if take_over(row, now=clock()):
@@ -64,9 +64,9 @@ def _finish(row: Authorization, clock: Callable[[], datetime]) -> None:
 
 
 def _is_given_up(row: Authorization, *, now: datetime) -> bool:
-    """Whether a payment that the network took back is waited for no longer.
+    """Whether a payment that a reorg removed is no longer waited for.
 
-    Of our own transactions the ledger says when, or on Solana the nodes.
+    The ledger decides about our own transactions, or on Solana the nodes.
     """
     reversed_at = row.payment.reversed_at if row.payment is not None else None
     is_old = reversed_at is not None and now - reversed_at > IN_HAND
@@ -74,7 +74,7 @@ def _is_given_up(row: Authorization, *, now: datetime) -> bool:
 
 
 def request_of(row: Authorization) -> StandardRequest:
-    """Return what was asked for, as far as its end needs it."""
+    """Return the request as far as its end needs it."""
     spec = chain_spec(row.chain)
     version = int((row.pending or {}).get("version", 2))
     return StandardRequest(

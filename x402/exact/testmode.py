@@ -1,4 +1,7 @@
-"""Payments with test keys: no chain is touched. A nonce that begins with 0xfa11 fails, on Solana a memo that begins with fail."""
+"""Payments with test keys: no chain is touched.
+
+A nonce that begins with 0xfa11 fails; on Solana a memo that begins with fail.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -21,7 +24,7 @@ from x402.payments.claims import Caller
 
 
 def verify_simulated(request: StandardRequest) -> dict[str, Any]:
-    """Return the answer to a test's verification."""
+    """Return the response to a test's verification."""
     if _fails(request):
         return answers.unusable(request, reasons.INSUFFICIENT_BALANCE)
     return answers.valid(request)
@@ -30,7 +33,7 @@ def verify_simulated(request: StandardRequest) -> dict[str, Any]:
 def settle_simulated(
     caller: Caller, request: StandardRequest, *, now: datetime
 ) -> dict[str, Any]:
-    """Return the answer to a test's settlement, with a hash that nobody finds on any chain."""
+    """Return the response to a test's settlement, with a hash that exists on no chain."""
     if _fails(request):
         return answers.failed(request, reasons.INSUFFICIENT_BALANCE)
     told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"

@@ -1,4 +1,4 @@
-"""Whether a signed authorisation would settle. Nothing is used up by asking."""
+"""Verifies signed authorisations: whether they would settle. Nothing is used up."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ Answer = dict[str, Any]
 
 
 def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
-    """Return the answer to a body of `/verify` in the standard's form."""
+    """Return the response to a body of `/verify` in the standard's form."""
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
@@ -53,11 +53,11 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
 
 
 def _known(caller: Caller, request: StandardRequest) -> Answer | None:
-    """Return the answer to an authorisation that was sent already; None where the chain must be asked."""
+    """Return the response for an authorisation that was sent already; None if the chain must be asked."""
     row = find_for(caller, request)
     if row is None or not (row.served_at is not None or is_unanswered(row)):
         return None
-    # Until somebody was served for it, its payer must not have to pay twice.
+    # Until a request was served for it, its payer must not have to pay twice.
     if is_unanswered(row) and is_same(row, caller.merchant_id, request):
         return answers.valid(request)
     return answers.unusable(request, answers.used_reason(request))
@@ -65,7 +65,7 @@ def _known(caller: Caller, request: StandardRequest) -> Answer | None:
 
 def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
     if not has_place(request.spec.name):
-        # Nothing may be sent for whom nobody can wait: its payer is told so before the resource's work is done.
+        # Nothing may be sent without a place to wait: the payer is told before the resource's work is done.
         return answers.unverified(request.signed.payer)
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:

@@ -1,8 +1,7 @@
-"""Requests that wait for a chain: how many may, and when they look again.
+"""Requests that wait for a chain: limits, and the times of their next look.
 
-A request takes a place before anything is sent for it, so that what is sent is waited for. It holds no thread meanwhile: the
-web front calls it again when its chain has a new block. Nodes that take connections and answer nothing are asked by few
-threads at once, until they answer.
+A request takes a place before anything is sent for it, so that a sent payment is always waited for. It holds no thread: the
+web front calls it again when its chain has a new block. Hanging nodes are asked by few threads at once, until they answer.
 """
 
 import time
@@ -20,21 +19,21 @@ from wallets.chains.specs import ChainSpec
 from x402.exact.blocks import next_block
 
 MOST_WAITING: Final = 400
-"""Requests of one process that may wait, and three quarters of them for one chain."""
+"""How many requests of one process may wait; at most three quarters of them for one chain."""
 
 _LOOKS_IN_A_BLOCK: Final = 40
-# One of so many questions that a chain's nodes allow is for waiting settlements.
+# The share of a chain's node requests that is for waiting settlements: one of this many.
 _SHARE: Final = 4
-# A node that answers does so within a fraction of that, and many payers at once take a few seconds of processor time.
+# A working node answers in a fraction of that, and many payers at once take a few seconds of processor time.
 _SLOW_SECONDS: Final = 6.0
 _FIRST_TURN: Final = 0.01
 _LONGEST_TURN: Final = 0.25
-# A request that nobody called again has lost its client, and no longer needs its place.
+# A request that was not called again has lost its client, and no longer needs its place.
 _LOST_SECONDS: Final = 3 * RECEIPT_SECONDS
 
 
 class CalledAgainError(Exception):
-    """The request is to be made once more when `after` is done; nothing is lost by that."""
+    """Repeat the request when `after` is done; no state is lost."""
 
     def __init__(self, after: "Future[None]") -> None:
         super().__init__("to be called again")
@@ -42,7 +41,7 @@ class CalledAgainError(Exception):
 
 
 class Waiting:
-    """One request's wait, over all its calls. `in_thread` where nobody would call it again."""
+    """One request's wait, over all its calls. `in_thread` if it cannot be called again."""
 
     def __init__(self, *, in_thread: bool = True) -> None:
         self._in_thread = in_thread
@@ -51,20 +50,20 @@ class Waiting:
         self._turn = _FIRST_TURN
 
     def enter(self, chain: str) -> bool:
-        """Take a place, where there is one or this request has it already."""
+        """Take a place if one is free or this request has it already."""
         return _places.take(self, chain)
 
     def leave(self) -> None:
-        """Leave the place to others."""
+        """Release the place."""
         _places.give_back(self)
 
     @property
     def is_over(self) -> bool:
-        """Whether it waited for as long as a request may, from when it first did."""
+        """Whether it has waited the maximum time since its first call."""
         return self._until is not None and time.monotonic() > self._until
 
     def for_block(self, spec: ChainSpec, *, questions: int = 1) -> None:
-        """Wait for a chain's next block, in which the transaction may be. A look asks so many questions.
+        """Wait for a chain's next block, which may contain the transaction. A look sends this many requests.
 
         Raises CalledAgainError.
         """
@@ -73,7 +72,7 @@ class Waiting:
         self._wait(spec, at_least, max(at_least, spec.block_seconds / 2))
 
     def for_turn(self, spec: ChainSpec) -> None:
-        """Wait a moment for another request to do its part. Raises CalledAgainError."""
+        """Wait a moment for another request's progress. Raises CalledAgainError."""
         seconds, self._turn = self._turn, min(1.5 * self._turn, _LONGEST_TURN)
         self._wait(spec, seconds, seconds)
 
@@ -92,7 +91,7 @@ class Waiting:
 
 
 class _Places:
-    """Which requests of this process wait, for which chain, and since when on the monotonic clock."""
+    """The waiting requests of this process, by chain, with start times of the monotonic clock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -136,14 +135,14 @@ class _Places:
 
 
 class _Askers:
-    """Which threads of this process are asking a chain's nodes, and since when, on the monotonic clock."""
+    """The threads of this process that are asking a chain's nodes, with start times of the monotonic clock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._since: defaultdict[str, dict[int, float]] = defaultdict(dict)
 
     def enter(self, chain: str) -> bool:
-        """Begin to ask, unless a sixth of all threads have been asking for long."""
+        """Start to ask, unless a sixth of all threads have been asking for long."""
         now, most = time.monotonic(), max(settings.WEB_THREADS // 6, 1)
         with self._lock:
             asking = self._since[chain]
@@ -164,16 +163,16 @@ _askers: Final = _Askers()
 
 
 def has_place(chain: str) -> bool:
-    """Whether one more request may wait for a chain."""
+    """Return whether one more request may wait for a chain."""
     return _places.is_free(chain)
 
 
 def longest_pause(
     spec: ChainSpec, *, questions: int = 1, waiting: int | None = None
 ) -> float:
-    """Return the seconds between two looks of one who waits, which ask so many questions.
+    """Return the seconds between two looks of a waiting request, which send this many requests.
 
-    All who wait for a chain in this process take a quarter together of what a public node allows.
+    All waiting requests of this process together use a quarter of a public node's limit.
     """
     often = spec.block_seconds / _LOOKS_IN_A_BLOCK
     if spec.is_local:
@@ -185,7 +184,7 @@ def longest_pause(
 
 @contextmanager
 def asking(chain: str) -> Iterator[bool]:
-    """Ask a chain's nodes for as long as the block lasts; yield False where too many do so who get no answer."""
+    """Count this thread as asking a chain's nodes during the block; yield False if too many hang already."""
     if not _askers.enter(chain):
         yield False
         return

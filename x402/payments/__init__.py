@@ -1,1 +1,1 @@
-"""Payments that machines made: where they pay, who used one up, and what happened to it on chain."""
+"""Machine payments: addresses, claims, and their state on the chain."""

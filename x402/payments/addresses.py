@@ -1,4 +1,4 @@
-"""Where a merchant's machines pay: forwarders of their own, and on the other chains a wallet of their own."""
+"""Where a merchant's machines pay: forwarders or, on other chains, a wallet for machines."""
 
 import secrets
 from collections.abc import Callable, Collection
@@ -29,27 +29,27 @@ from x402.models import Forwarder
 _DAY: Final = timedelta(days=1)
 
 LATELY: Final = timedelta(hours=2)
-"""For so long after a wallet was replaced it may be paid still: a machine was told of it, and pays within the hour."""
+"""How long a replaced wallet is still accepted: a machine was told of it, and pays within the hour."""
 
 _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
-# By merchant and destination. A forwarder is never another one afterwards.
+# By merchant and destination; a forwarder never changes.
 _forwarders: dict[tuple[int, bytes], str] = {}
 
-# Where the merchant's forwarder to a destination is.
+# The merchant's forwarder to a destination.
 _Find = Callable[[int, bytes], str | None]
 
 
 def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
-    """Return where a merchant's machines pay on a chain, in canonical form; None where there is nowhere yet.
+    """Return where a merchant's machines pay on a chain, in canonical form; None if there is no place yet.
 
-    A forwarder is made when it is first asked for, one for each wallet that the money ends up in.
+    A forwarder is created at the first request, one for each receiving wallet.
     """
     return _pay_to(merchant_id, mode, chain, _forwarder)
 
 
 def known_pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
-    """Return what `pay_to` does, or None where it would make a forwarder: looking writes nothing."""
+    """Return the same as `pay_to`, or None if it would have to create a forwarder."""
     return _pay_to(merchant_id, mode, chain, _known_forwarder)
 
 
@@ -65,14 +65,14 @@ def _pay_to(merchant_id: int, mode: Mode, chain: str, forwarder: _Find) -> str |
 
 
 def settles_directly(chain: str) -> bool:
-    """Whether machines pay the merchant's own wallet on a chain; elsewhere a forwarder, which is flushed in batches."""
+    """Whether machines pay the merchant's own wallet on a chain; elsewhere a forwarder that is flushed in batches."""
     return not chain_spec(chain).family.has_forwarders
 
 
 def is_paid_at(
     merchant_id: int, mode: Mode, chain: str, address: str, *, now: datetime
 ) -> bool:
-    """Whether a merchant's machines pay at an address in canonical form, or did until a moment ago."""
+    """Whether a merchant's machines pay at an address in canonical form, or did until recently."""
     if address == pay_to(merchant_id, mode, chain):
         return True
     return mode == Mode.LIVE and _was_paid_at(merchant_id, chain, address, now=now)
@@ -114,7 +114,7 @@ def _known_forwarder(merchant_id: int, destination: bytes) -> str | None:
 
 
 def _remember(merchant_id: int, destination: bytes, address: str) -> None:
-    # What a transaction of ours wrote may be rolled back, and money for it would be lost.
+    # Not cached: our transaction may roll back, and money to its address would be lost.
     if connection.in_atomic_block:
         return
     if len(_forwarders) > _MOST_REMEMBERED:
@@ -134,21 +134,21 @@ def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
                 merchant_id=merchant_id,
                 mode=Mode.LIVE,
                 purpose=ClaimKind.X402,
-                # Only `expect_machines` says that somebody pays; the address itself is watched for ever.
+                # `expect_machines` alone marks expected payments; the address itself is watched for ever.
                 watched_until=EPOCH,
             )
             Forwarder.objects.create(
                 merchant_id=merchant_id, deposit=deposit, destination=destination
             )
     except IntegrityError:
-        # Somebody was faster: theirs is the merchant's.
+        # Another process was faster: its forwarder is the merchant's.
         rows = Forwarder.objects.filter(merchant=merchant_id, destination=destination)
         return bytes(rows.values_list("deposit__key", flat=True).get())
     return key
 
 
 def expect_machines(merchant_id: int, *, now: datetime) -> None:
-    """Have the chains read at full pace for a day on which a merchant's machines may pay.
+    """Have the chains read at full pace for a day, because a merchant's machines may pay.
 
     It is cheap to call often: a process acts once a minute for each merchant, and rows change once a day.
     """
@@ -174,7 +174,7 @@ def _expect_at_forwarders(merchant_id: int, now: datetime) -> None:
 
 
 def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
-    """Where the amount tells checkouts apart the chain's pace is the wallets' affair: on Ethereum the checkouts' one's."""
+    """On exact-amount chains the wallets set the pace; on Ethereum the checkouts' wallet does."""
     exact = [
         name
         for name, spec in chains().items()
@@ -190,7 +190,7 @@ def _expect_at_wallets(merchant_id: int, now: datetime) -> None:
 
 
 def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
-    """Return where a merchant's machines pay, by chain; forwarders are made as `pay_to` makes them.
+    """Return where a merchant's machines pay, by chain; forwarders are created as by `pay_to`.
 
     Left out are chains without a node or where no address is set, and chains on which forwarders could not be flushed.
     """
@@ -198,7 +198,7 @@ def pay_to_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
 
 
 def known_everywhere(merchant_id: int, mode: Mode) -> dict[str, str]:
-    """Return what `pay_to_everywhere` does, without the forwarders it would make: looking writes nothing."""
+    """Return the same as `pay_to_everywhere`, without creating forwarders."""
     return _everywhere(merchant_id, mode, known_pay_to)
 
 
@@ -211,13 +211,13 @@ def _everywhere(
 
 
 def missing_chains(mode: Mode, found: Collection[str]) -> list[str]:
-    """Return the chains that machines could pay on once a wallet is set there, `found` being those where they can."""
+    """Return the chains that machines could pay on once a wallet is set; `found` are those where they can."""
     names = payable_chains() if mode == Mode.LIVE else []
     return [name for name in names if name not in found]
 
 
 def wallet_page(merchant: Merchant, chain: str) -> str:
-    """Return the address of the dashboard's page that sets the wallet which machines pay on a chain, or in the end."""
+    """Return the dashboard page that sets the wallet for machines' payments on a chain."""
     has_forwarders = chain_spec(chain).family.has_forwarders
     name = "dashboard_receiving_wallet" if has_forwarders else "dashboard_x402_wallet"
     here = {"mer_id": merchant.public_id, "mode": Mode.LIVE, "chain": chain}
@@ -225,7 +225,7 @@ def wallet_page(merchant: Merchant, chain: str) -> str:
 
 
 def payable_chains() -> list[str]:
-    """Return the chains that are read; those of forwarders only where the factory is."""
+    """Return the chains that are read; those with forwarders only if the factory is deployed."""
     rows = ChainCursor.objects.filter(factory_ok=True)
     with_factory = set(rows.values_list("chain", flat=True))
     return [

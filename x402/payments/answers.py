@@ -1,4 +1,4 @@
-"""Answers that are kept under an Idempotency-Key, so that a merchant's repeated request does not cost the payer another payment."""
+"""Responses kept under an Idempotency-Key, so that a repeated request does not cost the payer another payment."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,7 +12,7 @@ KEPT: Final = timedelta(days=7)
 
 
 def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None:
-    """Return what the same request was answered; None where it has no key, or a new one.
+    """Return the response of the same earlier request; None without a key, or with a new one.
 
     Raises ConflictError for another body.
     """
@@ -32,6 +32,6 @@ def kept_answer(caller: Caller, request: VerifyRequest) -> dict[str, Any] | None
 
 
 def forget_old(*, now: datetime) -> None:
-    """Forget answers and first sightings that nothing can depend on any more."""
+    """Delete responses and sightings that are too old to matter."""
     KeptAnswer.objects.filter(created_at__lt=now - KEPT).delete()
     Sighting.objects.filter(seen_at__lt=now - KEPT).delete()

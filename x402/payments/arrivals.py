@@ -1,12 +1,12 @@
-"""Payments whose money left its forwarder, and so is in the merchant's own wallet."""
+"""Finds payments whose money was flushed to the merchant's own wallet."""
 
 from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
 
-# Whatever is flushed takes all there is: what came in an earlier block is gone with it. Of what came in the same block only an
-# empty forwarder tells.
+# A flush takes the whole balance: money of an earlier block is gone with it. For money of the same block, only an empty
+# forwarder proves it.
 _ARRIVED: Final = """
     WITH arrived AS (
         SELECT p.id FROM x402_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
@@ -27,7 +27,7 @@ _ARRIVED: Final = """
 
 
 def note_arrivals(*, now: datetime) -> int:
-    """Mark final payments settled that were sent on, by whomever; return how many. Running it twice changes nothing."""
+    """Mark final payments settled that were flushed, by anyone; return how many. Idempotent."""
     parameters: dict[str, Any] = {"now": now}
     with connection.cursor() as cursor:
         cursor.execute(_ARRIVED, parameters)

@@ -1,4 +1,4 @@
-"""What our own books have of a transaction: what its watcher recorded, and when a merchant first asked about it."""
+"""Our own records of a transaction: the watcher's transfers, and when a merchant first asked about it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from x402.rules import (
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """`facts` know of the transaction only where a watcher recorded it. `seen_at` is null where it was never named before."""
+    """`facts` know the transaction only if a watcher recorded it. `seen_at` is null if it was never named before."""
 
     facts: Facts
     seen_at: datetime | None
@@ -29,7 +29,7 @@ IS_RECORDED: Final = """
     t.chain = %(chain)s AND t.tx_hash = %(tx_hash)s AND t.recipient = %(pay_to)s
     AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402'
 """
-"""In SQL, that the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever became of it."""
+"""SQL condition: the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever its state."""
 
 IS_AWAITED: Final = """
     EXISTS (
@@ -39,7 +39,7 @@ IS_AWAITED: Final = """
           AND (a.state = 'sent' OR a.state = 'taken' AND a.taken_until >= %(now)s::timestamptz)
           AND a.created_at > %(now)s::timestamptz - %(in_hand)s)
 """
-"""In SQL, that `t` may be what an authorisation moved that is being settled for the same payer."""
+"""SQL condition: `t` may be the transfer of an authorisation being settled for the same payer."""
 
 _READ: Final = f"""
     SELECT s.seen_at, COALESCE(m.requires_signature, FALSE), t.id, t.tx_hash, t.position, t.token, t.units::text,
@@ -59,7 +59,7 @@ _READ: Final = f"""
 
 
 def read_books(merchant_id: int, proof: Proof, *, now: datetime) -> Books:
-    """Return what is known of a proof without asking anybody, in one statement. Its payTo is known to be the merchant's."""
+    """Return our records about a proof, in one statement. Its payTo is known to be the merchant's."""
     parameters: dict[str, Any] = {
         "merchant": merchant_id,
         "chain": proof.chain,

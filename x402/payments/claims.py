@@ -1,4 +1,4 @@
-"""Using a payment up: one insert decides who has it, and whoever has it owes the fee and keeps the answer."""
+"""Uses payments up: one insert decides which request gets it, records the fee and keeps the response."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,14 +34,14 @@ from x402.states import PaymentStatus, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a key of a merchant, in a mode. `key` is the request's Idempotency-Key, "" for none."""
+    """The caller: a merchant's key, in a mode. `key` is the request's Idempotency-Key, "" for none."""
 
     merchant_id: int
     mode: Mode
     key: str = ""
 
 
-# What pays: a movement that was judged already, or the first one recorded that is deep enough and that nothing speaks against.
+# The paying transfer: one that was judged already, or the first recorded one that is deep enough and free of objections.
 log = structlog.get_logger(__name__)
 
 _JUDGED: Final = """
@@ -62,8 +62,8 @@ _RECORDED: Final = f"""
     ORDER BY t.position LIMIT 1
 """  # noqa: S608 - only our own text is put in
 
-# One statement: the payment's own key decides, and whoever inserts it also claims the transfer, owes the fee and keeps the
-# answer. A transfer that something else claimed, or an answer that somebody else kept, undoes all of it.
+# One statement: the payment's key decides, and the winner's insert also claims the transfer, records the fee and keeps the
+# response. If the transfer is claimed, or a response kept, by another, all of it rolls back.
 _USE: Final = """
     WITH paid AS ({paid}), used AS (
         INSERT INTO x402_payment (
@@ -109,10 +109,10 @@ _USE_RECORDED: Final = _USE.format(paid=_RECORDED, claim=_CLAIM, fee=_CHARGE)
 def use_recorded(
     caller: Caller, request: VerifyRequest, *, now: datetime
 ) -> dict[str, Any] | None:
-    """Use up a payment that its watcher recorded, if nothing speaks against it; return the answer that says so.
+    """Use up a payment that its watcher recorded, if nothing speaks against it; return the valid response.
 
-    None says nothing but that a closer look is needed. The request's own claims and its signature hold already. What pays here
-    `x402.rules.judge` would have pay as well, but for a transfer beside one that is awaited: that one it would wait for.
+    None only means that a closer look is needed. The request's claims and signature were checked before. The result agrees
+    with `x402.rules.judge`, except for a transfer beside an expected one, for which that would wait.
     """
     proof, wanted = request.proof, request.requirements
     if caller.mode == Mode.TEST or not is_accepted(proof.chain, wanted.token):
@@ -130,9 +130,9 @@ def use_recorded(
 def use_up(
     caller: Caller, request: VerifyRequest, paid: Candidate, *, now: datetime
 ) -> dict[str, Any] | None:
-    """Use a payment up that was judged to pay, and return the answer that says so; None where somebody was faster.
+    """Use up a payment that was judged to pay, and return the valid response; None if another request was faster.
 
-    That is somebody with the same payment, or with another one and the same Idempotency-Key.
+    The other request has the same payment, or the same Idempotency-Key.
     """
     parameters = {
         "tx_hash": paid.tx_hash,
@@ -159,7 +159,7 @@ def _use(
     parameters = paid | _payment(caller, request, now)
     parameters |= {"public_id": public_id, "answer": orjson.dumps(answer).decode()}
     try:
-        # A transaction by itself: beginning and committing one around it would be two more round trips.
+        # Runs without a transaction around it, which would take two more round trips.
         with connection.cursor() as cursor:
             cursor.execute(statement, parameters)
             used = cursor.fetchone()
@@ -174,7 +174,7 @@ def _use(
         if told["confirmations"] != counted:
             _keep(caller, told)
     except Exception:
-        # The payment is used up already: what was counted is a true answer too.
+        # The payment is used up already: the earlier count is a correct response too.
         log.exception("confirmations not counted anew", chain=request.proof.chain)
         return answer | {"confirmations": counted}
     return told
@@ -183,10 +183,10 @@ def _use(
 def _newer_head(
     chain: str, mode: Mode, head_at: datetime | None, now: datetime
 ) -> int | None:
-    """Return a fresh head of a chain where its watcher's is older than an answer may be; None where none is to be had."""
+    """Return a fresh head of a chain if its watcher's is too old for a response; None if there is none."""
     if mode == Mode.TEST or head_at is None:
         return None
-    # Of a chain whose watcher stands still nobody knows whether the payment's block is still in it.
+    # If a chain's watcher has stopped, the payment's block may no longer be in the chain.
     if not FRESH_SECONDS <= (now - head_at).total_seconds() < WATCHED_SECONDS:
         return None
     known = HEADS.known(chain)
@@ -194,7 +194,7 @@ def _newer_head(
 
 
 def _keep(caller: Caller, answer: dict[str, Any]) -> None:
-    """Have a repeat of the request answered with the same count."""
+    """Keep the response for repetitions, with the same count."""
     if caller.key:
         KeptAnswer.objects.filter(
             merchant=caller.merchant_id, mode=caller.mode, key=caller.key
@@ -202,7 +202,7 @@ def _keep(caller: Caller, answer: dict[str, Any]) -> None:
 
 
 def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str, Any]:
-    """What the caller and the request say of a payment, whatever it turns out to be."""
+    """Return the payment's fields from the caller and the request, before it is known which transfer it is."""
     proof, wanted = request.proof, request.requirements
     is_direct = settles_directly(proof.chain)
     return {

@@ -1,4 +1,4 @@
-"""Telling merchants what became of machines' payments after these were verified."""
+"""Sends merchants events about machines' payments after their verification."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ go on looking, and tell you.
 def tell(
     *, reversed_: Sequence[X402Payment], returned: Sequence[X402Payment], now: datetime
 ) -> None:
-    """Promise events, and mails for what is reversed, in the caller's transaction and as its last act."""
+    """Queue events, and mails for reversals, in the caller's transaction and as its last step."""
     for payment in reversed_:
         _mail(payment, now)
     events = [*_events(reversed_, REVERSED, now), *_events(returned, RETURNED, now)]
@@ -51,7 +51,7 @@ def _events(
             mode=Mode(payment.mode),
             type=what,
             subject_id=payment.public_id,
-            # It may go and come more than once.
+            # It may disappear and return more than once.
             occurrence=f"{payment.public_id}:{what}:{iso(now)}",
             data=json.dumps(payment_payload(payment)),
         )

@@ -1,4 +1,4 @@
-"""Machines' payments that nobody rang for: verified at the moment their transfer was dealt with, or of no transfer at all."""
+"""Rechecks machines' payments that were verified while their transfer was processed, or have no transfer at all."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,12 +18,12 @@ from x402.payments.transfers import (
 )
 
 PATIENCE: Final = timedelta(minutes=15)
-"""For so long a watcher that read past a payment without recording it has time to read it again."""
+"""How long a watcher that read past a payment without recording it has to read it again."""
 
 _GRACE: Final = timedelta(minutes=1)
 _MOST_AT_ONCE: Final = 20
 
-# Whoever dealt with the transfer may not have seen the payment yet, which was about to be committed.
+# The processor of the transfer may have missed a payment that was about to be committed.
 _UNSEEN: Final = """
     SELECT t.id
     FROM wallets_transfer t JOIN x402_payment p
@@ -35,7 +35,7 @@ _UNSEEN: Final = """
 
 
 def recheck_payments(*, now: datetime) -> int:
-    """Catch up on payments whose transfers were dealt with too early, and reverse those that no watcher has recorded.
+    """Follow payments whose transfers were processed too early, and reverse those that no watcher has recorded.
 
     A node that lies to a verification must not give resources away for ever. Returns how many were reversed.
     """
@@ -62,7 +62,7 @@ def _recheck_chain(chain: str, now: datetime) -> int:
 
 
 def _was_passed(payment: X402Payment) -> bool:
-    """Whether its chain was read by now as far as where it would be final."""
+    """Whether its chain has been read up to where the payment would be final."""
     spec = chain_spec(payment.chain)
     cursor = ChainCursor.objects.filter(chain=payment.chain, halted_reason="").first()
     if cursor is None or cursor.first_height is None or payment.block_height is None:
@@ -82,7 +82,7 @@ def _was_passed(payment: X402Payment) -> bool:
 
 
 def _is_gone(payment: X402Payment, now: datetime) -> bool:
-    """Ask the chain's nodes again; what they still know of is read again, and waited for."""
+    """Ask the chain's nodes again; a transaction they still know is read again, and waited for."""
     if now - payment.verified_at > PATIENCE:
         return True
     looked = look_up_on(payment.chain, payment.tx_hash)

@@ -1,4 +1,4 @@
-"""What a merchant wants of machines' payments."""
+"""A merchant's requirements for machines' payments."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from x402.models import MachineSettings
 
 
 def requires_signature(merchant_id: int) -> bool:
-    """Whether a proof by hash counts only with the payer's signature over it."""
+    """Return whether a proof by hash needs the payer's signature."""
     rows = MachineSettings.objects.filter(merchant=merchant_id)
     return bool(rows.values_list("requires_signature", flat=True).first())
 
@@ -24,7 +24,7 @@ def set_requirements(
     now: datetime,
     client: str | None = None,
 ) -> None:
-    """Say whether payers must sign; it holds from the next verification on. `client` is the doer's network address."""
+    """Set whether payers must sign, from the next verification on. `client` is the caller's network address."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     settings, _ = MachineSettings.objects.get_or_create(merchant=merchant)
     before = settings.requires_signature

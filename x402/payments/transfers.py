@@ -1,6 +1,6 @@
-"""Following machines' payments on their chains: linked to what watchers record, final, reversed, and back again.
+"""Follows machines' payments on their chains: link to recorded transfers, finality, reversal and return.
 
-Locks are taken in the order every writer keeps: transfers, payments by id, their authorisations, then counters and events.
+Locks are taken in the usual order: transfers, payments by id, their authorisations, then counters and events.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,9 +29,9 @@ _Key: TypeAlias = tuple[str, str, int]
 
 
 def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:
-    """Decide every queued transfer to machines' addresses; return how many there were. Safe to run many times at once.
+    """Process every queued transfer to machines' addresses; return how many there were. Safe to run concurrently.
 
-    What no payment was made of stays verifiable.
+    Transfers without a payment stay verifiable.
     """
     return process_queue(
         ClaimKind.X402, lambda queued: _follow(queued, now), now=now, batch=batch
@@ -65,13 +65,13 @@ def _payments_of(transfers: Sequence[Transfer]) -> dict[_Key, X402Payment]:
 
 
 def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
-    """Mined again, a transaction may pay somebody else at the same position."""
+    """Whether the transfer is the payment's: mined again, a transaction may pay another recipient at the same position."""
     same = (payment.merchant_id, payment.pay_to, payment.token)
     return same == (transfer.merchant_id, transfer.recipient, transfer.token)
 
 
 def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
-    """Mark payments reversed that no chain has any more; the caller holds their locks."""
+    """Mark payments reversed that are on no chain any more; the caller holds their locks."""
     change = _Change()
     for payment in payments:
         change.reverse(payment, now)
@@ -79,7 +79,7 @@ def reverse(payments: Sequence[X402Payment], *, now: datetime) -> None:
 
 
 def bring_back(payment: X402Payment, *, now: datetime) -> None:
-    """Let a reversed payment stand again, where another transaction made it; the caller holds its lock, and does no more."""
+    """Restore a reversed payment that another transaction made; the caller holds its lock, and does no more."""
     change = _Change()
     change.bring_back(payment)
     change.write(now)
@@ -87,7 +87,7 @@ def bring_back(payment: X402Payment, *, now: datetime) -> None:
 
 @dataclass
 class _Change:
-    """What a batch of payments goes through, collected so that each table is written once."""
+    """The changes of a batch of payments, collected so that each table is written once."""
 
     changed: list[X402Payment] = field(default_factory=list)
     linked: list[Transfer] = field(default_factory=list)
@@ -95,11 +95,11 @@ class _Change:
     returned: list[X402Payment] = field(default_factory=list)
 
     def follow(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
-        """Bring one payment in line with its transfer."""
+        """Update one payment from its transfer."""
         if payment.transfer_id is None:
             payment.transfer = transfer
             self.linked.append(transfer)
-        # Mined again it may move less than it did.
+        # Mined again, it may move less than before.
         is_enough = transfer.units >= payment.required_units
         if transfer.state == TransferState.ORPHANED or not is_enough:
             self.reverse(payment, now)
@@ -110,7 +110,7 @@ class _Change:
         self._stand(payment, transfer, now)
 
     def reverse(self, payment: X402Payment, now: datetime) -> None:
-        """Take a payment back."""
+        """Reverse a payment."""
         self.changed.append(payment)
         if payment.status == PaymentStatus.REVERSED:
             return
@@ -120,7 +120,7 @@ class _Change:
         self.reversed.append(payment)
 
     def bring_back(self, payment: X402Payment) -> None:
-        """Let a reversed payment stand again."""
+        """Restore a reversed payment."""
         self.changed.append(payment)
         payment.status, payment.reversed_at = PaymentStatus.VERIFIED, None
         self.returned.append(payment)
@@ -137,7 +137,7 @@ class _Change:
             payment.status, payment.settled_at = PaymentStatus.SETTLED, now
 
     def write(self, now: datetime) -> None:
-        """Write all of it, and tell the merchants."""
+        """Write everything, and the merchants' events."""
         X402Payment.objects.bulk_update(self.changed, _WRITTEN)
         TransferClaim.objects.bulk_create(
             [

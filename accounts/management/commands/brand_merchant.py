@@ -1,4 +1,4 @@
-"""`manage.py brand_merchant`: how a merchant's pages look, from the command line."""
+"""`manage.py brand_merchant`: change a merchant's branding from the command line."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -17,7 +17,7 @@ from gateway.core.api.errors import GatewayError
 
 
 class Command(BaseCommand):
-    """Changes what is named, leaves the rest; an empty value goes back to how pages look without branding."""
+    """Changes the named settings; an empty value resets to the default."""
 
     help = "Set how a merchant's pages look; an empty value takes back what was set."
 
@@ -62,7 +62,7 @@ def _changes(options: dict[str, Any]) -> BrandingChanges:
 
 
 def _read(name: str) -> bytes:
-    """Return a file's bytes, and no more of a huge one than it takes to refuse it. Raises CommandError."""
+    """Return a file's bytes, reading at most slightly more than the limit. Raises CommandError."""
     try:
         with Path(name).open("rb") as file:
             return file.read(MAX_UPLOAD_BYTES + 1)

@@ -1,4 +1,4 @@
-"""`manage.py verify_audit`: whether the audit log is as it was written."""
+"""`manage.py verify_audit`: verify the audit log."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Tell what is wrong, or that nothing is."""
+        """Report what is wrong, or that nothing is."""
         report = verify_audit_log()
         faults = report.faults
         if options["noted"]:

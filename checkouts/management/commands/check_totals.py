@@ -1,4 +1,4 @@
-"""`manage.py check_totals`: compares the daily totals of checkouts, transfers, watched movements and fees with the rows."""
+"""`manage.py check_totals`: compare the daily totals of checkouts, transfers, watched movements and fees with the rows."""
 
 from argparse import ArgumentParser
 from datetime import date, timedelta
@@ -21,7 +21,7 @@ _DAY = timedelta(days=1)
 
 
 class Command(BaseCommand):
-    """For a person who wants to know, or was told by the nightly check."""
+    """Compares, and with an option repairs, what the nightly check reported."""
 
     help = (
         "Sum days up anew and report every difference from what is kept, to the cent and the base unit. Without dates, "
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         repair: bool,
         **options: Any,
     ) -> None:
-        """Compare, and repair if asked to. Raises CommandError where something differs and is left so."""
+        """Compare, and repair if asked. Raises CommandError if differences remain."""
         yesterday = day_of(timezone.now()) - _DAY
         first = since or until or yesterday
         days = {"since": first, "until": (until or max(first, yesterday)) + _DAY}

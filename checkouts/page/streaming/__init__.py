@@ -1,1 +1,1 @@
-"""The stream server: pushes changes of a checkout page to the browser as server-sent events."""
+"""The stream server: sends changes of a checkout page to the browser as server-sent events."""

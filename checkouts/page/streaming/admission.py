@@ -1,4 +1,4 @@
-"""How many streams may be open at once: in all, for one page and for one client."""
+"""Limits of open streams: in all, per page and per client."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,27 +17,27 @@ _RETRY_SECONDS = 60
 
 
 class StreamsFullError(GatewayError):
-    """This process holds as many streams as it may. Pages poll instead."""
+    """This process has its maximum of streams. Pages poll instead."""
 
     status = 503
 
     def headers(self) -> dict[str, str]:
-        """Say when to try again."""
+        """Return Retry-After."""
         return {"Retry-After": str(_RETRY_SECONDS)}
 
 
 class Admission:
-    """Counts the open streams of this process; `most` is how many there may be."""
+    """Counts the open streams of this process, at most `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._open = 0
-        # Addresses and ids of checkouts, which cannot be taken for one another.
+        # Keys are addresses and checkout ids, which never collide.
         self._counts: Counter[str | int] = Counter()
 
     @contextmanager
     def admit(self, checkout_id: int, address: str) -> Iterator[None]:
-        """Count a stream for as long as the block runs. Raises StreamsFullError and RateLimitError."""
+        """Count a stream while the block runs. Raises StreamsFullError and RateLimitError."""
         limits: dict[str | int, int] = {
             checkout_id: PER_PAGE,
             limited_as(address): PER_ADDRESS,

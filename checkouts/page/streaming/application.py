@@ -1,4 +1,4 @@
-"""The stream server: `GET /c/<code>/stream` as server-sent events, and nothing else."""
+"""The stream server's ASGI application: `GET /c/<code>/stream` as server-sent events, and nothing else."""
 
 import asyncio
 import random
@@ -38,15 +38,15 @@ from gateway.core.web.pages import count_client
 
 log = structlog.get_logger(__name__)
 
-# Proxies give up on what is silent for longer, often after 30 or 60 s; the page gives up after forty.
+# Proxies drop connections that are silent for longer, often after 30 or 60 s; the page gives up after forty.
 BEAT_SECONDS = 15.0
-# Who takes nothing for so long is gone, whatever the network says.
+# A client that reads nothing for so long is gone.
 SEND_SECONDS = 30.0
 _BEAT = b"event: beat\ndata: 1\n\n"
 _RETRY_MS = (1_000, 5_000)
 _STREAM_HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
-    # Proxies that buffer answers would keep everything to themselves.
+    # Otherwise proxies would buffer the whole response.
     "X-Accel-Buffering": "no",
 }
 
@@ -77,7 +77,7 @@ def _with_connection(call: Callable[[], T]) -> T:
 
 
 class StreamApplication:
-    """An ASGI application with a hub, a listener and two threads that ask; `most` streams may be open at once."""
+    """An ASGI application with a hub, a listener and two query threads; at most `most` streams are open."""
 
     def __init__(self, *, most: int) -> None:
         self._looking = Desk("looking")
@@ -89,7 +89,7 @@ class StreamApplication:
     async def __call__(
         self, scope: Mapping[str, Any], receive: Receive, send: Send
     ) -> None:
-        """Answer one request, or live through the server's lifespan."""
+        """Answer one request, or run the server's lifespan."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
@@ -122,11 +122,11 @@ class StreamApplication:
     async def _serve(
         self, request: StreamRequest, receive: Receive, send: Send
     ) -> None:
-        """Open the stream that is asked for. Raises GatewayError and DatabaseError before anything was sent."""
+        """Open the requested stream. Raises GatewayError and DatabaseError before anything was sent."""
         checkout_id, is_final = await self._opening.ask(_admit, request)
         headers = start_message(200, _STREAM_HEADERS, origin=request.origin)
         if is_final:
-            # For an EventSource this means: do not come back.
+            # This tells an EventSource not to reconnect.
             await send(start_message(204, {}, origin=request.origin))
             await send(body_message(b""))
         elif request.is_head:
@@ -141,7 +141,7 @@ class StreamApplication:
         stream = self._hub.open(checkout_id)
         leaving = asyncio.create_task(_end_when_gone(stream, receive))
         try:
-            # All pages lose their stream at once when this process ends; they shall not all return at once.
+            # All pages lose their streams at once when this process ends; they must not all reconnect at once.
             await _write(send, f"retry: {random.randint(*_RETRY_MS)}\n\n".encode())  # noqa: S311
             await _follow(stream, send)
             await send(body_message(b""))
@@ -168,7 +168,10 @@ async def _end_when_gone(stream: Stream, receive: Receive) -> None:
 
 
 async def _follow(stream: Stream, send: Send) -> None:
-    """Pass on each piece of news until the page is final or the reader gone. Raises TimeoutError for who reads nothing."""
+    """Send each piece of news until the page is final or the reader gone.
+
+    Raises TimeoutError for a client that stops reading.
+    """
     while True:
         facts = None
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""What an open page depends on, read for many pages at once. Runs in threads beside the event loop, never in it."""
+"""The facts that an open page depends on, read for many pages at once. Runs in threads, never in the event loop."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ _TAKES_MONEY = {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
 
 
 class SeenTransfer(NamedTuple):
-    """A credited transfer; its confirmations count up to those required, for no page shows more."""
+    """A credited transfer; its confirmations are capped at those required, as on the page."""
 
     id: int
     state: str
@@ -41,7 +41,7 @@ class SeenTransfer(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """Everything that changes by itself on a page. Equal facts show the same page, whatever its buyer has chosen."""
+    """Everything that changes by itself on a page. Equal facts show the same page, whatever its buyer chose."""
 
     status: CheckoutStatus
     exception: str
@@ -53,7 +53,7 @@ class PageFacts(NamedTuple):
 
     @property
     def is_final(self) -> bool:
-        """Whether the page changes no more."""
+        """Whether the page is final."""
         return self.status in FINAL
 
     @property
@@ -67,13 +67,13 @@ class PageFacts(NamedTuple):
 
 
 def find_page(code: str) -> tuple[int, bool] | None:
-    """Return a checkout's id and whether it is final; None for a code that names none."""
+    """Return a checkout's id and whether it is final; None for an unknown code."""
     rows = Checkout.objects.filter(code=code).values_list("pk", "status")
     return next(((pk, status in FINAL) for pk, status in rows), None)
 
 
 def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
-    """Return the facts of these checkouts as they are now, by id. Raises DatabaseError."""
+    """Return the current facts of these checkouts, by id. Raises DatabaseError."""
     now = timezone.now()
     statuses = chain_statuses(now=now)
     with connection.cursor() as cursor:
@@ -85,7 +85,7 @@ def _facts(
     row: tuple[Any, ...], statuses: dict[str, ChainStatus], now: datetime
 ) -> PageFacts:
     _, mode, status, exception, received, expires_at, offered, reservation, seen = row
-    # Simulated money moves whatever the chains do.
+    # Simulated money moves whatever state the chains are in.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
     return PageFacts(
         status=CheckoutStatus(status),

@@ -1,6 +1,6 @@
-"""Which pages are open, and waking their streams when the facts of a page change.
+"""The open pages, whose streams wake up when the page's facts change.
 
-Everything here runs in one event loop. Looks follow one another: what rings during one is answered by the next.
+Everything here runs in one event loop. Reads run one after the other: a bell during a read is answered by the next.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ log = structlog.get_logger(__name__)
 Read = Callable[[Sequence[int]], Awaitable[Mapping[int, PageFacts]]]
 
 TICK_SECONDS = 1.0
-# Every page is looked at again within so many ticks, for the bell may be missed; a part in each, so that what concerns
-# all pages, such as a chain that fails, does not make all of them ask at once.
+# Every page is read again within this many ticks, because a bell may be missed; a part at each tick, so that a change of
+# all pages, such as a failing chain, does not read all of them at once.
 SLICES = 10
 
 
 class Stream:
-    """One open stream. It remembers that there is news and not how much: a slow reader piles nothing up."""
+    """An open stream. It stores only that there is news, so a slow reader accumulates nothing."""
 
     def __init__(self, checkout_id: int) -> None:
         self.checkout_id = checkout_id
@@ -33,32 +33,32 @@ class Stream:
         self._news = asyncio.Event()
 
     async def news(self) -> PageFacts | None:
-        """Wait for something new; None once the stream is over."""
+        """Wait for news; None once the stream is over."""
         await self._news.wait()
         self._news.clear()
         return None if self.is_over else self.facts
 
     def tell(self, facts: PageFacts) -> None:
-        """Give it the facts to pass on."""
+        """Give it new facts to send."""
         self.facts = facts
         self._news.set()
 
     def end(self) -> None:
-        """Let it be over, wherever it waits."""
+        """End the stream, wherever it waits."""
         self.is_over = True
         self._news.set()
 
 
 @dataclass(slots=True)
 class _Page:
-    """A checkout that at least one open page shows."""
+    """A checkout with at least one open page."""
 
     streams: set[Stream] = field(default_factory=set)
     facts: PageFacts | None = None
 
 
 class Hub:
-    """The open pages of this process. `read` asks the database, for as many checkouts as it is given."""
+    """The open pages of this process. `read` reads the facts of the given checkouts."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -68,7 +68,7 @@ class Hub:
         self._ticks = 0
 
     def open(self, checkout_id: int) -> Stream:
-        """Open a stream; its first news is how the page stands."""
+        """Open a stream; its first news is the page's current state."""
         stream = Stream(checkout_id)
         page = self._pages.setdefault(checkout_id, _Page())
         page.streams.add(stream)
@@ -79,7 +79,7 @@ class Hub:
         return stream
 
     def close(self, stream: Stream) -> None:
-        """Forget a stream, and its page with the last one."""
+        """Remove a stream, and its page with the last one."""
         page = self._pages.get(stream.checkout_id)
         if page is None:
             return
@@ -88,24 +88,24 @@ class Hub:
             del self._pages[stream.checkout_id]
 
     def ring(self, checkout_ids: Iterable[int]) -> None:
-        """Have these looked at; those that nobody shows cost nothing."""
+        """Mark these checkouts for the next read; those without an open page are ignored."""
         shown = self._pages.keys() & set(checkout_ids)
         if shown:
             self._rung |= shown
             self._bell.set()
 
     def ring_all(self) -> None:
-        """Have every open page looked at, after a time in which no bell was heard."""
+        """Mark every open page, after a time without a bell."""
         self.ring(list(self._pages))
 
     def end(self) -> None:
-        """Let every stream be over."""
+        """End all streams."""
         for page in self._pages.values():
             for stream in page.streams:
                 stream.end()
 
     async def run(self) -> None:
-        """Look whenever the bell rings, and once a tick at what may change without it; until cancelled."""
+        """Read whenever the bell rings, and once a tick without it; until cancelled."""
         loop = asyncio.get_running_loop()
         next_tick = loop.time() + TICK_SECONDS
         while True:
@@ -138,10 +138,10 @@ class Hub:
             found = await self._read(shown)
         except (DatabaseError, InterfaceError) as error:
             log.warning("cannot look at open pages", error=type(error).__name__)
-            # Without the bell: with the next tick is soon enough to ask a server that is away.
+            # Without the bell: the next tick is soon enough to ask a server that is down.
             self._rung |= set(shown)
         except Exception:
-            # Whatever it is, the other pages want to be looked at as well; the sweep comes back to these.
+            # Whatever the error is, other pages must be read; the sweep returns to these.
             log.exception("cannot look at open pages")
         else:
             for checkout_id, facts in found.items():

@@ -1,4 +1,4 @@
-"""Hearing the bell: one connection that listens, for all the pages of a process."""
+"""Listens for bells: one database connection for all pages of a process."""
 
 import asyncio
 
@@ -17,12 +17,12 @@ from checkouts.page.streaming.hub import Hub
 log = structlog.get_logger(__name__)
 
 _RETRY_SECONDS = 1.0
-# A host that vanished without a word is noticed within a minute; meanwhile the sweep finds what changed.
+# A host that vanished is noticed within a minute; meanwhile the sweep finds changes.
 _KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 async def listen(hub: Hub) -> None:
-    """Pass every ring on to the hub, over a new connection whenever the old one fails; until cancelled."""
+    """Pass every bell to the hub, and reconnect whenever the connection fails; until cancelled."""
     while True:
         try:
             await _listen_once(hub)
@@ -32,7 +32,7 @@ async def listen(hub: Hub) -> None:
 
 
 async def _listen_once(hub: Hub) -> None:
-    # The name from Django, which tests change.
+    # The name from Django's settings, which tests change.
     where = make_conninfo(
         settings.DATABASE_DIRECT_URL,
         dbname=connection.settings_dict["NAME"],
@@ -41,7 +41,7 @@ async def _listen_once(hub: Hub) -> None:
     )
     async with await psycopg.AsyncConnection.connect(where, autocommit=True) as bell:
         await bell.execute(f"LISTEN {CHANNEL}")
-        # Whatever rang before now, or while no connection stood, was not heard.
+        # Bells before now, or without a connection, were missed.
         hub.ring_all()
         async for notice in bell.notifies():
             hub.ring(rung_ids(notice.payload))

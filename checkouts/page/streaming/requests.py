@@ -1,4 +1,4 @@
-"""Requests to the stream server, and the answers that are no stream. It speaks ASGI itself: one route needs no framework."""
+"""Requests to the stream server, and its error responses. It speaks plain ASGI: one route needs no framework."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ _EVERY_ANSWER = {
 
 
 class ForeignOriginError(errors.GatewayError):
-    """A page that is not ours asks."""
+    """A page of another origin asks."""
 
     status = 403
     type = "permission"
@@ -36,7 +36,7 @@ class ForeignOriginError(errors.GatewayError):
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """Who asks for which page. `origin` is empty where the page and the stream share one."""
+    """The requested page and the client. `origin` is empty if page and stream share one."""
 
     code: str
     address: str
@@ -69,7 +69,7 @@ def _header(scope: Mapping[str, Any], name: bytes) -> str:
 
 
 def our_origin(scope: Mapping[str, Any]) -> str:
-    """Return the origin of the page that asks, if that is one of ours; empty if not, or if it says nothing."""
+    """Return the asking page's origin if it is one of ours; else empty."""
     origin = _header(scope, b"origin")
     parts = (urlsplit(base) for base in (settings.CHECKOUT_HOST, settings.BASE_URL))
     return origin if origin in {f"{p.scheme}://{p.netloc}" for p in parts} else ""
@@ -78,7 +78,7 @@ def our_origin(scope: Mapping[str, Any]) -> str:
 def start_message(
     status: int, headers: Mapping[str, str], *, origin: str = ""
 ) -> Message:
-    """Return the first message of an answer; `origin` is who may read it from elsewhere."""
+    """Return the first message of a response; `origin` may read it from another origin."""
     allowed = {"Access-Control-Allow-Origin": origin} if origin else {}
     every = {**_EVERY_ANSWER, **allowed, **headers}
     return {
@@ -92,14 +92,14 @@ def start_message(
 
 
 def body_message(body: bytes, *, more: bool = False) -> Message:
-    """Return a message with a part of the body, the last one unless there is `more`."""
+    """Return a message with a part of the body; the last one unless `more`."""
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
 async def refuse(
     send: Send, scope: Mapping[str, Any], error: errors.GatewayError
 ) -> None:
-    """Answer with an error's envelope, which our own pages may read."""
+    """Answer with an error envelope that our own pages may read."""
     body = json.dumps(error.body())
     headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
     headers |= error.headers()

@@ -68,7 +68,7 @@ def parsed_mint(account: Account) -> dict[str, Any] | None:
 
 
 def mint_data(authority: Pubkey, *, decimals: int) -> bytes:
-    """The bytes of a new mint, of which nothing exists yet and which nobody can freeze."""
+    """Return the bytes of a new mint, without supply and without a freeze authority."""
     some, none = (1).to_bytes(4, "little"), bytes(4)
     return some + bytes(authority) + bytes(8) + bytes([decimals, 1]) + none + bytes(32)
 

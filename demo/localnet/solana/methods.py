@@ -1,4 +1,4 @@
-"""The JSON-RPC methods, as Agave's documentation has them, and `sim_` ones that a real node has not."""
+"""The JSON-RPC methods of Agave, and `sim_` methods that a real node does not have."""
 
 import base64
 import re

@@ -69,7 +69,7 @@ class SolanaNode(JsonRpcNode):
         self.payer = Keypair.from_seed(b"the payer of the Florin tests...")
 
     def command(self) -> list[str]:
-        """The arguments the node is started with, for whoever runs the process instead of `start`."""
+        """Return the arguments that start the node, for callers that run the process instead of `start`."""
         return [sys.executable, "-m", "demo.localnet.solana", str(self.port)]
 
     def start(self) -> Self:
@@ -164,7 +164,7 @@ class SolanaNode(JsonRpcNode):
         self.rpc("requestAirdrop", owner, lamports)
 
     def fund(self, owner: str, units: int, *, token: str = USDC) -> str:
-        """Make new units of a token for somebody; return the signature."""
+        """Mint new units of a token to an owner; return the signature."""
         payer, program = self.payer.pubkey(), self.program_of(token)
         to, mint = Pubkey.from_string(owner), Pubkey.from_string(token)
         account = programs.token_account(to, mint, program)
@@ -207,7 +207,7 @@ class SolanaNode(JsonRpcNode):
         return self.send(*instructions, payer=payer, written=written)
 
     def pay_unconfirmed(self, owner: str, units: int) -> str:
-        """Send USDC from the payer in the newest slot, which nobody has voted for yet; return the signature."""
+        """Send USDC from the payer in the newest slot, which is not confirmed yet; return the signature."""
         orders = self._transfer(self.payer.pubkey(), Payment(owner, units))
         return self.submit(self.sign(orders, payer=self.payer))
 

@@ -1,4 +1,4 @@
-"""The errors an API client can meet. Each class carries its HTTP status, type and code; one handler renders them."""
+"""API errors. Each class carries its HTTP status, type and code; one handler renders them."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class GatewayError(Exception):
         }
 
     def headers(self) -> dict[str, str]:
-        """Return headers the answer needs beside its body."""
+        """Return the extra headers of the response."""
         return {}
 
 
@@ -51,12 +51,12 @@ class AuthenticationError(GatewayError):
     code = "key_invalid"
 
     def headers(self) -> dict[str, str]:
-        """Return the challenge that RFC 9110 asks of every 401."""
+        """Return the challenge that RFC 9110 requires with every 401."""
         return {"WWW-Authenticate": "Bearer"}
 
 
 class RoleError(GatewayError):
-    """The caller is known, and may not do this."""
+    """The caller is known but may not do this."""
 
     status = 403
     type = "permission"
@@ -64,7 +64,7 @@ class RoleError(GatewayError):
 
 
 class NotFoundError(GatewayError):
-    """No such object for this caller; another merchant's object looks the same as none."""
+    """No such object for this caller. Another merchant's object gives the same answer."""
 
     status = 404
     type = "not_found"
@@ -91,7 +91,7 @@ class BodyLateError(GatewayError):
 
 
 class ConflictError(GatewayError):
-    """The request is well formed and the state of things refuses it."""
+    """The request is well formed, but the current state does not allow it."""
 
     status = 409
     type = "conflict"
@@ -107,7 +107,7 @@ class BodyTooLargeError(GatewayError):
 
 
 class MediaTypeError(GatewayError):
-    """Bodies are JSON and say so."""
+    """The body's media type is not JSON."""
 
     status = 415
     type = "invalid_request"
@@ -126,7 +126,7 @@ class RateLimitError(GatewayError):
         self.retry_after = retry_after
 
     def body(self) -> dict[str, Any]:
-        """Return the two fields the specification shows for this error, and no others."""
+        """Return only the two fields that the specification shows for this error."""
         return {"error": {"type": self.type, "message": self.message}}
 
     def headers(self) -> dict[str, str]:
@@ -135,7 +135,7 @@ class RateLimitError(GatewayError):
 
 
 class UnavailableError(GatewayError):
-    """Something we depend on does not answer; asking again later may help."""
+    """A service we depend on does not answer; a retry later may succeed."""
 
     status = 503
     code = "chain_unavailable"

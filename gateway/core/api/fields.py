@@ -1,4 +1,4 @@
-"""Fields of a request's body, read by hand."""
+"""Readers for fields of a request's body."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,17 +9,17 @@ from gateway.core.api.errors import InvalidRequestError
 def refuse(
     param: str, message: str, code: str = "parameter_invalid"
 ) -> InvalidRequestError:
-    """Return the error that names a parameter."""
+    """Return the error for an invalid parameter."""
     return InvalidRequestError(message, param=param, code=code)
 
 
 def missing(param: str) -> InvalidRequestError:
-    """Return the error of a parameter that must be there."""
+    """Return the error for a missing required parameter."""
     return refuse(param, f"{param} is required.", "parameter_missing")
 
 
 def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
-    """Read a text that may be absent; "" then."""
+    """Return an optional text; "" if it is absent."""
     value = body.get(name)
     if value is None:
         return ""

@@ -1,4 +1,4 @@
-"""Pages of a list by the key of the row they begin after: as quick on the last page as on the first."""
+"""Keyset pagination: each page begins after a row's key, so the last page is as fast as the first."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _MOVES: Final = {"before", "after"}
 
 @dataclass(frozen=True, slots=True)
 class KeysetPage(Generic[M]):
-    """Rows, newest first, and the query strings of the pages beside them, empty at the ends."""
+    """Rows, newest first, and the query strings of the pages before and after; empty at the ends."""
 
     rows: Sequence[M]
     newer: str
@@ -26,7 +26,7 @@ class KeysetPage(Generic[M]):
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing is newer."""
+        """Whether no newer rows exist."""
         return not self.newer
 
 
@@ -57,7 +57,7 @@ def page_behind(
     rows: int,
     is_first: bool,
 ) -> KeysetPage[M]:
-    """Return the first page of rows, newest first. `mark` names a row's place; `is_first` says that nothing is newer."""
+    """Return the next page of older rows, newest first. `mark` names a row's place; `is_first` says that nothing is newer."""
     shown = list(behind[: rows + 1])
     has_older = len(shown) > rows
     return _page(shown[:rows], query, mark, has_newer=not is_first, has_older=has_older)
@@ -70,16 +70,16 @@ def page_ahead(
     mark: Callable[[M], object],
     rows: int,
 ) -> KeysetPage[M]:
-    """Return the first page of rows that are newer than a place, oldest first; `mark` names a row's place."""
+    """Return the next page of newer rows, oldest first; `mark` names a row's place."""
     shown = list(ahead[: rows + 1])
     has_newer = len(shown) > rows
     return _page(shown[:rows][::-1], query, mark, has_newer=has_newer, has_older=True)
 
 
 def chunks_by_key(found: QuerySet[M]) -> Iterator[list[M]]:
-    """Walk rows, newest first, some at a time: any number in the same memory, and no transaction stays open.
+    """Yield rows, newest first, in chunks: constant memory, and no transaction stays open.
 
-    A cursor outside a transaction would have the database keep all of them meanwhile.
+    A cursor outside a transaction would make the database keep all rows meanwhile.
     """
     rest = found.order_by("-pk")
     chunk = list(rest[:CHUNK_ROWS])

@@ -1,4 +1,4 @@
-"""Pieces every route's OpenAPI description shares."""
+"""Pieces shared by all routes' OpenAPI descriptions."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class ErrorBody(s.Serializer[None]):
 
 
 def errors(*statuses: int) -> dict[int, OpenApiResponse]:
-    """Return the error responses of a route; one that reads a body (413) may also get none in time, or no room for it."""
+    """Return the error responses of a route. One that reads a body (413) may also answer 408 or 503."""
     told = {*statuses, 408, 503} if 413 in statuses else {*statuses}
     return {
         status: OpenApiResponse(ErrorBody, description=_MEANINGS[status])
@@ -94,7 +94,7 @@ def listed(
     made: s.Serializer[Any] = inline_serializer(
         name, {"data": item(many=True), **fields}
     )
-    # Or what the action `list` answers would be taken for an array of these.
+    # Otherwise the response of the action `list` would be described as an array of these.
     extend_schema_serializer(many=False)(type(made))
     return made
 

@@ -1,4 +1,4 @@
-"""Reading the query string of a list, and answering `{data, total, limit, offset}`."""
+"""Reads a list's query string, and returns `{data, total, limit, offset}`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from gateway.core.api.errors import InvalidRequestError
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
-# Deeper than any list; past it the number is a mistake or an attack.
+# No list is this deep: a larger offset is a mistake or an attack.
 MAX_OFFSET = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is wanted. `starting_after` pages by key instead of by offset."""
+    """The requested part of a list. `starting_after` pages by key instead of by offset."""
 
     limit: int
     offset: int
@@ -34,10 +34,10 @@ def parse_page(query: Mapping[str, str]) -> Page:
 
 
 def parse_text(query: Mapping[str, str], name: str) -> str | None:
-    """Read a text to look for; None where it is absent or empty. Raises InvalidRequestError."""
+    """Read a search text; None where it is absent or empty. Raises InvalidRequestError."""
     text = query.get(name) or None
     if text is not None and "\x00" in text:
-        # PostgreSQL would refuse the whole statement.
+        # PostgreSQL would reject the whole statement.
         raise InvalidRequestError(f"{name} must not contain NUL.", param=name)
     return text
 
@@ -62,7 +62,7 @@ def parse_time(query: Mapping[str, str], name: str) -> datetime | None:
 
 
 def list_body(data: list[Any], page: Page, total: int | None) -> dict[str, Any]:
-    """Return the list envelope; `total` is left out where the caller asked for that."""
+    """Return the list envelope; `total` is left out if the caller asked for that."""
     body: dict[str, Any] = {"data": data}
     if total is not None:
         body["total"] = total

@@ -1,6 +1,6 @@
-"""Fixed windows, of sixty seconds unless said otherwise, counted in Valkey by one atomic script.
+"""Rate limits: fixed windows, of sixty seconds by default, counted in Valkey by one atomic script.
 
-DRF's throttles read, change and write back: eight processes let 318 of 60 requests through. Here the counter decides.
+DRF's throttles read, change and write back: with eight processes they let 318 of 60 requests through.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.conf import settings
 from gateway.core import valkey
 
 WINDOW_SECONDS = 60
-# Counts and sets the expiry in one step, so that no counter can stay behind for ever.
+# Counts and sets the expiry in one step, so that no counter lives for ever.
 NAMESPACE = "rate"
 """Part of each counter's name. Tests give each test its own."""
 

@@ -1,4 +1,4 @@
-"""What every API view shares: JSON in and out, one error envelope, the key, the rate limit."""
+"""Base classes of the API's views: JSON in and out, one error envelope, the key, the rate limit."""
 
 import time
 from collections.abc import Mapping
@@ -73,15 +73,15 @@ class ApiView(APIView):
         return self.other_limit
 
     def count_as(self, request: Request, limit: Limit) -> None:
-        """Count a request against another limit as well, where only its body tells what it is. Raises RateLimitError."""
+        """Count a request against a second limit that only its body determines. Raises RateLimitError."""
         principal: Any = request.auth
         _count(request._request, limit, principal.key_id)  # noqa: SLF001 - DRF offers no other way to the Django request
 
 
 class ApiViewSet(ViewSetMixin, ApiView):
-    """A resource: what can be done with its collection and with each of its objects, with a limit per action.
+    """A resource: actions on its collection and its objects, with a limit per action.
 
-    `limits` maps an action to its limit; one without falls under `other_limit`, as a method does that is no action.
+    `limits` maps an action to its limit; other actions and unknown methods use `other_limit`.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
@@ -92,14 +92,14 @@ class ApiViewSet(ViewSetMixin, ApiView):
 
 
 class ApiRouter(SimpleRouter):
-    """Routes without a slash at their end. An id may be any text: which objects there are, the resource knows."""
+    """Routes without a trailing slash. An id may be any text: the resource decides which ids exist."""
 
     def __init__(self) -> None:
         super().__init__(trailing_slash=False, use_regex_path=False)
 
 
 def count_address(request: HttpRequest) -> None:
-    """Count a request that no valid key vouches for. Raises RateLimitError."""
+    """Count a request without a valid key against its client address. Raises RateLimitError."""
     _count(request, rate_limits.PER_ADDRESS, limited_as(client_address(request)))
 
 
@@ -115,7 +115,7 @@ def _count(request: HttpRequest, limit: Limit, identity: str) -> None:
 
 
 class RouteMissing(ApiView):
-    """Answers every path of the API that is not one."""
+    """Answers every unknown path of the API."""
 
     key_required = False
 

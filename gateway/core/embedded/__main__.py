@@ -1,9 +1,7 @@
 """`python -m gateway.core.embedded HOME`: the engines alone, until a signal.
 
-With `--scratch` nothing is synced and every start begins empty. With `--until-unused
-FILE` they also end by themselves once no process holds a shared flock on FILE: test
-sessions that share one set of engines each hold one, and the last to leave needs to
-stop nothing.
+With `--scratch` nothing is synced and every start begins empty. With `--until-unused FILE` they also end once no process
+holds a shared flock on FILE. Test sessions that share the engines each hold one.
 """
 
 import argparse

@@ -24,7 +24,7 @@ class Account:
 
 
 def engine_account(key: str) -> Account:
-    """The account for the home whose key (hexadecimal digits) is given."""
+    """Return the account for the home with the given key (hexadecimal digits)."""
     if os.geteuid() != 0:
         return Account(uid=os.geteuid(), gid=os.getegid(), switches=False)
     uid = FIRST_UID + int(key, 16) % UID_COUNT
@@ -32,7 +32,7 @@ def engine_account(key: str) -> Account:
 
 
 def initdb_account(account: Account) -> Account:
-    """Who runs initdb: it refuses a uid without an entry in the user database."""
+    """Return the account that runs initdb: it refuses a uid without an entry in the user database."""
     if not account.switches:
         return account
     nobody = pwd.getpwnam("nobody")
@@ -40,7 +40,7 @@ def initdb_account(account: Account) -> Account:
 
 
 def reachable(path: Path, account: Account) -> bool:
-    """Whether `account` may pass every folder down to and including `path`."""
+    """Return whether `account` may pass every folder down to and including `path`."""
     if not account.switches:
         return True
     folders = (path, *path.parents)

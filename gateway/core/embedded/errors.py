@@ -1,4 +1,4 @@
-"""What can go wrong with the embedded engines."""
+"""Errors of the embedded engines."""
 
 
 class EnginesError(Exception):

@@ -9,22 +9,22 @@ from pathlib import Path
 from gateway.core.embedded.account import Account, engine_account, give, reachable
 from gateway.core.embedded.errors import EnginesError
 
-# Where root keeps what the engines' account must reach when the home lies in a
-# private folder (a checkout under /root).
+# Where root keeps the files that the engines' account must reach, when the home lies in a private folder (a checkout under
+# /root).
 SYSTEM_DATA = Path("/var/lib/florin")
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, terminator included.
 LONGEST_SOCKET_PATH = 100
 
 SOCKET_PORT = 5432
-"""PostgreSQL names its socket after a port, also when it listens on none."""
+"""PostgreSQL names its socket after a port, even when it listens on none."""
 
 
 class Layout:
-    """Where everything of the engines under `home` lies.
+    """Paths of the engines' files under `home`.
 
-    `home` itself (lock, state file, passwords, logs) belongs to the supervisor;
-    `data` and `run` (clusters, sockets) to the engines' account.
+    `home` itself (lock, state file, passwords, logs) belongs to the supervisor; `data` and `run` (clusters, sockets) to the
+    engines' account.
     """
 
     def __init__(self, home: Path) -> None:
@@ -35,20 +35,20 @@ class Layout:
         self.state_file = self.home / "state.json"
 
     def open_home(self) -> None:
-        """Make the home folder; the engines may pass through it, not list it."""
+        """Create the home folder; the engines may pass through it, but not list it."""
         self.home.mkdir(parents=True, exist_ok=True)
         self.home.chmod(0o711 if self.account.switches else 0o700)
 
     @property
     def data(self) -> Path:
-        """The folder of the clusters; needs an open home."""
+        """Return the folder of the clusters; needs an open home."""
         if reachable(self.home, self.account):
             return self.home
         return SYSTEM_DATA / self.key
 
     @property
     def run(self) -> Path:
-        """The folder of the sockets, moved where its name is short enough."""
+        """Return the folder of the sockets, moved where its name is short enough."""
         run = self.data / "run"
         longest = run / f".s.PGSQL.{SOCKET_PORT}.lock"
         if len(os.fsencode(longest)) <= LONGEST_SOCKET_PATH:
@@ -67,10 +67,10 @@ class Layout:
         return self.home / f"{name}.log"
 
     def open_data(self) -> None:
-        """Make the folders the engines write to.
+        """Create the folders that the engines write to.
 
-        Raises `EnginesError` when somebody else already has a folder of that name,
-        which under the shared temporary folder anybody could have made.
+        Raises `EnginesError` when another user owns a folder of that name: anyone can create one in the shared temporary
+        folder.
         """
         for folder in (SYSTEM_DATA, self.data):
             if folder != self.home and self.data != self.home:
@@ -80,7 +80,7 @@ class Layout:
             self.open_private(folder)
 
     def open_private(self, folder: Path) -> None:
-        """Make `folder` for the engines' account alone."""
+        """Create `folder` for the engines' account alone."""
         folder.mkdir(mode=0o700, exist_ok=True)
         owner = folder.lstat().st_uid
         if folder.is_symlink() or owner not in {self.account.uid, os.geteuid()}:
@@ -90,7 +90,7 @@ class Layout:
         give(folder, self.account)
 
     def password(self, name: str) -> str:
-        """The password kept under `name`, made at first use."""
+        """Return the password kept under `name`, created at first use."""
         path = self.home / f"{name}.password"
         if not path.exists():
             write_private(path, secrets.token_urlsafe(32))
@@ -98,7 +98,7 @@ class Layout:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace `path` at once by a file that only its owner can read."""
+    """Replace `path` atomically by a file that only its owner can read."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""What an engine that was killed, or whose supervisor was, left behind."""
+"""Cleans up after an engine or supervisor that was killed."""
 
 import os
 import signal
@@ -11,13 +11,13 @@ from gateway.core.embedded.errors import EnginesError
 from gateway.core.embedded.processes import command_line
 
 STOP_SECONDS = 60.0
-# A dead child of a killed supervisor answers kill(pid, 0) until somebody reaps it.
+# A dead child of a killed supervisor answers kill(pid, 0) until it is reaped.
 REAP_SECONDS = 2.0
 STEP_SECONDS = 0.02
 
 
 class Engine(Protocol):
-    """What must be known of an engine to clean up after it."""
+    """The facts needed to clean up after an engine."""
 
     @property
     def pid_file(self) -> Path: ...
@@ -28,9 +28,8 @@ class Engine(Protocol):
 def clear_leftovers(engine: Engine, stop_signal: signal.Signals) -> None:
     """Stop an orphaned server and drop a pid file that would block a new one.
 
-    The caller holds the lock of the home, so a server that runs here is nobody's. A
-    recycled pid is never signalled. The file of a dead server stays: the engine's
-    own check is better, PostgreSQL also looks at the shared memory.
+    The caller holds the lock of the home, so a server that runs here is an orphan. A recycled pid is never signalled. The
+    file of a dead server stays: the engine's own check is better, PostgreSQL also looks at the shared memory.
     """
     pid = _pid_in(engine.pid_file)
     if pid is None:
@@ -45,7 +44,7 @@ def clear_leftovers(engine: Engine, stop_signal: signal.Signals) -> None:
 
 
 def exists(pid: int) -> bool:
-    """Whether a process has this id, zombies included."""
+    """Return whether a process with this id exists, zombies included."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

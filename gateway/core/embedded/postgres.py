@@ -1,4 +1,4 @@
-"""One PostgreSQL cluster: made, started, found ready."""
+"""One PostgreSQL cluster: create, start, wait until ready."""
 
 import shutil
 import signal
@@ -20,7 +20,7 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
-    # Compiling takes longer than any query here runs.
+    # JIT compilation takes longer than any query here.
     "jit": "off",
 }
 SCRATCH_SETTINGS = {
@@ -29,7 +29,8 @@ SCRATCH_SETTINGS = {
     "synchronous_commit": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    # It counts tables that are empty between two tests, and the next one's thousands of rows are then joined one by one.
+    # Autovacuum would record tables as empty between two tests, and the planner would then join the next test's thousands
+    # of rows one by one.
     "autovacuum": "off",
 }
 INITDB_OPTIONS = (
@@ -61,13 +62,13 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        """A libpq URI, password included."""
+        """Return a libpq URI, password included."""
         password = quote(self.layout.password(NAME), safe="")
         host = quote(str(self.layout.run), safe="")
         return f"postgresql://florin:{password}@/florin?host={host}&port={SOCKET_PORT}"
 
     def create(self) -> None:
-        """Make the cluster if there is none; a killed run leaves no half one."""
+        """Create the cluster if there is none; a killed run leaves no half one."""
         if (self.layout.pg_data / "PG_VERSION").exists():
             return
         draft = self.layout.data / "postgres.new"
@@ -132,17 +133,17 @@ class Postgres:
         )
 
     def owns(self, command_line: str) -> bool:
-        """Whether this is the command line of our server."""
+        """Return whether this is the command line of our server."""
         return "postgres" in command_line and str(self.layout.pg_data) in command_line
 
     def forget(self) -> None:
-        """Drop what names a process that is not ours and would block the start."""
+        """Remove files that name a process that is not ours and would block the start."""
         self.pid_file.unlink(missing_ok=True)
         for lock in self.layout.run.glob(".s.PGSQL.*.lock"):
             lock.unlink()
 
     def ready(self, pid: int) -> bool:
-        """Whether the server with this process id accepts connections."""
+        """Return whether the server with this process id accepts connections."""
         try:
             lines = self.pid_file.read_text().split("\n")
         except OSError:

@@ -1,4 +1,4 @@
-"""Child processes: started, recognised, kept alive and stopped."""
+"""Child processes: start, recognise, restart and stop them."""
 
 import ctypes
 import os
@@ -32,7 +32,7 @@ STOP_SECONDS = 30.0
 
 
 def _do_nothing() -> None:
-    """Nothing to prepare."""
+    """Do nothing: there is nothing to prepare."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Command:
     """How to start one child, and the signal that ends it well.
 
     Without a `log` it writes where its parent does. `prepare` runs before every start, with no earlier instance alive.
-    `orphan_signal` is what it gets when its parent is killed, `stop_signal` unless another one is named.
+    `orphan_signal` is sent when its parent is killed; it defaults to `stop_signal`.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Command:
 
 
 def run_as(account: Account | None) -> dict[str, Any]:
-    """The keyword arguments of `subprocess` that switch to `account`."""
+    """Return the keyword arguments of `subprocess` that switch to `account`."""
     if account is None or not account.switches:
         return {"umask": 0o077}
     return {
@@ -91,8 +91,8 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
     return process
 
 
-# A process that another thread forks in the middle of a start, as Celery's pool may, would keep the pipe open by which the
-# start is told that it succeeded, and hold it up for as long as it lives.
+# Celery's pool may fork in the middle of a start. That process would keep open the pipe that reports the start's success,
+# and would block the start for as long as it lives.
 _SPAWNING = threading.RLock()
 os.register_at_fork(
     before=_SPAWNING.acquire,
@@ -102,7 +102,7 @@ os.register_at_fork(
 
 
 def _open_private(path: str, flags: int) -> int:
-    # A database's log quotes rows.
+    # Private: a database's log quotes rows.
     return os.open(path, flags, 0o600)
 
 
@@ -115,7 +115,7 @@ def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
 
 
 def command_line(pid: int) -> str:
-    """The command line of `pid`; empty when there is none (gone, or a zombie)."""
+    """Return the command line of `pid`; empty when there is none (gone, or a zombie)."""
     if LINUX:
         try:
             raw = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -128,10 +128,9 @@ def command_line(pid: int) -> str:
 
 
 class Keeper:
-    """Runs commands and starts again what ends, with growing delays.
+    """Runs commands and restarts them when they end, with growing delays.
 
-    One thread starts and watches the children, because the kernel ties their lives
-    to the thread that started them.
+    One thread starts and watches the children, because the kernel ties their lives to the thread that started them.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class Keeper:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process ids of the children that are alive."""
+        """Return the process ids of the children that are alive."""
         return {
             child.command.name: child.process.pid
             for child in self._children
@@ -154,7 +153,7 @@ class Keeper:
         }
 
     def exits(self, name: str) -> int:
-        """How often the named child ended by itself."""
+        """Return how often the named child ended by itself."""
         return sum(c.exits for c in self._children if c.command.name == name)
 
     def start(self) -> None:
@@ -171,7 +170,7 @@ class Keeper:
         while not self._stopping.wait(pause):
             pause = CHECK_SECONDS
             for child in self._children:
-                # Starting takes a moment, in which the end may have been asked for.
+                # A start takes a moment; a stop may have been requested meanwhile.
                 if not self._stopping.is_set():
                     self._tend(child)
         for child in reversed(self._children):
@@ -191,8 +190,8 @@ class Keeper:
 
 
 def _end_group(pid: int) -> None:
-    """End what a child that is gone had started: a killed web server's workers go on serving, and hold its port."""
-    # Nothing left is the usual case; the session was the child's own, so nobody else is in the group.
+    """End the processes that a dead child started: a killed web server's workers go on serving and hold its port."""
+    # Usually none are left. The session was the child's own, so the group holds no other process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -207,7 +206,7 @@ class _Child:
         self._delay = FIRST_DELAY
 
     def tend(self, now: float) -> str:
-        """Start or bury the process as needed; returns a line for the operator."""
+        """Start or reap the process as needed; return a line for the operator."""
         if self.process is None:
             if now >= self._due:
                 self.command.prepare()
@@ -225,7 +224,7 @@ class _Child:
         return f"{self.command.name} ended ({_spoken(status)}); again in {delay:.1f} s{seen}"
 
     def postpone(self, now: float) -> float:
-        """Set the time of the next start; returns the delay in seconds."""
+        """Set the time of the next start; return the delay in seconds."""
         if now - self._started > STABLE_SECONDS:
             self._delay = FIRST_DELAY
         delay = self._delay
@@ -246,7 +245,7 @@ class _Child:
             try:
                 process.wait(min(left, ASK_AGAIN_SECONDS))
             except subprocess.TimeoutExpired:
-                # A program that was still starting may not have heard the first time.
+                # A program that was still starting may have missed the first signal.
                 process.send_signal(self.command.stop_signal)
             else:
                 return True

@@ -27,7 +27,7 @@ START_SECONDS = 60.0
 START_TRIES = 6
 LOG_TAIL = 2_000
 STEP_SECONDS = 0.01
-# `running_urls` holds the lock for an instant when it looks.
+# `running_urls` holds the lock for an instant while it checks.
 LOCK_TRIES = 10
 
 
@@ -46,7 +46,7 @@ class Engines:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Process ids by engine name ("postgres", "valkey"), of those alive."""
+        """Return the process ids of the running engines by name ("postgres", "valkey")."""
         return self._keeper.pids if self._keeper else {}
 
     def start(self) -> EngineUrls:
@@ -118,7 +118,7 @@ class Engines:
         return urls
 
     def _empty(self, postgres: Postgres, valkey: Valkey) -> None:
-        """Remove what unsynced engines left: after a crash it may be damaged."""
+        """Delete unsynced engines' files: after a crash they may be damaged."""
         for engine in (postgres, valkey):
             clear_leftovers(engine, engine.command().stop_signal)
         for folder in (self.layout.pg_data, self.layout.valkey_data):
@@ -155,7 +155,7 @@ class Engines:
 
 
 def running_urls(home: Path) -> EngineUrls | None:
-    """The URLs of the engines that another process runs in `home`, if one does.
+    """Return the URLs of the engines that another process runs in `home`, or None.
 
     The lock decides whether it is alive: a kill -9 leaves the state file behind.
     """

@@ -1,4 +1,4 @@
-"""Where clients find the engines."""
+"""Connection URLs of the engines."""
 
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
@@ -17,10 +17,10 @@ class EngineUrls:
 
 
 def celery_url(redis_url: str) -> str:
-    """The same server in the form kombu and Celery accept.
+    """Return the URL of the same server in the form that kombu and Celery accept.
 
-    redis-py writes a socket as `unix://:pw@/path?db=0`, kombu as
-    `redis+socket://:pw@/path?virtual_host=0`; other URLs pass unchanged.
+    redis-py writes a socket as `unix://:pw@/path?db=0`, kombu as `redis+socket://:pw@/path?virtual_host=0`; other URLs pass
+    unchanged.
     """
     if not redis_url.startswith("unix://"):
         return redis_url

@@ -1,4 +1,4 @@
-"""One Valkey server: configured, started, found ready."""
+"""One Valkey server: configure, start, wait until ready."""
 
 import signal
 import socket
@@ -28,11 +28,11 @@ class Valkey:
 
     @property
     def url(self) -> str:
-        """The address in redis-py's form, password included."""
+        """Return the URL in redis-py's form, password included."""
         return f"unix://:{self.layout.password(NAME)}@{quote(str(self.socket))}?db=0"
 
     def create(self) -> None:
-        """Write the configuration; a file, so that no password is in an argv."""
+        """Write the configuration file. A file keeps the password out of the command line."""
         settings = {
             "port": 0,
             "unixsocket": f'"{self.socket}"',
@@ -42,9 +42,9 @@ class Valkey:
             "pidfile": f'"{self.pid_file}"',
             "appendonly": "yes" if self.durable else "no",
             "databases": 16,
-            # A broker must refuse what it cannot hold, never forget a message.
+            # A broker must refuse a message it cannot hold, and never drop one.
             "maxmemory-policy": "noeviction",
-            # Keeps the command line, by which an orphan is recognised.
+            # Keeps the command line, which identifies an orphan.
             "set-proc-title": "no",
         }
         if not self.durable:
@@ -65,15 +65,15 @@ class Valkey:
         )
 
     def owns(self, command_line: str) -> bool:
-        """Whether this is the command line of our server."""
+        """Return whether this is the command line of our server."""
         return "valkey" in command_line and str(self.config_file) in command_line
 
     def forget(self) -> None:
-        """Drop what names a process that is not ours."""
+        """Remove files that name a process that is not ours."""
         self.pid_file.unlink(missing_ok=True)
 
     def ready(self, pid: int) -> bool:
-        """Whether the server with this process id answers and has loaded its data."""
+        """Return whether the server with this process id answers and has loaded its data."""
         try:
             if int(self.pid_file.read_text()) != pid:
                 return False

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a cheaper health check."""
+"""Django's PostgreSQL backend with a cheaper health check and limits on idle transactions."""

@@ -1,6 +1,6 @@
-"""PostgreSQL, whose connections cost few questions and whose locks no frozen client keeps.
+"""PostgreSQL backend: rare health checks, and frozen clients lose their locks.
 
-Nothing is set for a session, which behind a pooler is many clients': what each of ours needs is a default of the role.
+No session settings are used: behind a pooler, many clients share a session. The settings are defaults of the role instead.
 """
 
 import time
@@ -12,12 +12,12 @@ from django.db.backends.postgresql import base
 log = structlog.get_logger(__name__)
 
 LONGEST_PAUSE_SECONDS: Final = 10
-"""How long a transaction may wait for its client. Nothing of ours thinks for so long between two statements."""
+"""Seconds that a transaction may stay idle. Our code never waits this long between two statements."""
 
 LIMIT_PAUSES: Final = f"ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '{LONGEST_PAUSE_SECONDS}s'"
-"""Let the server end a transaction whose process froze in the middle of it.
+"""Make the server end a transaction whose process froze.
 
-Its locks, the one on a chain's cursor among them, would keep everybody else waiting as long as it sleeps.
+Otherwise its locks, such as the one on a chain's cursor, would block all other processes.
 """
 
 _ARE_LIMITED: Final = """
@@ -28,10 +28,10 @@ _FRESH_SECONDS = 1.0
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """PostgreSQL, whose health is checked only after the connection was idle; Django would ask with every request.
+    """PostgreSQL with a health check only after the connection was idle. Django would check with every request.
 
-    When the server restarts under load, a request on a connection less than a second idle fails, once per
-    connection; the next one finds a new connection.
+    When the server restarts under load, a request on a connection less than a second idle fails, once per connection; the
+    next one finds a new connection.
     """
 
     _used_at = 0.0
@@ -45,7 +45,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._used_at = now
 
     def init_connection_state(self) -> None:
-        """Warn, once in a process, where nothing ends the transactions of a frozen one."""
+        """Warn once per process if the server does not end idle transactions."""
         super().init_connection_state()
         if DatabaseWrapper._was_looked_at:
             return
@@ -54,7 +54,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             log.warning("a frozen process would keep its locks", missing=LIMIT_PAUSES)
 
     def limits_pauses(self) -> bool:
-        """Whether the server ends transactions that wait for their client, and in time."""
+        """Return whether the server ends idle transactions within our limit."""
         with self.connection.cursor() as cursor:
             cursor.execute(_ARE_LIMITED, [LONGEST_PAUSE_SECONDS])
             return bool(cursor.fetchone()[0])

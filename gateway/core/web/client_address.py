@@ -1,4 +1,4 @@
-"""Who is asking, as far as the network tells."""
+"""The client's address of a request, proxies considered."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
@@ -7,12 +7,12 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 
-# What a provider gives one customer (RFC 6177, RFC 7934). Each customer has 2^64 addresses in it.
+# The prefix that a provider gives one customer (RFC 6177, RFC 7934): 2^64 addresses.
 _CUSTOMER_BITS: Final = 64
 
 
 def limited_as(address: str) -> str:
-    """Return what a limit counts an address as: an IPv6 address as its /64, an IPv4 address and other text as itself."""
+    """Return the key that rate limits use for an address: an IPv6 address's /64; IPv4 addresses and other text unchanged."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -40,7 +40,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def client_of(peer: str, forwarded_for: str) -> str:
-    """Return the client's address: the peer's, or the last untrusted one a trusted proxy names in X-Forwarded-For."""
+    """Return the client's address: the peer's, or the last untrusted address that a trusted proxy names in X-Forwarded-For."""
     address = peer
     if not settings.TRUSTED_PROXIES:
         return address
@@ -51,7 +51,7 @@ def client_of(peer: str, forwarded_for: str) -> str:
 
 
 def address_or_none(request: HttpRequest) -> str | None:
-    """Return the client's address as a column of addresses takes it; None where the network tells none, as on a socket."""
+    """Return the client's address for a database column; None where the network gives none, as on a socket."""
     try:
         return str(ip_address(client_address(request)))
     except ValueError:

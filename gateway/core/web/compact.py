@@ -1,6 +1,6 @@
-"""Making what travels smaller: pages as they are answered, styles and scripts when they are collected.
+"""Makes responses smaller: pages when they are sent, styles and scripts when they are collected.
 
-Only spaces and comments that people read go, so that what a browser shows stays what the sources say.
+Only white space and comments are removed, so a page looks the same in the browser.
 """
 
 import re
@@ -15,9 +15,9 @@ from django.utils.text import compress_string
 
 View = Callable[..., HttpResponse]
 
-# Higher ones take tens of milliseconds for a page, and save a tenth.
+# Higher levels take tens of milliseconds per page and save a tenth.
 _BROTLI_QUALITY: Final = 6
-# Below this there is nothing to save.
+# Smaller bodies gain nothing.
 _LEAST_BYTES: Final = 200
 _INDENTS: Final = re.compile(rb"\n[ \t]+")
 _CSS_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -29,7 +29,7 @@ _GZIP: Final = re.compile(r"\bgzip\b")
 
 
 def compact_page(view: View) -> View:
-    """Let a view's answers travel without their indentation, and by Brotli or gzip where the browser reads that."""
+    """Decorate a view: its pages are sent without indentation, compressed with Brotli or gzip if the browser accepts it."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
@@ -57,7 +57,7 @@ def _compacted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 def compact_css(text: str) -> str:
     """Return a stylesheet without comments and needless spaces. No string in it may hold a brace, colon or semicolon.
 
-    rcssmin 1.3 also takes the space before `:is(`, and a rule is about something else then.
+    rcssmin 1.3 also removes the space before `:is(`, which changes a rule's meaning.
     """
     spaced = _CSS_SPACE.sub(" ", _CSS_COMMENT.sub("", text))
     return (
@@ -66,6 +66,6 @@ def compact_css(text: str) -> str:
 
 
 def compact_js(text: str) -> str:
-    """Return a script without indentation and lines of comment. No text in it may go over several lines."""
+    """Return a script without indentation and comment lines. No string in it may span several lines."""
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))

@@ -1,4 +1,4 @@
-"""What the API's rules refuse, said on a form: at the field it is about, and by the field's label."""
+"""Shows API errors on a form: at the field, and with the field's label."""
 
 import re
 from decimal import Decimal
@@ -9,25 +9,25 @@ from django import forms
 from gateway.core.api.errors import GatewayError
 from gateway.core.money import readable
 
-# An item of a list: `suggested_amounts.2`.
+# A list item: `suggested_amounts.2`.
 _ITEM: Final = r"(?:\.[0-9]+)*"
-# An amount that the API writes without thousands marks.
+# An amount without thousands separators, as the API writes it.
 _AMOUNT: Final = re.compile(r"\b[0-9]{4,15}\.[0-9]{2}\b", re.ASCII)
 
 
 def add_refusal(form: forms.BaseForm, error: GatewayError) -> None:
-    """Add an error of the API to the field that it names, or to the form where it has no such field."""
+    """Add an API error to the form field that it names, or to the form if it has no such field."""
     name = (error.param or "").partition(".")[0]
     where = name if name in form.fields else None
     form.add_error(where, by_label(form, error.message))
 
 
 def by_label(form: forms.BaseForm, message: str) -> str:
-    """Return an error's message with the labels of fields in place of their API names, and amounts as people read them."""
+    """Return an error's message with field labels instead of API names, and amounts formatted for people."""
     for name in form.fields:
         label = str(form[name].label)
         message = re.sub(rf"^{name}{_ITEM}\b", label, message)
-        # Without an underscore it may be a word like any other.
+        # A name without an underscore may be an ordinary word.
         if "_" in name:
             later = f"the {label[:1].lower()}{label[1:]}"
             message = re.sub(rf"\b{name}{_ITEM}\b", later, message)

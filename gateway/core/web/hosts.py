@@ -1,4 +1,4 @@
-"""Addresses that pages once had. Old links live in mails and on paper, and go on to work."""
+"""Redirects of old addresses. Old links live in mails and on paper, and must keep working."""
 
 from collections.abc import Callable
 from typing import Final
@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 class PermanentRedirect(HttpResponse):
-    """308 (RFC 9110, 15.4.9): what was posted is posted again, unlike after a 301. Its target is an address of ours."""
+    """308 (RFC 9110, 15.4.9): the browser repeats a POST, unlike after a 301. The target is an address of ours."""
 
     status_code = 308
 
@@ -18,7 +18,7 @@ class PermanentRedirect(HttpResponse):
 
 
 class PresentHostMiddleware:
-    """Sends pages asked for on a legacy host to the present one. It costs nothing where there is no legacy host."""
+    """Redirects pages requested on a legacy host to the current host. It costs nothing where no legacy host is set."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         if not settings.LEGACY_HOSTS:
@@ -28,7 +28,7 @@ class PresentHostMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
-        # Not get_host(): that refuses hosts the redirect to https may not name.
+        # Not get_host(): it refuses hosts that the redirect to https may not name.
         host = request.META.get("HTTP_HOST", "").lower()
         present = _present_host(request.path_info) if host in self.legacy else None
         if present is None:
@@ -37,8 +37,8 @@ class PresentHostMiddleware:
 
 
 def _present_host(path: str) -> str | None:
-    """Return where a page is served now; None for what is no page."""
+    """Return where a page is served now; None if the path is no page."""
     if path.startswith("/c/"):
         return str(settings.CHECKOUT_HOST)
-    # An old path is sorted out there.
+    # The current host redirects old paths itself.
     return str(settings.LINK_HOST) if path.startswith(("/p/", "/pay/")) else None

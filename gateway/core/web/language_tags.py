@@ -1,4 +1,4 @@
-"""Filters that every template has: times as people of each language write them."""
+"""Template filters for times in each language's format."""
 
 from datetime import UTC, datetime
 from math import ceil
@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 register = template.Library()
 
-# From here on minutes say enough.
+# From here on, minutes are precise enough.
 _MANY_SECONDS = 120
 
 
@@ -27,7 +27,7 @@ def moment(when: datetime) -> str:
 def utc(when: datetime | None, precision: str = "short") -> SafeString:
     """Write an aware datetime as a `<time>` of the dashboard: `20 Nov 2026, 05:30 UTC`, to the second for "seconds".
 
-    Its script writes it in the reader's own time, by `precision`. Empty where there is none.
+    The dashboard's script shows it in the reader's time zone, by `precision`. Empty for None.
     """
     if when is None:
         return SafeString()
@@ -43,7 +43,7 @@ def utc(when: datetime | None, precision: str = "short") -> SafeString:
 
 @register.filter
 def duration(seconds: int) -> str:
-    """Write a number of seconds as `24 s` or, rounded up, `4 min`, with a space that no line breaks at."""
+    """Write a number of seconds as `24 s` or, rounded up, `4 min`, with a non-breaking space."""
     if seconds < _MANY_SECONDS:
         written = gettext("%(seconds)s s") % {"seconds": seconds}
     else:

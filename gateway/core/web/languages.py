@@ -1,6 +1,6 @@
-"""The language of the buyers' pages: the one asked for by `?lang=`, else the first of the browser's that we have.
+"""The language of buyers' pages: `?lang=`, else the browser's first language that we have.
 
-No cookie remembers it: what leads from one page to the next keeps the parameter, see `keep_language`.
+No cookie stores it. Links from page to page keep the parameter; see `keep_language`.
 """
 
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from gateway.core.web.signed_in import PREFIXES
 
 PARAMETER: Final = "lang"
 _LIST: Final = "languages"
-# What no buyer reads. The API speaks English whoever asks, and an answer of it shall not cost more for that.
+# Paths that buyers do not read. The API is English for all clients, and choosing a language would slow it down.
 _OTHERS: Final = ("/api/", "/healthz", "/readyz", "/metrics", *PREFIXES)
 
-# What a page in another language goes on to show.
+# Paths that follow from a page in another language.
 _KEPT: Final = ("chain", "token", "found")
 
 
 class LanguageMiddleware:
-    """Answers buyers in their language."""
+    """Sets the language of buyers' pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -43,7 +43,7 @@ class LanguageMiddleware:
 
 
 def asked_language(request: HttpRequest) -> str:
-    """Return the code of the language that the address asks for; empty if it asks for none, or none of ours."""
+    """Return the code of the language in the query string; empty if there is none, or none of ours."""
     asked = request.GET.get(PARAMETER, "")
     return _ours(asked) if asked else ""
 
@@ -55,7 +55,7 @@ def _browsers_language(request: HttpRequest) -> str:
 
 
 def _ours(code: str) -> str:
-    """Return which of our languages a tag such as `pt-BR` or `zh-CN` is served by; empty for none."""
+    """Return which of our languages serves a tag such as `pt-BR` or `zh-CN`; empty for none."""
     try:
         return translation.get_supported_language_variant(code.lower())
     except LookupError:
@@ -63,7 +63,7 @@ def _ours(code: str) -> str:
 
 
 def keep_language(address: str, request: HttpRequest) -> str:
-    """Return an address of ours with the language that was asked for in it, if one was."""
+    """Return an address of ours with the requested language added, if any."""
     asked = asked_language(request)
     if not asked:
         return address
@@ -71,11 +71,11 @@ def keep_language(address: str, request: HttpRequest) -> str:
 
 
 def language_links(request: HttpRequest) -> dict[str, Any]:
-    """Give templates `lang_query`, to put after an address of ours, and what leads to other languages.
+    """Return the template context for languages: `lang_query`, to append to an address of ours, and the links to other languages.
 
-    `language_name` is what its readers call the language in force. `languages_query` asks for this page with the list of
-    languages on it, `language_choices`: (code, name, query) each. The list is not on every page, for in all these scripts
-    it weighs as much as a script does.
+    `language_name` is the current language's own name. `languages_query` asks for this page with the list of languages on
+    it, `language_choices`: (code, name, query) each. The list is not on every page: with so many writing systems it is as
+    large as a script file.
     """
     kept = {name: request.GET[name] for name in _KEPT if name in request.GET}
     asked = asked_language(request)

@@ -1,4 +1,4 @@
-"""Headers and envelopes that must hold even where no view was reached."""
+"""Middleware for headers and error envelopes, also where no view was reached."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ API_PREFIX = "/api/"
 
 
 class ApiMiddleware:
-    """Names every request, and gives each API response the headers the contract promises."""
+    """Gives every request an id, and each API response the headers that the contract promises."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -47,14 +47,14 @@ class ApiMiddleware:
             response[name] = value
         response["X-Service-Version"] = settings.SERVICE_VERSION
         response["Cache-Control"] = "no-store"
-        # Without it the server would answer in chunks, which costs both sides.
+        # Without it the server would send chunks, which costs both sides.
         if not response.streaming:
             response["Content-Length"] = str(len(response.content))
         return response
 
 
 class NoNulMiddleware:
-    """Finds nothing at a path with a NUL in it: PostgreSQL would refuse every statement that looks it up."""
+    """Answers 404 for a path with a NUL byte: PostgreSQL would reject every statement that looks it up."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -67,12 +67,15 @@ class NoNulMiddleware:
 
 
 class PagePolicyMiddleware(CSPMiddleware):
-    """Gives pages their content security policy. JSON is never rendered, and building a policy costs its answer 8 %."""
+    """Adds the content security policy to pages.
+
+    JSON is never rendered, and building a policy costs 8 % of its response time.
+    """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """Add the header to everything but the API's answers."""
+        """Add the header to every response except the API's."""
         if request.path_info.startswith(API_PREFIX):
             return response
         dressed: HttpResponseBase = super().process_response(request, response)
@@ -80,7 +83,7 @@ class PagePolicyMiddleware(CSPMiddleware):
 
 
 def _count_late(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Count a request that failed before its view could."""
+    """Count a request that failed before its view ran."""
     try:
         count_address(request)
     except errors.RateLimitError as error:
@@ -89,7 +92,7 @@ def _count_late(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _refuse(request: HttpRequest, error: errors.GatewayError) -> HttpResponse:
-    """Return the answer to a request whose body the web front refused."""
+    """Return the response to a request that the web front refused for its body."""
     if request.path_info.startswith(API_PREFIX):
         return _render(error)
     headers = error.headers()
@@ -99,7 +102,7 @@ def _refuse(request: HttpRequest, error: errors.GatewayError) -> HttpResponse:
 
 
 def _envelope(response: HttpResponse) -> HttpResponse:
-    """Turn an error page that is not ours into the API's envelope."""
+    """Turn an error page that is not ours into the API's error envelope."""
     envelope = _render(_error_of(response.status_code))
     if "Allow" in response:
         envelope["Allow"] = response["Allow"]

@@ -1,4 +1,4 @@
-"""What the public pages share: their limits, and answers that nobody may keep."""
+"""Helpers of public pages: rate limits, and responses that must not be cached."""
 
 import time
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def count_visit(request: HttpRequest, limit: Limit, code: str) -> None:
 
 
 def count_client(address: str, limit: Limit, code: str) -> None:
-    """Count what a client at an address asks for one page. Raises RateLimitError."""
+    """Count a client's request for one page. Raises RateLimitError."""
     now = time.time()
     state = rate_limits.hit(limit, f"{code}:{limited_as(address)}", now=now)
     if state.exceeded:
@@ -31,7 +31,7 @@ def count_client(address: str, limit: Limit, code: str) -> None:
 
 
 def too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse:
-    """Return the page that asks for patience."""
+    """Return the page for status 429."""
     words = {"retry_after": error.retry_after}
     return uncached(render(request, "429.html", words, status=429), error.headers())
 
@@ -39,7 +39,7 @@ def too_many(request: HttpRequest, error: errors.RateLimitError) -> HttpResponse
 def uncached(
     response: HttpResponse, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return the response with headers, one of which forbids keeping it."""
+    """Return the response with headers, one of which forbids caching."""
     for name, value in (headers or {}).items():
         response[name] = value
     response["Cache-Control"] = "no-store"

@@ -1,7 +1,7 @@
-"""Sessions, CSRF and logins, for the pages of people who log in and for no others.
+"""Sessions, CSRF and logins, only for pages where people log in.
 
-Buyers' pages and the API need none of it: a session would cost each of their requests a query, a CSRF cookie would
-keep their answers from being the same for everybody, and a cookie that is never set cannot be stolen.
+Buyers' pages and the API need none of it: a session would cost each of their requests a query, a CSRF cookie would keep
+their answers from being the same for everybody, and an unset cookie cannot be stolen.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from django.utils.module_loading import import_string
 
 PREFIXES: Final = ("/account/", "/dashboard/", "/operator/")
 
-# Nobody frames these pages, and their forms lead nowhere else.
+# These pages are never framed, and their forms post only here.
 _POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"]}
 _HEADERS: Final = {
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
-    # Not `no-referrer`, which the rest of the product says: under it browsers send `Origin: null` with a form (Fetch
-    # standard, "append a request Origin header"), and Django's CSRF check, rightly, takes that for a stranger's.
+    # Not `no-referrer`, as elsewhere: under it browsers send `Origin: null` with a form (Fetch standard, "append a request
+    # Origin header"), and Django's CSRF check rightly rejects that.
     "Referrer-Policy": "same-origin",
 }
 Respond = Callable[[HttpRequest], HttpResponseBase]
@@ -30,12 +30,12 @@ Hook = Callable[..., HttpResponse | None]
 
 
 def wants_login(path: str) -> bool:
-    """Say whether a path belongs to people who log in."""
+    """Return whether a path is for signed-in people."""
     return path.startswith(PREFIXES)
 
 
 class SignedInPagesMiddleware:
-    """Runs the middleware of `SIGNED_IN_MIDDLEWARE` for paths under `PREFIXES`, and gives their answers stricter headers."""
+    """Runs the middleware of `SIGNED_IN_MIDDLEWARE` for paths under `PREFIXES`, and adds stricter headers."""
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
@@ -47,9 +47,9 @@ class SignedInPagesMiddleware:
         """Answer the request."""
         if not wants_login(request.path_info):
             return self.get_response(request)
-        # Refuses a host that is not ours before anything is written in its name.
+        # Rejects an unknown host before its name is used in a page.
         request.get_host()
-        # What a merchant's team reads is English; only buyers' pages speak their readers' languages.
+        # The team's pages are English; only buyers' pages are translated.
         with translation.override("en"):
             response = self._inside(request)
         for name, value in _HEADERS.items():
@@ -59,7 +59,7 @@ class SignedInPagesMiddleware:
     def process_view(
         self, request: HttpRequest, view: object, args: object, kwargs: object
     ) -> HttpResponse | None:
-        """Let each inner middleware look at the view, as Django does; CSRF is checked here."""
+        """Call each inner middleware's `process_view`, as Django does. CSRF is checked here."""
         if not wants_login(request.path_info):
             return None
         for hook in self._view_hooks:
@@ -70,7 +70,7 @@ class SignedInPagesMiddleware:
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        """Let each inner middleware answer an exception, the innermost first."""
+        """Let each inner middleware handle an exception, the innermost first."""
         if not wants_login(request.path_info):
             return None
         for hook in self._exception_hooks:

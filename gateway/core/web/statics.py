@@ -1,4 +1,4 @@
-"""Static files under names that carry their hash, so that browsers may keep them for ever."""
+"""Static files with a hash in their names, so that browsers may cache them for ever."""
 
 from pathlib import PurePosixPath
 from typing import Final
@@ -12,12 +12,12 @@ from gateway.core.web.compact import (
 )
 
 _COMPACT: Final = {".css": compact_css, ".js": compact_js}
-# Not written to our rules: nobody looked whether their texts go over several lines.
+# Third-party scripts, which may have strings over several lines.
 _OTHERS: Final = ("admin/", "rest_framework/")
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    """Hashes the files that ES modules import, too; without it a page would load each module twice."""
+    """Also hashes files imported by ES modules; otherwise a page would load each module twice."""
 
     support_js_module_import_aggregation = True
 

@@ -1,3 +1,3 @@
-"""English dates, for readers on both sides of the Atlantic."""
+"""English date formats for British and American readers."""
 
 DATE_FORMAT = "j F Y"

@@ -1,3 +1,3 @@
-"""Indonesian dates, with the name of the month in full as everywhere."""
+"""Indonesian date formats, with the month's name in full."""
 
 DATE_FORMAT = "j F Y"

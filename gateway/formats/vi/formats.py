@@ -1,3 +1,3 @@
-"""Vietnamese dates, without the word for day: they stand in the middle of sentences."""
+"""Vietnamese date formats without the word for day, for use inside sentences."""
 
 DATE_FORMAT = r"j \t\h\á\n\g n, Y"

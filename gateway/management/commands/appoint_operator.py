@@ -1,4 +1,4 @@
-"""`manage.py appoint_operator`: who may open the operator's pages."""
+"""`manage.py appoint_operator`: grant or revoke access to the operator's pages."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,12 +11,12 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    """Opens /operator/ to a person, or closes it. No page does that: whoever could is on the machine."""
+    """Grants a person access to /operator/, or revokes it. Only this command can, so it takes access to the machine."""
 
     help = "Let somebody who has a login see the operator's pages, or no longer."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take whom, and whether to dismiss them."""
+        """Take the person, and whether to dismiss them."""
         parser.add_argument("email")
         parser.add_argument("--dismiss", action="store_true")
 

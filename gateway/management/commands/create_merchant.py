@@ -1,4 +1,4 @@
-"""`manage.py create_merchant`: a merchant that can take payments, and an owner who can log in to its dashboard."""
+"""`manage.py create_merchant`: create a merchant that can take payments, and an owner who can log in."""
 
 import getpass
 import sys
@@ -27,7 +27,7 @@ from webhooks.endpoints.service import set_default_url
 
 
 class Command(BaseCommand):
-    """Creates a merchant, its owner, its wallets, its webhook URL and a key of each mode; shows the keys once."""
+    """Creates a merchant, its owner, its wallets, its webhook URL and a key for each mode; prints the keys once."""
 
     help = (
         "Create a merchant with an owner, receiving wallets, a webhook URL and API keys."
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take who, and where the money and the events go."""
+        """Take the owner, and where money and events go."""
         parser.add_argument("name", help="the business, as buyers see it")
         parser.add_argument("owner", help="the owner's e-mail address")
         parser.add_argument(

@@ -36,9 +36,9 @@ from gateway.processes.stack import (
 )
 from wallets.chains.registry import CHAINS, family_called
 
-# What machines pay for comes after the streams.
+# The paid API's port follows the streams'.
 REPORT_PORT = 3
-# The nodes' ports come after the shop's, with room between.
+# The nodes' ports follow the shop's, with a gap.
 FIRST_NODE_PORT = 10
 TITLES = {facts.name: facts.title for facts in CHAINS}
 NO_NODE = (
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, port: int, no_chain: bool, **options: Any) -> None:
-        """Start all, say where and with which keys, wait for the signal."""
+        """Start everything, print addresses and keys, wait for the signal."""
         try:
             with until_signalled():
                 self._run(settings.VAR_DIR, port, with_chains=not no_chain)
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             signal.pause()
 
     def start_nodes(self, stack: Stack) -> LocalChains | None:
-        """Start the local chains, or say that there are none and why."""
+        """Start the local chains, or report why there are none."""
         first = stack.port + FIRST_NODE_PORT
         try:
             nodes = LocalChains(
@@ -151,7 +151,7 @@ class Command(BaseCommand):
             self._say(f"The chains are slow to be read; see {stack.log('watchers')}.")
 
     def _say(self, line: str) -> None:
-        # Whoever read our output may be gone, which is no reason to stop.
+        # The reader of our output may be gone, which is no reason to stop.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
@@ -160,30 +160,30 @@ class Command(BaseCommand):
 DEVELOPMENT: Mapping[str, str] = {
     "FLORIN_ENV": "development",
     "CHAIN_NETWORK": "local",
-    # The shop that hears the webhooks runs on this machine.
+    # The shop that receives the webhooks runs on this machine.
     "WEBHOOK_ALLOW_LOOPBACK": "true",
-    # One of the local nodes' own rich accounts, whose keys everybody knows; never a key of ours for real chains.
+    # A pre-funded account of the local nodes with a publicly known key; never a key of ours for real chains.
     "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
     "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
-    # Their gas costs a thousand times what it does on the public networks.
+    # Local gas costs a thousand times the public networks' price.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }
 
 
 def forget_real_chains(environment: dict[str, str]) -> None:
-    """Drop the chains that our own environment names: play money stays apart."""
+    """Remove chains set in our own environment: play money stays apart."""
     real = {name for name in environment if name.startswith("CHAIN_")}
     for name in real - DEVELOPMENT.keys():
         del environment[name]
 
 
 def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
-    """The settings that point the gateway at these chains."""
+    """Return the settings that point the gateway at these chains."""
     environment = {}
     for chain in chains:
         prefix = f"CHAIN_{chain.name.upper()}"
         environment[f"{prefix}_RPC_URLS"] = chain.rpc_url
-        # There is one node of each, which nobody can second, and it is ours to ask as often as we like.
+        # Each chain has one node, which no second one can confirm, and which has no request limits.
         environment[f"{prefix}_LARGE_AMOUNT_USD"] = "0"
         environment[f"{prefix}_REQUESTS_PER_MINUTE"] = "6000"
         if chain.grid_url:
@@ -194,7 +194,7 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
 
 
 def sheet(demo: DemoSettings, var: Path) -> str:
-    """What a person needs to know, to be printed."""
+    """Return the text that tells a person how to use the demo."""
     known = demo.credentials
     key = known.live_key if demo.chains else known.test_key
     lines = [

@@ -25,7 +25,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 class Command(BaseCommand):
-    """Sends a real transfer on a local chain and prints the transaction's hash, alone."""
+    """Sends a real transfer on a local chain and prints only the transaction's hash."""
 
     help = (
         "Pay a checkout of the running demo on one of its local chains: exactly what the checkout asks for, with the"
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         comment: str,
         **options: Any,
     ) -> None:
-        """Pay, or say why not."""
+        """Pay, or report why not."""
         wish = Wish(chain, token=token, amount=amount, comment=comment)
         try:
             demo = local_demo(chain)
@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 
 def local_demo(chain: str) -> DemoSettings:
-    """The running demo. Raises CommandError unless there is one, on local networks alone."""
+    """Return the running demo. Raises CommandError if there is none, or a chain is not local."""
     path = settings.VAR_DIR / "demo.json"
     try:
         demo = read_settings(path)
@@ -88,7 +88,7 @@ def local_demo(chain: str) -> DemoSettings:
 
 
 def wanted_network(chain: str) -> str:
-    """The network that our own environment asks for; local unless it names one."""
+    """Return the network set in our environment; "local" if none is set."""
     general = os.environ.get("CHAIN_NETWORK") or Network.LOCAL
     return os.environ.get(f"CHAIN_{chain.upper()}_NETWORK") or general
 

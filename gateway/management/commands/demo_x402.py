@@ -1,4 +1,4 @@
-"""`manage.py demo_x402`: pay for the demo's report as a machine does, with play money."""
+"""`manage.py demo_x402`: buy the demo's report as a machine does, with play money."""
 
 import json
 from argparse import ArgumentParser
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, chain: str, **options: Any) -> None:
-        """Pay, or say why not."""
+        """Pay, or report why not."""
         demo = local_demo(chain)
         try:
             entry = chain_entry(demo, chain)

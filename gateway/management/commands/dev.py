@@ -1,4 +1,4 @@
-"""`manage.py dev`: the demo for somebody who changes its code.
+"""`manage.py dev`: the demo for developing Florin.
 
 Each process begins anew when its code changes, and pages are served with DEBUG.
 """

@@ -1,4 +1,4 @@
-"""`manage.py seed_demo`: the demo's database, for `manage.py demo`."""
+"""`manage.py seed_demo`: seed the demo's database, for `manage.py demo`."""
 
 import json
 from argparse import ArgumentParser
@@ -17,7 +17,7 @@ from demo.settings_file import kept_credentials
 
 
 class Command(BaseCommand):
-    """Prints JSON for the parent process alone to read: the credentials, and the name of a database that was set aside."""
+    """Prints JSON for the parent process: the credentials, and the name of a database that was set aside."""
 
     help = "Migrate, make the demo merchant if it is missing, print its credentials."
     requires_system_checks: list[str] = []
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         own_engines: bool,
         **options: Any,
     ) -> None:
-        """Migrate and seed in one process: each start of Django takes its time."""
+        """Migrate and seed in one process: each start of Django takes time."""
         kept_as = ""
         if is_of_another_release():
             if not own_engines:

@@ -1,4 +1,4 @@
-"""`manage.py up`: the whole service on this machine."""
+"""`manage.py up`: run the whole service on this machine."""
 
 import signal
 from argparse import ArgumentParser
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:
-        """Start all, say where, wait for the signal."""
+        """Start everything, print the address, wait for the signal."""
         try:
             with until_signalled(), self._stack(port) as stack:
                 self._start(stack)
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         stack.start_services()
 
     def _say(self, line: str) -> None:
-        # Whoever read our output may be gone, which is no reason to stop.
+        # The reader of our output may be gone, which is no reason to stop.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()

@@ -1,4 +1,4 @@
-"""`manage.py check_books`: whether forwarders hold what the books say."""
+"""`manage.py check_books`: compare forwarders' balances with the books."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from settlements.sweeps.turns import forwarder_chains
 
 
 class Command(BaseCommand):
-    """For a person who wants to know, or was told by the nightly check."""
+    """Compares at once, as the nightly check does."""
 
     help = (
         "Compare what is kept of every forwarder with the transfers it is made of, and with the balances on the chain, at a "
@@ -19,7 +19,7 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare every chain that has nodes. Raises CommandError where something differs."""
+        """Compare every chain that has nodes. Raises CommandError if something differs."""
         found = 0
         for spec in forwarder_chains():
             checked = check_chain(spec, now=timezone.now(), pause=time.sleep)

@@ -1,4 +1,4 @@
-"""`manage.py gas_account CHAIN ADDRESS`: which number comes next, what nodes say, and repairing it."""
+"""`manage.py gas_account CHAIN ADDRESS`: show or repair a gas account's nonce."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _MOST_SHOWN: Final = 10
 
 
 class Command(BaseCommand):
-    """For a person who was told that an account's number is in doubt, or whose transactions wait for one that never comes."""
+    """Shows the nonce and the nodes' answers, and repairs an account whose transactions are stuck."""
 
     help = (
         "Show a gas account's next number and what every node says of it. --resync brings it back in line with the chain, "
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         yes: bool,
         **options: Any,
     ) -> None:
-        """Show, and repair if told to. Raises CommandError where that cannot be done."""
+        """Show, and repair if asked. Raises CommandError if that is impossible."""
         account = self._find(chain, address)
         try:
             with gas_node(chain) as node:

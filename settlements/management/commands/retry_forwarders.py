@@ -1,4 +1,4 @@
-"""`manage.py retry_forwarders`: what our gas failed to empty, and trying it again."""
+"""`manage.py retry_forwarders`: list forwarders that could not be emptied, and retry them."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -9,7 +9,7 @@ from settlements.models import TroubledForwarder
 
 
 class Command(BaseCommand):
-    """For a person who has looked at why a token would not pay: a wallet on its block list, say."""
+    """Lists troubled forwarders, or lets them be tried again after a person found the cause: a block-listed wallet, for example."""
 
     help = (
         "List forwarders that transactions of ours did not empty although they were to. --retry forgets those failures, so "
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--retry", action="store_true")
 
     def handle(self, *args: Any, retry: bool, **options: Any) -> None:
-        """List, and forget if asked to."""
+        """List, and reset if asked."""
         rows = TroubledForwarder.objects.select_related("deposit").order_by("pk")
         for row in rows:
             self.stdout.write(

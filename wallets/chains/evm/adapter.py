@@ -1,4 +1,4 @@
-"""Reads token transfers from EVM nodes, by raw JSON-RPC: web3's decoding measured 73 times slower."""
+"""Reads token transfers from EVM nodes, by raw JSON-RPC: web3's decoding was measured 73 times slower."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -39,7 +39,7 @@ from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 
 NEAR_TIP: Final = 64
-"""This close to the head blocks are asked one by one, by hash: a node that lags then says so instead of "no logs"."""
+"""This close to the head, blocks are requested one by one, by hash: a lagging node then reports that instead of "no logs"."""
 
 FINALITY_TAG: Final = "finalized"
 
@@ -69,18 +69,18 @@ class EvmAdapter:
         self._tokens = {
             dialect.contract(token.address): token for token in spec.tokens.values()
         }
-        # Nodes that refuse the tag, and when they are asked for it again.
+        # Nodes that do not support the tag, and when to try again.
         self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
         self._height_elsewhere = -1
 
     @property
     def requests(self) -> int:
-        """How many requests were sent to nodes so far, batches counted by what is in them."""
+        """Return how many requests were sent to nodes so far; each call of a batch counts."""
         return self._pool.requests
 
     def head(self) -> Head:
-        """Return the newest block; now and then compare it with what the other nodes say, and prefer who is ahead."""
+        """Return the newest block; sometimes compare it with other nodes' heads, and prefer the node that is ahead."""
         _, head = self._pool.run(lambda node: self._ask_beside(node, ()))
         if self._clock() >= self._next_survey:
             heights = self._pool.survey(height_of)
@@ -92,7 +92,7 @@ class EvmAdapter:
         return replace(head, agreed=agreed)
 
     def genesis(self) -> str:
-        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        """Return the first block's hash, from a node whose chain was just checked."""
         self._pool.doubt()
         [block] = self.blocks([0])
         return block.hash
@@ -100,8 +100,8 @@ class EvmAdapter:
     def final_height(self, head: Head, *, read_height: int) -> int:
         """Return the height up to which blocks are final.
 
-        That is deep enough in what was read and behind the chain's tag, where it has one; on Tron the tag decides, and
-        depth only where no node knows it.
+        They are deep enough in what was read, and not above the chain's finality tag if it has one. On Tron the tag alone
+        decides, and depth only if no node supports the tag.
         """
         deep_enough = read_height - self._spec.confirmations + 1
         if head.finalized is None:
@@ -113,13 +113,13 @@ class EvmAdapter:
     def finalized(self) -> int:
         """Return the height of the node's `finalized` block, which large amounts wait for.
 
-        A node that refuses the tag is believed by depth: as many blocks as the chain makes in the time Ethereum's finality
-        takes at most, the chain's own being faster. Local chains and Tron count their usual confirmations.
+        For a node without the tag, depth decides: as many blocks as the chain makes in the longest time of Ethereum's
+        finality. Local chains and Tron count their usual confirmations.
         """
         return self._pool.run(self._ask_finalized)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these its receipts tell just so; None where there is no second node."""
+        """Ask a node that is not in use which of these its receipts confirm; None if there is no second node."""
         return self._pool.second_opinion(lambda node: self._told_by(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -164,13 +164,13 @@ class EvmAdapter:
             except RangeTooLargeError as error:
                 if first < last:
                     raise
-                # There is no smaller window; another node may take it.
+                # There is no smaller window; another node may accept it.
                 raise ChainUnavailableError(str(error)) from error
 
         return self._pool.run(ask)
 
     def call(self, method: str, params: list[Any]) -> Any:
-        """Ask any node something else."""
+        """Call any other method on any node."""
         return self._pool.call(method, params)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class EvmAdapter:
         self._pool.close()
 
     def _ask_beside(self, node: Node, calls: Sequence[Call]) -> tuple[list[Any], Head]:
-        """Ask for some things, the newest block, and the tagged one's height where finality needs it, in one request."""
+        """Send calls together with those for the newest block and, if finality needs it, the tagged block's height."""
         tag = self._spec.finality_tag
         if tag is None or self._clock() < self._tagless.get(node, 0.0):
             return self._ask_untagged(node, calls)
@@ -186,7 +186,7 @@ class EvmAdapter:
             answers, block, finalized = self._ask_tagged(node, tag, calls)
         except RefusedError:
             if not self._dialect.tag_suffices:
-                # Depth alone is not final there; another node may know the tag.
+                # Depth alone is not final there; another node may support the tag.
                 raise
             found = self._ask_untagged(node, calls)
             self._tagless[node] = self._clock() + _TAG_RETRY_SECONDS
@@ -220,7 +220,7 @@ class EvmAdapter:
         ends = [by_number("latest"), by_number(tag)]
         *answers, newest, final = ask_in_parts(node, [*calls, *ends])
         latest, tagged = decode.block_ref(newest), decode.block_ref(final)
-        # The two may come from backends that are not equally far, or the tag from one that takes any for the newest block.
+        # The two may come from backends at different heights, or from one that answers any tag with the newest block.
         highest = latest.height - self._dialect.least_tag_lag
         return answers, latest, min(highest, tagged.height)
 
@@ -302,7 +302,7 @@ class EvmAdapter:
         ours: OursAsker,
     ) -> Reading:
         del head
-        # The last header in the same request: a node that lags lacks it, and would answer "no logs".
+        # The last header in the same request: a lagging node lacks it, and would answer "no logs".
         calls = [by_number(first), by_number(last)]
         calls += question.by_range(first, last)
         answers = ask_in_parts(node, calls)
@@ -327,7 +327,10 @@ class EvmAdapter:
     def _matching(
         self, told: Sequence[Sequence[SidedLog]], wanted: Collection[bytes]
     ) -> list[TransferLog]:
-        """Read those with one of the wanted on a side. Two answers may hold the same log, no answer may twice."""
+        """Return the logs with a wanted address on a side.
+
+        Two answers may hold the same log, but one answer may not hold it twice.
+        """
         found: list[TransferLog] = []
         for answer in told:
             known = frozenset(found)
@@ -346,7 +349,7 @@ class EvmAdapter:
     def _transfers(
         self, node: Node, logs: Sequence[TransferLog], blocks: Sequence[BlockRef]
     ) -> list[TokenTransfer]:
-        """Give the logs their block's time and their place in their transaction, which its receipt tells."""
+        """Return transfers from logs, with their block's time and their position in the transaction's receipt."""
         by_height = {block.height: block for block in blocks}
         told = receipts(node, {log.tx_hash: log.block_hash for log in logs})
         positions = {
@@ -381,7 +384,7 @@ class EvmAdapter:
             block_height=block.height,
             block_hash=block.hash,
             block_time=block.time,
-            # Made of nothing, money has no sender.
+            # Minted money has no sender.
             sender_key=log.sender if any(log.sender) else b"",
         )
 

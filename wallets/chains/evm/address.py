@@ -1,4 +1,4 @@
-"""Addresses of EVM chains: 20 bytes, as people see them with the checksum of EIP-55."""
+"""Addresses of EVM chains: 20 bytes, written with the checksum of EIP-55."""
 
 import re
 from functools import lru_cache
@@ -20,7 +20,7 @@ _GATEWAY_CONTRACTS: Final = {
     IMPLEMENTATION_ADDRESS,
     DETERMINISTIC_DEPLOYER,
 }
-# Precompiled contracts and what networks keep for themselves lie at the lowest numbers.
+# Precompiled contracts and reserved addresses have the lowest numbers.
 _HIGHEST_RESERVED: Final = 0xFFFF
 
 
@@ -37,10 +37,10 @@ def address_key(text: str) -> bytes:
     return _read(text)[0]
 
 
-# Hashing what merchants are paid at costs more than all else that is read of a request.
+# Cached: hashing merchants' addresses costs more than the rest of parsing a request.
 @lru_cache(maxsize=_REMEMBERED)
 def _read(text: str) -> tuple[bytes, str]:
-    """The key, and the address in canonical form."""
+    """Return the key, and the address in canonical form."""
     if not _WRITTEN.fullmatch(text):
         raise AddressError("must be 0x and 40 hexadecimal digits.")
     key = bytes.fromhex(text[2:])
@@ -53,7 +53,7 @@ def _read(text: str) -> tuple[bytes, str]:
 
 
 def refuse_contract(key: bytes) -> None:
-    """Raise AddressError for contracts of ours and of the network: what they get is lost."""
+    """Raise AddressError for contracts of ours and of the network: money sent there is lost."""
     if key in _GATEWAY_CONTRACTS:
         raise AddressError("must not be a contract of this gateway.")
     if int.from_bytes(key, "big") <= _HIGHEST_RESERVED:

@@ -1,4 +1,4 @@
-"""What accounts hold on EVM chains and Tron, asked of the token contracts themselves, all at one block."""
+"""Balances on EVM chains and Tron, read from the token contracts, all at one block."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -29,11 +29,11 @@ class EvmHoldings:
 
     @property
     def at_once(self) -> int:
-        """As many as fill a usual batch or two, so that a small budget is not overdrawn by much."""
+        """Return as many as fill a usual batch or two, so that a small budget is only slightly exceeded."""
         return _ACCOUNTS_AT_ONCE
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:
-        """Ask for all balances at one block. Raises ChainError."""
+        """Read all balances at one block. Raises ChainError."""
         return self._pool.run(lambda node: self._read(node, list(accounts)))
 
     def _read(self, node: Node, keys: Sequence[bytes]) -> Holdings:

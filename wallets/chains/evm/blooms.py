@@ -1,7 +1,8 @@
-"""Block headers' bloom filters, which tell when a node cannot be right that a block has no logs of ours.
+"""Block headers' bloom filters, which show when a node's "no logs" answer must be wrong.
 
 For each address and each topic of its logs a header has up to three of 2,048 bits set, which keccak names (Ethereum's
-yellow paper, 4.3.1). What is in a block has its bits set; what is not may have, the likelier the fuller the filter.
+yellow paper, 4.3.1). Everything in a block has its bits set. Other items may match too, more often the fuller the filter
+is.
 """
 
 import re
@@ -12,17 +13,17 @@ from typing import Any, Final
 from wallets.forwarders.addresses import keccak
 
 SILENT: Final = 0
-"""The filter that says nothing: of a block without logs, or from a node that keeps none, as java-tron."""
+"""The filter that says nothing: of a block without logs, or from a node without filters, such as java-tron."""
 
 _BITS: Final = 2_048
 _WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
-# How often one name is in a filter by chance that has four of ten bits set. Ethereum's, Base's and Polygon's blocks fill
-# more (EIP-7745): there it would be believed with almost every block.
+# The probability that one name matches a filter with four of ten bits set. Blocks of Ethereum, Base and Polygon are fuller
+# (EIP-7745): there almost every block would match.
 _MOST_FALSE: Final = 0.4**3
 
 
 def read_bloom(answer: Any) -> int:
-    """Read a header's `logsBloom`; what is none says nothing."""
+    """Read a header's `logsBloom`; an invalid one says nothing."""
     if not isinstance(answer, str) or not _WRITTEN.fullmatch(answer):
         return SILENT
     return int(answer, 16)
@@ -39,7 +40,7 @@ def bits_of(item: str) -> int:
 
 
 def is_telling(bloom: int, *, names: int) -> bool:
-    """Whether a filter is empty enough that one of so many names is hardly found in it by chance."""
+    """Whether a filter is empty enough that this many names rarely match by chance."""
     return bool(names * (bloom.bit_count() / _BITS) ** 3 <= _MOST_FALSE)
 
 

@@ -1,6 +1,6 @@
-"""Signatures of contract wallets on EVM chains, which the wallet's own contract judges (ERC-1271), asked of the chain's nodes.
+"""Signatures of contract wallets on EVM chains (ERC-1271), checked by calling the wallet's contract on the chain's nodes.
 
-Every answer may be a lie's shape: only the one right answer counts as a yes.
+Only the one correct answer counts as a yes; everything else is a no.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 
 _WRAPPED: Final = bytes.fromhex("6492" * 16)
-# isValidSignature(bytes32,bytes), which is also what it answers: a bytes4, filled up to 32 bytes.
+# isValidSignature(bytes32,bytes); the contract answers with the same bytes4, padded to 32 bytes.
 _VOUCHES: Final = bytes.fromhex("1626ba7e")
 _VOUCHED: Final = _VOUCHES.ljust(32, b"\0")
 _REVERT: Final = "revert"
@@ -21,14 +21,14 @@ _ASK_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature, taken out of its wrapping (ERC-6492); `deploys`: whether that would deploy the wallet first."""
+    """A signature without its wrapping (ERC-6492); `deploys`: whether the wrapping would deploy the wallet first."""
 
     inner: bytes
     deploys: bool = False
 
 
 def unwrapped(signature: bytes) -> Signature:
-    """Read a signature. Raises ValueError where it is wrapped badly. Source: ERC-6492."""
+    """Unwrap a signature. Raises ValueError if the wrapping is malformed. Source: ERC-6492."""
     # Slow to import, and few proofs are signed.
     from eth_abi.abi import decode
     from eth_abi.exceptions import DecodingError
@@ -44,7 +44,7 @@ def unwrapped(signature: bytes) -> Signature:
 
 
 def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) -> bool:
-    """Whether a wallet's contract says that 32 bytes are signed. An address without a contract says no.
+    """Whether a wallet's contract confirms a signature of 32 bytes. Without a contract, False.
 
     Raises ChainError where no node can tell, or none answers in hexadecimal.
     """
@@ -52,7 +52,7 @@ def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) 
 
 
 def question(wallet: str, signed: bytes, signature: bytes) -> Callable[[Node], bytes]:
-    """Return what asks one node whether a wallet's contract says that 32 bytes are signed; `is_yes` reads its answer."""
+    """Return a question for one node: does the wallet's contract confirm the signature? `is_yes` reads its answer."""
     from eth_abi.abi import encode
 
     data = _VOUCHES + encode(("bytes32", "bytes"), (signed, signature))
@@ -66,7 +66,7 @@ def is_yes(answer: bytes) -> bool:
 
 
 def _answer(node: Node, call: dict[str, str]) -> bytes:
-    """Return the first 32 bytes that a contract answers, or none where it reverts."""
+    """Return the first 32 bytes of a contract's answer; empty if it reverts."""
     try:
         answer = node.call("eth_call", [call, "latest"], seconds=_ASK_SECONDS)
     except RefusedError as error:

@@ -1,4 +1,4 @@
-"""Reading what EVM nodes answer. Everything is checked; what fails a check raises and is never half used."""
+"""Parses EVM nodes' answers. Everything is checked; a failed check raises, and nothing is used in part."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ TRANSFER: Final = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df52
 """The first topic of ERC-20's Transfer(address indexed, address indexed, uint256)."""
 
 PADDING: Final = "0x" + "0" * 24
-"""What stands before an address in a topic."""
+"""The padding before an address in a topic."""
 
 _TRANSFER_TOPICS: Final = 3
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -76,7 +76,7 @@ def _word_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header(BlockRef):
-    """A block, and the filter of its logs as `evm_blooms` reads it."""
+    """A block, and its bloom filter as `evm_blooms` reads it."""
 
     bloom: int = field(default=SILENT, repr=False)
 
@@ -102,9 +102,9 @@ def block_ref(answer: Any, *, height: int | None = None) -> Header:
 
 
 def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime | None:
-    """Return the time of the block that a transaction is in, where its logs or itself tell it, and all of them the same.
+    """Return the time of a transaction's block, if its logs or the transaction itself report it consistently.
 
-    Newer nodes do (`blockTimestamp`); some have told zero instead.
+    Newer nodes do (`blockTimestamp`); some have reported zero.
     """
     logs = receipt.get("logs")
     parts = [order, *(logs if isinstance(logs, list) else [])]
@@ -112,7 +112,7 @@ def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime 
         told = [_field(part, "blockTimestamp") for part in parts]
         times = {quantity(one) for one in told if one is not None} - {0}
     except MalformedAnswerError:
-        # The block itself can be asked for: nobody's payment is refused for what was told beside it.
+        # The block itself can be requested: no payment is refused for a wrong time beside it.
         return None
     if len(times) != 1 or max(times) > _LATEST_TIME:
         return None
@@ -120,7 +120,7 @@ def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime 
 
 
 class SidedLog(NamedTuple):
-    """A Transfer log as it was told, and who is on its two sides (20 bytes each)."""
+    """A Transfer log as received, with its two sides (20 bytes each)."""
 
     sender: bytes
     recipient: bytes
@@ -128,12 +128,12 @@ class SidedLog(NamedTuple):
 
     @property
     def sides(self) -> tuple[bytes, bytes]:
-        """Sender and recipient."""
+        """Return sender and recipient."""
         return self.sender, self.recipient
 
 
 def sided_logs(logs: Any, *, block_hash: str | None = None) -> list[SidedLog]:
-    """Tell who is on the two sides of Transfer logs, checking just what that needs: most are none of ours.
+    """Return the two sides of Transfer logs, checking only what that needs: most logs are not ours.
 
     `block_hash` is the block they must be of. Raises MalformedAnswerError, ReorgDuringReadError.
     """
@@ -165,7 +165,7 @@ def transfer_logs(
     tokens: Mapping[str, object],
     paddings: tuple[str, ...] = (PADDING,),
 ) -> list[TransferLog]:
-    """Read logs of ours, leaving out other emitters, zero amounts and transfers to oneself.
+    """Parse our logs, leaving out other emitters, zero amounts and transfers to oneself.
 
     `tokens` are the allow-listed contracts in lower case; one of `paddings` stands before each address. Raises
     MalformedAnswerError, ReorgDuringReadError.
@@ -181,7 +181,7 @@ def transfer_logs(
 def transfer_log(
     log: Mapping[str, Any], *, paddings: tuple[str, ...] = (PADDING,)
 ) -> TransferLog:
-    """Read one Transfer log of three topics, whoever emitted it. Raises MalformedAnswerError, ReorgDuringReadError."""
+    """Parse one Transfer log of three topics, from any emitter. Raises MalformedAnswerError, ReorgDuringReadError."""
     if log.get("removed") not in (None, False):
         raise ReorgDuringReadError("a log was removed while it was read")
     _, sender, recipient = log["topics"]
@@ -199,7 +199,7 @@ def transfer_log(
 
 @dataclass(frozen=True, slots=True)
 class ReceiptPositions:
-    """Where each Transfer log of a transaction stands: its log index to its ordinal among them, whoever emitted it.
+    """The ordinal of each Transfer log within its transaction, by log index, for all emitters.
 
     Unlike the index within the block, the ordinal stays when the transaction is mined again in another block.
     """
@@ -218,9 +218,9 @@ class ReceiptPositions:
 
 
 def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
-    """Read a receipt. Raises ChainUnavailableError if the node has none, MalformedAnswerError."""
+    """Parse a receipt. Raises ChainUnavailableError if the node has none, MalformedAnswerError."""
     if receipt is None:
-        # It left its block just now, or this node does not keep it and another one does.
+        # A reorg just removed it, or this node has pruned it and another one has not.
         raise ChainUnavailableError("the node lacks the receipt of a log it told")
     try:
         if word(receipt["transactionHash"]) != tx_hash:
@@ -238,7 +238,7 @@ def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
 
 
 def transfer_entries(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the Transfer logs of a receipt as they were told, in order. Raises KeyError, IndexError, TypeError."""
+    """Return a receipt's Transfer logs as received, in order. Raises KeyError, IndexError, TypeError."""
     return [
         entry
         for entry in receipt["logs"]
@@ -247,7 +247,7 @@ def transfer_entries(receipt: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def told_logs(receipts: Any) -> list[Mapping[str, Any]]:
-    """Return the Transfer logs of a block's receipts, as they were told. Raises MalformedAnswerError."""
+    """Return the Transfer logs of a block's receipts, as received. Raises MalformedAnswerError."""
     try:
         return [entry for receipt in receipts for entry in transfer_entries(receipt)]
     except (KeyError, IndexError, TypeError):
@@ -255,7 +255,7 @@ def told_logs(receipts: Any) -> list[Mapping[str, Any]]:
 
 
 class ToldTransfer(NamedTuple):
-    """What a receipt tells of a transfer. `token` is the emitter in lower case."""
+    """A transfer in a receipt. `token` is the emitter in lower case."""
 
     position: int
     token: str
@@ -267,7 +267,7 @@ class ToldTransfer(NamedTuple):
 def told_transfers(
     receipt: Any, *, tx_hash: str, tokens: Collection[str]
 ) -> frozenset[ToldTransfer]:
-    """Return the transfers of some tokens (lower case) that a receipt tells of.
+    """Return a receipt's transfers of some tokens (lower case).
 
     None where the node has no receipt, or of a failed transaction. Raises MalformedAnswerError.
     """
@@ -284,7 +284,7 @@ def told_transfers(
         )
         for entry in receipt["logs"]
         if (index := quantity(entry["logIndex"])) in places.by_log_index
-        # Strangers' contracts may write what they like beside our tokens' logs.
+        # Other contracts may write anything beside our tokens' logs.
         and (token := _address_of(_text(entry.get("address"), "no emitter"))) in tokens
     )
 

@@ -1,4 +1,4 @@
-"""What differs between the chains that speak Ethereum's JSON-RPC."""
+"""Differences between the chains that use Ethereum's JSON-RPC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from wallets.forwarders.addresses import checksum
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a chain writes what nodes tell, and what its nodes take.
+    """How a chain writes node answers, and what its nodes accept.
 
-    `write_address` makes of 20 bytes what people see, and `contract` of that what nodes write: 0x and lower-case hex.
-    `paddings` are what may stand before an address in a topic. `tx_prefix` is what transaction ids begin with where
-    people see them; nodes always write 0x.
+    `write_address` turns 20 bytes into the address for people, and `contract` turns that into the nodes' form: 0x and
+    lower-case hex. `paddings` are what may stand before an address in a topic. `tx_prefix` is what transaction ids begin
+    with where people see them; nodes always write 0x.
     """
 
     write_address: Callable[[bytes], str]
@@ -24,13 +24,13 @@ class Dialect:
     # go-ethereum's limit of alternatives for a topic, and java-tron's.
     most_topics: int = 1_000
     most_blocks: int | None = None
-    # Whether the finality tag alone makes final, and a node without it may be believed by depth.
+    # Whether the finality tag alone decides, and depth may replace it on nodes without it.
     tag_suffices: bool = False
-    # Whether contracts can be asked about a block by its height, and not only about the newest one.
+    # Whether contract calls at an earlier block are possible, and not only at the newest.
     keeps_states: bool = True
-    # How many blocks are above a final one at least, whatever a node says.
+    # The least number of blocks above a final one, whatever a node says.
     least_tag_lag: int = 0
 
 
 ETHEREUM: Final = Dialect(write_address=checksum, contract=str.lower)
-"""Ethereum and the chains that imitate it in all of this: Base, Polygon."""
+"""Ethereum and chains that match it in all of this: Base, Polygon."""

@@ -1,7 +1,7 @@
-"""The chains of Ethereum's kind: ids, token contracts, explorers, and what the product promises of each. A new one is an entry here.
+"""The EVM chains: ids, token contracts, explorers and the product's promises. A new chain is a new entry here.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-stands in for the main one, so it takes the main network's values unless settings say otherwise.
+uses the main network's values unless settings override them.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The family of chains that speak Ethereum's language, by the 20 bytes of an address: Ethereum, Base, Polygon."""
+"""The EVM family: Ethereum, Base, Polygon."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from wallets.chains.rpc.pool import RpcPool, has_chain_id
 from wallets.chains.specs import ChainSpec
 
 HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
-"""A transaction's hash in hexadecimal, as people paste it."""
+"""A transaction hash in hexadecimal, as people paste it."""
 
 
 class EvmFamily(ChainFamily):
@@ -70,7 +70,7 @@ class EvmFamily(ChainFamily):
     ) -> bool:
         """Whether the contract at an address says that it signed a personal message (ERC-1271). Raises ChainError."""
         signed = proofs.from_hex(signature)
-        # A wallet may have noted on the chain what it signed; then its signature is empty.
+        # A wallet may have recorded its signed messages on the chain; then its signature is empty.
         if not signed and signature != "0x":
             return False
         try:
@@ -80,7 +80,7 @@ class EvmFamily(ChainFamily):
         digest = proofs.personal_digest(message)
         if not contract_wallets.is_vouched_for(pool, address, digest, inner):
             return False
-        # A wallet may be taken over from another merchant by this: no node is believed alone where there are two.
+        # This can take over another merchant's wallet, so with two or more nodes no single one is trusted.
         second = pool.second_opinion(contract_wallets.question(address, digest, inner))
         return second is None or contract_wallets.is_yes(second)
 
@@ -89,7 +89,7 @@ class EvmFamily(ChainFamily):
         return Node(url, headers={})
 
     def identify(self, spec: ChainSpec) -> Callable[[Node], None] | None:
-        """Compare the chain's number."""
+        """Check the chain id."""
         return has_chain_id(spec.chain_id) if spec.chain_id is not None else None
 
     def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> EvmAdapter:
@@ -115,7 +115,7 @@ class EvmFamily(ChainFamily):
         return links.wallet_links(request)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
-        """Return the chain's number in hexadecimal; the page writes the transfer by itself."""
+        """Return the chain id in hexadecimal; the page writes the transfer itself."""
         return None if spec.chain_id is None else hex(spec.chain_id)
 
 

@@ -1,4 +1,4 @@
-"""Looking a transaction up by its hash on Ethereum and its kin, Tron among them: what it moved, whoever it paid.
+"""Looks up a transaction by its hash on EVM chains and Tron: everything it moved, for any recipient.
 
 Fields: https://ethereum.org/en/developers/docs/apis/json-rpc. java-tron writes `0x` where others write null, and as `value`
 whatever amount a transaction names: mostly TRX, but of TRC-10 tokens as well.
@@ -25,7 +25,7 @@ from wallets.chains.evm.questions import by_number, receipt_of
 from wallets.chains.rpc.client import Call, Node
 from wallets.chains.specs import ChainSpec, TokenSpec
 
-# Compared and not looked up: what is no text may not be hashable either.
+# Compared instead of looked up: a value that is not text may not be hashable.
 _NOTHING: Final = (None, "", "0x")
 
 
@@ -33,9 +33,9 @@ _NOTHING: Final = (None, "", "0x")
 class Finder:
     """Looks transactions up on nodes of one chain.
 
-    `tokens` are the listed contracts as nodes write them. `write` tells of a log what watchers do, given its block and its
-    position. `ask` asks a node some things, and for its newest block in the same request. `final_through` tells with that, or
-    asks, up to which height transactions are final, large ones if so said.
+    `tokens` are the listed contracts as nodes write them. `write` converts a log to a TokenTransfer, given its block and
+    position. `ask` sends calls to a node, and asks for its newest block in the same request. `final_through` returns, from
+    that or by asking, the height up to which transactions are final, with the rule for large ones if wanted.
     """
 
     spec: ChainSpec
@@ -48,7 +48,7 @@ class Finder:
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
         """Return a transaction, None if the node does not know it. Raises ChainError.
 
-        `tx_hash` is in the chain's own spelling. One request is all, where the node tells blocks' times beside what is in them.
+        `tx_hash` is in the chain's own spelling. One request is enough if the node reports block times beside transactions.
         """
         name = "0x" + tx_hash.removeprefix(self.dialect.tx_prefix)
         calls = [("eth_getTransactionByHash", [name]), receipt_of(name)]
@@ -122,7 +122,7 @@ class Finder:
     def _logs(
         self, receipt: Any, name: str, block: BlockRef
     ) -> Iterator[tuple[int, TransferLog]]:
-        """The Transfer logs by their position; what a stranger's contract wrote as none is left out."""
+        """Return the Transfer logs by position; malformed logs of other contracts are left out."""
         if decode.receipt_positions(receipt, tx_hash=name).block_hash != block.hash:
             raise ReorgDuringReadError("a transaction moved while it was looked up")
         for position, entry in enumerate(decode.transfer_entries(receipt)):
@@ -145,7 +145,7 @@ class Finder:
         return large is not None and any(one.units >= large for one in transfers)
 
     def _coin(self, order: Mapping[str, Any]) -> Iterator[FoundMovement]:
-        """The chain's own coin that the transaction carried. It creates a contract where it names no recipient."""
+        """Return the transfer of the chain's own coin. A transaction without a recipient creates a contract."""
         if order.get("to") in _NOTHING or order.get("value") in _NOTHING:
             return
         sender, recipient = (
@@ -179,7 +179,7 @@ class Finder:
 
 
 def _order(answer: Any, name: str) -> Mapping[str, Any]:
-    """The transaction as it was sent."""
+    """Return the transaction as it was sent."""
     if not isinstance(answer, dict) or decode.word(answer.get("hash")) != name:
         raise MalformedAnswerError("another transaction came than was asked for")
     return answer
@@ -188,7 +188,7 @@ def _order(answer: Any, name: str) -> Mapping[str, Any]:
 def _block_of(
     node: Node, order: Mapping[str, Any], receipt: Any, name: str, *, newest: BlockRef
 ) -> BlockRef:
-    """Return the block a receipt is of, made sure that the node still has it in its chain."""
+    """Return a receipt's block, checked to be still in the node's chain."""
     if (
         not isinstance(receipt, dict)
         or decode.word(receipt.get("transactionHash")) != name
@@ -206,7 +206,7 @@ def _block_of(
 def _told_block(
     order: Mapping[str, Any], receipt: Mapping[str, Any], newest: BlockRef
 ) -> BlockRef | None:
-    """Return the block of a transaction; None where it must be asked for.
+    """Return the block of a transaction from the answers; None if it must be requested.
 
     That is where the transaction's two answers do not name the same one, where the newest block does not follow it, or
     where neither tells its time, as older nodes do not.
@@ -238,6 +238,6 @@ def _is_movement(log: TransferLog) -> bool:
 
 
 def _amount(answer: Any) -> int:
-    """Read an amount of coin, of 32 bytes at most."""
+    """Read an amount of coin, of at most 32 bytes."""
     digits = answer[2:] if isinstance(answer, str) and answer.startswith("0x") else ""
     return int(decode.word(f"0x{digits:0>64}"), 16)

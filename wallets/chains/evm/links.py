@@ -1,10 +1,10 @@
-"""What wallets of EVM chains are told by a link. Pure."""
+"""Payment links for wallets of EVM chains. Pure."""
 
 from wallets.chains.payments import PaymentRequest, WalletLink
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """`ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>` (ERC-681)."""
+    """Return `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>` (ERC-681)."""
     return f"ethereum:{_transfer(request)}"
 
 

@@ -1,4 +1,4 @@
-"""A payer's signature on EVM chains: over a personal message (EIP-191), or a digest of typed data (EIP-712). Pure."""
+"""Verifies signatures on EVM chains: of personal messages (EIP-191) and typed data (EIP-712). Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 from wallets.forwarders.addresses import keccak
 
 Types: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The fields of each struct of EIP-712 with their types; the first struct is the one that is signed."""
+"""The fields of each EIP-712 struct with their types; the first struct is the signed one."""
 
 _DOMAIN: Final = {
     "name": "string",
@@ -16,7 +16,7 @@ _DOMAIN: Final = {
 }
 _PREFIX: Final = b"\x19Ethereum Signed Message:\n"
 _RECOVERABLE_BYTES: Final = 65
-# Of the two signatures that every signature makes, EIP-2 takes the one with the lower s.
+# Each signature has a second valid form; EIP-2 accepts the one with the lower s.
 _LARGEST_S: Final = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 
 
@@ -39,9 +39,9 @@ def is_signed(
 def typed_digest(
     types: Types, domain: Mapping[str, Any], message: Mapping[str, Any]
 ) -> bytes:
-    """Return the 32 bytes that EIP-712 has signed. Raises ValueError where a value cannot be written.
+    """Return the 32 bytes that EIP-712 signs. Raises ValueError for a value that cannot be encoded.
 
-    Of the domain's fields those count that are there.
+    Only the domain's present fields count.
     """
     # Slow to import, and few processes read signatures.
     from eth_abi.exceptions import EncodingError
@@ -70,7 +70,7 @@ def personal_digest(message: bytes, *, prefix: bytes = _PREFIX) -> bytes:
 
 
 def signer_of(digest: bytes, signature: bytes) -> bytes:
-    """Return the 20 bytes of the account whose key signed 32 bytes; nothing where no key can have signed so.
+    """Return the 20 bytes of the account that signed 32 bytes; empty if no key can have made the signature.
 
     `signature` has 65 bytes: r, s and v, which is 0, 1, 27 or 28.
     """
@@ -92,7 +92,7 @@ def signer_of(digest: bytes, signature: bytes) -> bytes:
 
 
 def from_hex(text: str) -> bytes:
-    """Return hexadecimal, with or without 0x, as bytes; nothing where it is none."""
+    """Return hexadecimal text, with or without 0x, as bytes; empty if it is invalid."""
     digits = text.removeprefix("0x")
     try:
         return bytes.fromhex(digits) if digits.isascii() and digits.isalnum() else b""

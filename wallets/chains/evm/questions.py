@@ -1,4 +1,4 @@
-"""What is asked of EVM nodes, and how: in few requests, each of a size that the node takes."""
+"""Batched requests to EVM nodes: few, each of a size that the node accepts."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -20,15 +20,15 @@ from wallets.chains.rpc.pool import SURVEY_SECONDS
 
 _MOST_TOPICS_IN_A_BATCH: Final = 5_000
 _MANY_RECEIPTS: Final = 20
-# Where they stand among a Transfer log's topics.
+# Their positions among a Transfer log's topics.
 _SENDER: Final = 1
 _RECIPIENT: Final = 2
-# And where in a topic an address begins.
+# The offset of an address within a topic.
 _KEY: Final = len(decode.PADDING)
 
 
 class LogFilter:
-    """One `eth_getLogs` for the tokens' transfers that have somebody named on one side, or for all where nobody is named.
+    """One `eth_getLogs` for the tokens' transfers with a named address on one side, or for all if none is named.
 
     `tokens` are contracts and `named` topics as the node writes them; `place` is theirs among a log's topics.
     """
@@ -49,7 +49,7 @@ class LogFilter:
 
     @property
     def names(self) -> int:
-        """How many topics are named."""
+        """Return the number of named topics."""
         return len(self._named)
 
     def by_hash(self, block_hash: str) -> Call:
@@ -62,9 +62,10 @@ class LogFilter:
         return "eth_getLogs", [self._filter | ends]
 
     def seems_to_match(self, block: BlockRef, *, told: Collection[bytes]) -> bool:
-        """Whether the block's own header speaks for a log that this asks for; it may be wrong.
+        """Whether the block's header suggests a log that this asks for; it may be wrong.
 
-        It names the two sides of a log alike, so whoever was told of on the other side is no sign of one on this.
+        The header does not distinguish a log's two sides, so an address reported on the other side is no sign of one on
+        this side.
         """
         bloom = block.bloom if isinstance(block, decode.Header) else SILENT
         known = {key.hex() for key in told}
@@ -84,9 +85,9 @@ class LogFilter:
 
 
 class LogsQuestion:
-    """What is asked for the tokens' transfers: one filter for each side on which somebody is hinted at.
+    """The filters for the tokens' transfers: one for each side with hinted addresses.
 
-    One filter that names nobody where that would be more than nodes take, and none where nobody can matter.
+    One filter without names if there are more than nodes accept, and none if no address can match.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class LogsQuestion:
 
     @property
     def can_match(self) -> bool:
-        """Whether there is anybody to ask for: an empty list of alternatives would mean any."""
+        """Whether any address can match: an empty list of alternatives would mean any."""
         return bool(self.filters)
 
     def by_hash(self, block_hash: str) -> list[Call]:
@@ -135,15 +136,15 @@ def by_number(tag: int | str) -> Call:
 
 
 def receipt_of(tx_hash: str) -> Call:
-    """Ask what a transaction did."""
+    """Ask for a transaction's receipt."""
     return "eth_getTransactionReceipt", [tx_hash]
 
 
 def receipts(node: Node, wanted: Mapping[str, str]) -> dict[str, Any]:
-    """Return what transactions did, by their hashes; `wanted` says of each in which block it is, by its hash.
+    """Return receipts by transaction hash; `wanted` maps each hash to its block's hash.
 
-    Nothing in it is checked. Where many of one block are wanted all of its receipts come at once, so that a wallet in which
-    much moves costs no request for each movement.
+    They are not checked. If many of one block are wanted, all its receipts come in one request, so a busy wallet does not
+    cost a request per movement.
     """
     counts = Counter(wanted.values())
     busy = [block for block, count in counts.items() if count >= _MANY_RECEIPTS]
@@ -157,7 +158,7 @@ def receipts(node: Node, wanted: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _receipts_of_block(node: Node, block_hash: str) -> dict[str, Any]:
-    """Return a block's receipts; none where the node does not tell them so, for they can be asked for one by one."""
+    """Return a block's receipts; none if the node cannot return them together: they can be requested one by one."""
     try:
         told = node.call("eth_getBlockReceipts", [block_hash])
     except (RefusedError, RangeTooLargeError):
@@ -180,16 +181,16 @@ def headers(node: Node, heights: Sequence[int]) -> list[BlockRef]:
 
 
 def height_of(node: Node) -> int:
-    """Return the height a node claims, or raise ChainError soon."""
+    """Return a node's head height, or raise ChainError soon."""
     return decode.quantity(node.call("eth_blockNumber", [], seconds=SURVEY_SECONDS))
 
 
 def logs_by_block(
     node: Node, blocks: Sequence[BlockRef], question: LogsQuestion
 ) -> list[list[list[SidedLog]]]:
-    """Ask for each block's logs, and in the same request for the newest block. Returns each block's answers, one a filter.
+    """Request each block's logs, with the newest block in the same request; return each block's answers, one per filter.
 
-    Behind one address may stand many backends, and one that lacks the block may say "no logs".
+    One address may have many backends, and one that lacks the block may answer "no logs".
     """
     found: list[list[list[SidedLog]]] = []
     for start in range(0, len(blocks), question.batch_size):
@@ -215,9 +216,9 @@ def _check_silence(
     told: Sequence[Sequence[SidedLog]],
     question: LogsQuestion,
 ) -> None:
-    """Ask for a block's receipts where its header contradicts an answer of no logs.
+    """Request a block's receipts if its header contradicts an answer of no logs.
 
-    Raises MalformedAnswerError if they hold some that were asked for.
+    Raises MalformedAnswerError if they hold requested logs.
     """
     sides = {side for logs in told for one in logs for side in one.sides}
     doubtful = [
@@ -230,7 +231,7 @@ def _check_silence(
     try:
         receipts = node.call("eth_getBlockReceipts", [block.hash])
     except (RefusedError, RangeTooLargeError):
-        # Not every node knows the question or can send that much, and a header may seem to match by chance.
+        # Not every node supports the method or can send that much, and a header may match by chance.
         return
     logs = decode.told_logs(receipts)
     if any(one.matches(log) for one in doubtful for log in logs):

@@ -1,4 +1,4 @@
-"""Asking many things at once of nodes that may take less."""
+"""Batches of requests, split for nodes that accept less."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ USUAL_BATCH: Final = 50
 def ask_all(
     node: Node, calls: Sequence[Call], *, at_once: int = USUAL_BATCH
 ) -> list[Any]:
-    """Return the answers in order of the calls, asked in batches of `at_once` or, where those are refused, smaller ones.
+    """Return the answers in order of the calls, asked in batches of `at_once`, or smaller ones if those are refused.
 
     Raises what Node.batch does but BatchRefusedError, and RangeTooLargeError where a single answer is too large.
     """
@@ -23,7 +23,7 @@ def ask_all(
 
 
 def ask_in_parts(node: Node, calls: Sequence[Call]) -> list[Any]:
-    """Ask in one request, or in smaller ones where the node takes no more or the answer grows too large."""
+    """Ask in one request, or in smaller ones if the node refuses it or the answer is too large."""
     if len(calls) == 1:
         return [node.call(*calls[0])]
     if len(calls) > node.most_in_batch:
@@ -33,7 +33,7 @@ def ask_in_parts(node: Node, calls: Sequence[Call]) -> list[Any]:
         return node.batch(calls)
     except BatchRefusedError:
         answers = ask_all(node, calls, at_once=half)
-        # Only now: had the node been failing altogether, the smaller ones would have failed too.
+        # Only now: if the node failed altogether, the smaller ones would have failed too.
         node.most_in_batch = min(node.most_in_batch, half)
         return answers
     except RangeTooLargeError:

@@ -1,4 +1,4 @@
-"""JSON-RPC and plain JSON over HTTP to one node, every answer of which may be wrong, late, huge or meant to hurt."""
+"""JSON-RPC and plain JSON over HTTP to one node. Its answers may be wrong, late, huge or malicious."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ CONNECT_SECONDS: Final = 2.0
 TOTAL_SECONDS: Final = 10.0
 MOST_BYTES: Final = 16 * 1024 * 1024
 MOST_IN_BATCH: Final = 100
-"""java-tron takes as many."""
+"""The largest batch; java-tron's limit."""
 
 _PIECE_BYTES: Final = 256 * 1024
 _LONGEST_MESSAGE: Final = 120
 _WHOLE_BATCH: Final = "a batch"
 
-# How Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode say that a range holds too much.
+# Error texts of Alchemy, Ankr, drpc, Infura, java-tron, publicnode and QuickNode for a range that is too large.
 _RANGE: Final = re.compile(
     r"\brange|more than \d+ (?:results|logs)|too many (?:results|logs)|response size|query (?:timeout|exceeds)"
     r"|max(?:imum)? (?:results|logs)",
@@ -38,11 +38,11 @@ _BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
 
 Call = tuple[str, list[Any]]
 
-# What servers that know no batches, or none so large, answer to one; go-ethereum's own and others' codes.
+# Error codes of servers that support no batches, or no large ones; go-ethereum's and others'.
 _NO_BATCH_STATUSES: Final = frozenset({400, 405, 411, 413, 415, 422, 500, 501})
 _NO_BATCH_CODES: Final = frozenset({-32700, -32600, -32601, -32602})
 _RATE_CODES: Final = frozenset({429, -32005, -32029, -32097})
-# 403 stands for a wrong key as well; either way it is of no use to ask again at once.
+# 403 may mean a wrong key; either way, retrying at once is of no use.
 _RATE_STATUSES: Final = frozenset({403, 429})
 _BAN_SECONDS: Final = 30.0
 _SUSPENDED: Final = re.compile(rb"suspended for ([0-9]{1,4}) ?s")
@@ -51,11 +51,11 @@ _BUSY_SECONDS: Final = 2.0
 
 
 class RefusedError(ChainUnavailableError):
-    """The node is well and refuses this question, by an error of JSON-RPC that is not about our rate."""
+    """The node works but refuses this request, by a JSON-RPC error that is not about our rate."""
 
 
 class BatchRefusedError(RangeTooLargeError):
-    """The node does not take a batch of this size, or none at all."""
+    """The node refuses a batch of this size, or any batch."""
 
 
 class _StatusError(ChainUnavailableError):
@@ -67,7 +67,7 @@ class _StatusError(ChainUnavailableError):
 
 
 class Node:
-    """One node, with a connection that is kept. Not for use by several threads at once.
+    """One node, with a kept connection. Not thread-safe.
 
     `label` names it in logs and errors: scheme, host and port, because paths and queries hold keys.
     """
@@ -82,7 +82,7 @@ class Node:
         self.label = f"{parts.scheme}://{host}{port}"
         self._base, self._query = f"{self.label}{parts.path}", parts.query
         self._target = _target(f"{self.label}{parts.path or '/'}", self._query)
-        # Of "Bearer ..." the key alone is secret.
+        # Of "Bearer ...", only the key is secret.
         keys = [value.rpartition(" ")[2] for value in (headers or {}).values()]
         self._secrets = [*_secret_parts(url), *keys]
         sent = {
@@ -97,9 +97,9 @@ class Node:
         self._http = urllib3.PoolManager(
             num_pools=1, maxsize=1, retries=False, headers=sent
         )
-        # What providers count: each part of a batch is one.
+        # As providers count: each call of a batch is one request.
         self.requests = 0
-        # What whoever asks in batches has learned.
+        # What callers learned about the node's batches.
         self.most_in_batch = MOST_IN_BATCH
         self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
@@ -158,7 +158,7 @@ class Node:
         ]
 
     def close(self) -> None:
-        """Close the connection; the next question opens another."""
+        """Close the connection; the next request opens another."""
         self._http.clear()
 
     def _post(self, request: Any, seconds: float) -> Any:
@@ -235,7 +235,7 @@ class Node:
         raise self._malformed("the answer is not JSON")
 
     def _servlet_error(self, message: str) -> ChainUnavailableError:
-        """Tell what java-tron says outside of JSON-RPC, with HTTP status 200: most often that it is too busy for us."""
+        """Map java-tron's errors outside of JSON-RPC, with HTTP status 200: usually that it is overloaded."""
         wait = _BUSY_SECONDS if _BUSY in message else None
         told = f"{self.label} refuses: {self._clean(message)}"
         return ChainUnavailableError(told, retry_after=wait)
@@ -250,7 +250,7 @@ class Node:
         return answer["result"]
 
     def _refusal(self, error: Any, method: str) -> ChainError:
-        """Tell what kind of refusal a JSON-RPC error is."""
+        """Return the exception for a JSON-RPC error."""
         if not isinstance(error, dict):
             return self._malformed(f"{method} failed without saying why")
         message, code = str(error.get("message", "")), error.get("code")
@@ -274,7 +274,7 @@ class Node:
         return MalformedAnswerError(f"{self.label}: {message}")
 
     def _clean(self, message: str) -> str:
-        """Take out what a provider may repeat of our address, and what would break a log line."""
+        """Remove parts of our address that a provider may repeat, and characters that would break a log line."""
         for secret in self._secrets:
             message = message.replace(secret, "[redacted]")
         message = re.sub(r"https?://\S+", "[address]", message)
@@ -282,7 +282,10 @@ class Node:
 
 
 def _secret_parts(url: str) -> list[str]:
-    """Return what may be a key: log-in, longer path segments, query values. Longest first, so that none is left in part."""
+    """Return the parts that may be keys: log-in, longer path segments, query values.
+
+    Longest first, so that none is left in part.
+    """
     parts = urlsplit(url)
     found = [parts.username or "", parts.password or "", parts.query]
     found += parts.path.split("/")
@@ -300,12 +303,12 @@ def _request(number: int, call: Call) -> dict[str, Any]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Read a Retry-After of whole seconds; its other form, a date, is not worth the trouble."""
+    """Read a Retry-After in whole seconds; its other form, a date, is ignored."""
     return float(text) if text and re.fullmatch(r"[0-9]{1,4}", text) else None
 
 
 def _suspension(status: int, body: bytes) -> float | None:
-    """How long TronGrid keeps us out, which says so in the body; every request before then prolongs it."""
+    """Return how long TronGrid blocks us, from the body; every request before then prolongs it."""
     if found := _SUSPENDED.search(body):
         return float(found[1])
     return _BAN_SECONDS if status == 403 else None

@@ -1,7 +1,7 @@
-"""HTTP answers that must be whole in time.
+"""HTTP responses with a deadline for the whole response.
 
-urllib3's read time-out begins anew with every byte, so a server that sends one now and then, in the headers or between
-two chunks, could hold a thread for ever. Here what is left of the time-out when the answer begins bounds all of it.
+urllib3's read time-out restarts with every byte, so a slow server could hold a thread for ever. Here, what is left of the
+time-out when the response begins limits all of it.
 """
 
 import http.client
@@ -20,7 +20,7 @@ SILENT_SECONDS: Final = 5.0
 
 
 class _Bounded(io.RawIOBase):
-    """What a socket receives until a deadline; TimeoutError after it."""
+    """A socket's input until a deadline; TimeoutError after it."""
 
     def __init__(self, received: io.RawIOBase, sock: socket.socket) -> None:
         self._received = received
@@ -39,7 +39,7 @@ class _Bounded(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        # The socket stays open as long as this is: the connection may have let go of it already.
+        # The socket stays open as long as this object: the connection may have released it already.
         self._received.close()
         super().close()
 

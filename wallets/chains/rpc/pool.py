@@ -1,4 +1,4 @@
-"""Two or more nodes of one chain, asked in order of preference."""
+"""A pool of one chain's nodes, asked in order of preference."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 SURVEY_SECONDS: Final = 2.0
-"""How long a node may take when it is asked only to compare."""
+"""How long a node may take when asked only for comparison."""
 
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
@@ -31,7 +31,7 @@ _FAILURES: Final = (ChainUnavailableError, MalformedAnswerError, ChainMismatchEr
 
 
 class _Member:
-    """A node and what we know of its health. Times are of the monotonic clock."""
+    """A node and its health. Times are of the monotonic clock."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -43,9 +43,9 @@ class _Member:
 
 
 class RpcPool:
-    """Runs questions on the first healthy node, and on the next one when that fails.
+    """Runs operations on the first healthy node, and on the next one when that fails.
 
-    Which chain a node belongs to is checked before it is first used, and again after each failure.
+    A node's chain is checked before its first use, and again after each failure.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RpcPool:
         identify: Callable[[Node], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep nodes, or their URLs; `identify` raises ChainMismatchError for one that is of another chain."""
+        """Keep nodes, or their URLs; `identify` raises ChainMismatchError for a node of another chain."""
         self._members = [
             _Member(Node(node) if isinstance(node, str) else node) for node in nodes
         ]
@@ -65,19 +65,20 @@ class RpcPool:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far, batches counted by what is in them."""
+        """Return how many requests were sent so far; each call of a batch counts."""
         return sum(member.node.requests for member in self._members)
 
     @property
     def current_label(self) -> str:
-        """The node in use, named without its secrets."""
+        """Return the label of the node in use, without secrets."""
         return self._current.node.label
 
     def run(self, operation: Callable[[Node], T]) -> T:
-        """Return what `operation` makes of one node, all of it on the same node.
+        """Return the result of `operation` on one node.
 
-        Raises the preferred node's error when every node fails; RangeTooLargeError at once, because another node would
-        say the same; ReorgDuringReadError at once, and prefers the other nodes for a while: it may be this one's fault.
+        Raises the preferred node's error when every node fails; RangeTooLargeError at once, because another node would give
+        the same answer; ReorgDuringReadError at once, and other nodes are preferred for a while, as this one may be at
+        fault.
         """
         failures: list[ChainError] = []
         for member in self._in_order():
@@ -102,7 +103,7 @@ class RpcPool:
         return self.run(lambda node: node.call(method, params))
 
     def survey(self, operation: Callable[[Node], T]) -> list[T]:
-        """Return what the nodes that are not in use and not resting answer; a failure is noted and left out."""
+        """Return the answers of nodes that are not in use and not resting; failures are noted and left out."""
         answers = []
         for member in self._members:
             if member is self._current or self._clock() < member.rests_until:
@@ -114,7 +115,7 @@ class RpcPool:
         return answers
 
     def second_opinion(self, operation: Callable[[Node], T]) -> T | None:
-        """Return what a node makes of it that is not the one in use; None where there is only one.
+        """Return the result of `operation` on a node that is not in use; None if there is only one.
 
         Raises ChainError when no other node answers.
         """
@@ -131,7 +132,7 @@ class RpcPool:
         raise failure or ChainUnavailableError("no second node may be asked now")
 
     def first_known(self, operation: Callable[[Node], T | None]) -> T | None:
-        """Return what the first node makes of it that knows of it at all; None where each of them answers None.
+        """Return the first node's result that is not None; None if every node answers None.
 
         Raises ChainError where no node knows of it and one of them could not be asked.
         """
@@ -156,7 +157,7 @@ class RpcPool:
     def unknown_to_all(
         self, things: Sequence[S], knows: Callable[[Node, Sequence[S]], list[bool]]
     ) -> list[bool]:
-        """Tell which things no node knows. Every node is asked only about what the one in use does not know.
+        """Return the things that no node knows. Other nodes are asked only about those that the current one does not know.
 
         Raises ChainError unless all of those that must be asked answer.
         """
@@ -178,14 +179,14 @@ class RpcPool:
         self._current.rests_until = self._clock() + seconds
 
     def doubt(self) -> None:
-        """Ask each node which chain it is of before it is used again: what stands behind an address may change."""
+        """Check each node's chain before its next use: the server behind an address may change."""
         for member in self._members:
             member.verified = False
 
     def mismatches(self) -> list[str]:
-        """Ask every node which chain it is of; return an explanation for each that belongs to another chain.
+        """Check every node's chain; return an explanation for each node of another chain.
 
-        A node that does not answer may be right.
+        Nodes that do not answer are left out.
         """
         found = []
         self.doubt()
@@ -242,7 +243,7 @@ class RpcPool:
 
 
 def has_chain_id(chain_id: int) -> Callable[[Node], None]:
-    """Return what makes sure that an EVM node is of this chain."""
+    """Return the check that an EVM node is of this chain."""
 
     def identify(node: Node) -> None:
         answer = node.call("eth_chainId", [])

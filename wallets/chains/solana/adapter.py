@@ -1,7 +1,7 @@
 """Reads token transfers from Solana nodes, account by account, at commitment `confirmed`.
 
-Two thirds of the stake have voted for a confirmed block, and none was ever undone. Watched are the owners' associated
-token accounts, which is where wallets pay; what moved is told by the balances before and after each transaction.
+Two thirds of the stake have voted for a confirmed block, and none was ever undone. It watches the owners' associated token
+accounts, to which wallets pay. The balances before and after each transaction show what moved.
 """
 
 import time
@@ -54,18 +54,18 @@ GENESIS: Final[Mapping[Network, str]] = {
 """The first blocks' hashes of mainnet-beta and of devnet, where the test token is."""
 
 PAGE: Final = 1_000
-"""The most entries of a listing that a node gives at once."""
+"""A node's limit of entries per page of a listing."""
 
 MOST_TRANSACTIONS: Final = 1_000
-"""What an account has more waits for its next reading: forty batches, some seconds."""
+"""Further transactions of an account wait for its next reading: forty batches take some seconds."""
 
 OVERLAP: Final = 150
-"""Slots, about a minute, that are listed again below what is known.
+"""Slots, about a minute, that are listed again below the known ones.
 
 Nodes write their index of transactions behind their own head, and what is not finalized (32 slots) may yet move.
 """
 
-# An hour: every node keeps that much, if it has not begun anew from a snapshot.
+# An hour: every node keeps that much, unless it restarted from a snapshot.
 _SURELY_KEPT: Final = 9_000
 _ACCOUNTS_AT_ONCE: Final = 25
 _SURVEY_EVERY: Final = 5.0
@@ -105,16 +105,16 @@ class SolanaAdapter:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent to nodes so far, batches counted by what is in them."""
+        """Return how many requests were sent to nodes so far; each call of a batch counts."""
         return self._pool.requests
 
     @property
     def accounts_at_once(self) -> int:
-        """As many as fill a batch with the first pages of their listings."""
+        """Return as many as fill a batch with the first pages of their listings."""
         return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._tokens)))
 
     def head(self) -> Head:
-        """Return the newest confirmed slot; now and then compare it with the other nodes', and prefer who is ahead."""
+        """Return the newest confirmed slot; sometimes compare it with other nodes', and prefer the node that is ahead."""
         block = self._pool.run(whole(ask_head))
         if self._clock() >= self._next_survey:
             self._slot_elsewhere = max(self._pool.survey(whole(ask_slot)), default=-1)
@@ -125,17 +125,17 @@ class SolanaAdapter:
         return Head(block=block, agreed=agreed)
 
     def genesis(self) -> str:
-        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        """Return the first block's hash, from a node whose chain was just checked."""
         self._pool.doubt()
         genesis = self._pool.run(whole(ask_genesis))
         if genesis != self._genesis:
-            # What was learned of another chain is not true of this one.
+            # Facts learned of another chain do not hold for this one.
             self._programs, self._memory = {}, TransactionMemory()
             self._genesis = genesis
         return genesis
 
     def final_height(self, head: Head, *, read_height: int) -> int:
-        """Return the newest slot read: what is confirmed is final, unless the operator asks for more slots on top."""
+        """Return the newest slot read: confirmed is final, unless the operator asks for more slots on top."""
         return min(read_height, head.block.height) - self._spec.confirmations + 1
 
     def finalized(self) -> int:
@@ -147,7 +147,7 @@ class SolanaAdapter:
     ) -> list[AccountReading]:
         """Read accounts, all of them on one node, which must have reached the head.
 
-        One that was sent very much is read in parts, the oldest first.
+        An account with very many transfers is read in parts, oldest first.
         """
         if not accounts:
             return []
@@ -155,7 +155,7 @@ class SolanaAdapter:
         return self._pool.run(whole(lambda node: self._read(node, accounts, head)))
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Tell which transfers' transactions no node knows as successful, though each has the slots they were in."""
+        """Return the transfers whose transactions no node knows as successful, though each has their slots."""
         if not transfers:
             return []
         return self._pool.unknown_to_all(
@@ -163,7 +163,7 @@ class SolanaAdapter:
         )
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it calls final, with the same effect."""
+        """Ask a node that is not in use which of these it reports as final, with the same effect."""
         return self._pool.second_opinion(
             whole(lambda node: self._confirms(node, transfers))
         )
@@ -211,9 +211,9 @@ class SolanaAdapter:
     def _shorten(
         self, account: Account, listings: Sequence[Listing], head: BlockRef
     ) -> int:
-        """Leave what is too much for one reading to the next ones; return the slot up to which all will be read.
+        """Leave what exceeds one reading to later ones; return the slot up to which this one is complete.
 
-        Anybody may send an account thousands of payments of nothing, for which the others would have to wait.
+        Otherwise thousands of worthless payments to one account would delay the others.
         """
         wanted = {
             entry.signature: entry.slot
@@ -223,7 +223,7 @@ class SolanaAdapter:
         known = self._memory.recall(wanted)
         most = self._most if account.most is None else min(self._most, account.most)
         missing = sorted(place for name, place in wanted.items() if name not in known)
-        # What is in one slot is read together.
+        # Transactions of one slot are read together.
         left = [place for place in missing[most:] if place > missing[0]]
         if not left:
             return head.height
@@ -266,9 +266,9 @@ class SolanaAdapter:
         ]
 
     def _learn_programs(self) -> None:
-        """Ask once who keeps each token: its accounts' addresses follow from that, so a wrong answer would hide payments.
+        """Ask once which program keeps each token: its accounts' addresses depend on that, so a wrong answer would hide payments.
 
-        Every node that can be asked must say the same, and which one to believe is not for us to choose.
+        Every reachable node must give the same answer; we do not choose which one to believe.
         """
         if self._programs:
             return
@@ -285,7 +285,7 @@ class SolanaAdapter:
     def _transactions(
         self, node: Node, listings: Sequence[Listing], *, slot: int
     ) -> dict[str, ReadTransaction]:
-        """Return by signature what was listed up to `slot`; only what is not remembered is asked for."""
+        """Return the listed transactions up to `slot` by signature; only those not in memory are requested."""
         wanted: dict[str, int] = {}
         naming: dict[str, set[str]] = defaultdict(set)
         for listing in listings:
@@ -305,7 +305,7 @@ class SolanaAdapter:
             if not naming[name] <= read.accounts:
                 raise MalformedAnswerError("an account's listing is of another account")
             found[name] = read
-            # At once: what a rate limit cuts short goes on from here.
+            # At once: after a rate limit, reading continues from here.
             self._memory.keep(name, read)
         return found
 
@@ -333,7 +333,7 @@ class SolanaAdapter:
         if is_large:
             return ask_finalized(node)
         if self._spec.confirmations == 1:
-            # Nothing on top of it is waited for, so no node need be asked what there is.
+            # No further slots are waited for, so no node need be asked.
             return confirmed
         head = Head(block=ask_head(node), agreed=True)
         return self.final_height(head, read_height=head.block.height)
@@ -351,7 +351,7 @@ class SolanaAdapter:
 
 
 def has_genesis(network: Network) -> Callable[[Node], None] | None:
-    """Return what makes sure that a node is of this network; None where any chain will do."""
+    """Return the check that a node is of this network; None if any chain is accepted."""
     expected = GENESIS.get(network)
     if expected is None:
         return None

@@ -1,4 +1,4 @@
-"""Addresses of Solana: a public key's 32 bytes in base58."""
+"""Solana addresses: a public key's 32 bytes in base58."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ _PROGRAMS: Final = {
 
 
 def canonical_address(text: str) -> str:
-    """Return an address, which is written in one way only. Raises AddressError."""
+    """Return an address; it has only one spelling. Raises AddressError."""
     address_key(text)
     return text
 
@@ -36,7 +36,7 @@ def address_key(text: str) -> bytes:
 
 
 def refuse_program(address: str) -> None:
-    """Raise AddressError where no wallet can be: for programs, and for what programs derive."""
+    """Raise AddressError for addresses without a wallet: programs, and addresses that programs derive."""
     # Slow to import, and only asked here.
     from solders.pubkey import Pubkey
 

@@ -1,4 +1,4 @@
-"""What accounts hold on Solana: in the owners' associated token accounts, which is what watchers read as well."""
+"""Balances on Solana: of the owners' associated token accounts, which watchers read as well."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +12,7 @@ from wallets.chains.solana.questions import ask_programs, token_account, whole
 from wallets.chains.specs import ChainSpec, TokenSpec
 
 MOST_KEYS: Final = 100
-"""How many accounts a node tells of at once (`getMultipleAccounts`)."""
+"""A node's limit of accounts per request (`getMultipleAccounts`)."""
 
 # The layout of token accounts is in the source of the SPL token program: mint, owner, amount, and after 108 bytes a state.
 _MINT: Final = slice(0, 32)
@@ -32,15 +32,15 @@ class SolanaHoldings:
 
     @property
     def at_once(self) -> int:
-        """As many as one question names the token accounts of."""
+        """Return how many owners' token accounts fit in one request."""
         return max(1, MOST_KEYS // max(1, len(self._tokens)))
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:
-        """Ask for all token accounts at one slot. Raises ChainError."""
+        """Read all token accounts at one slot. Raises ChainError."""
         return self._pool.run(whole(lambda node: self._read(node, accounts)))
 
     def _read(self, node: Node, accounts: Mapping[bytes, str]) -> Holdings:
-        # Asked anew: who keeps a mint decides which accounts are asked for, and another node may tell otherwise.
+        # Asked again: the mint's program determines which accounts are read, and another node may answer otherwise.
         programs = ask_programs(node, [token.address for token in self._tokens])
         places = [(key, token) for key in accounts for token in self._tokens]
         keys = [
@@ -79,7 +79,7 @@ def _ask_accounts(node: Node, keys: Sequence[str]) -> tuple[int, list[Any]]:
 
 
 def held(account: Any, *, owner: bytes, mint: str, program: str) -> int:
-    """Read a token account (encoded in base64): its units, none where it is not there or is not the owner's.
+    """Return the base units in a token account (base64); zero if it does not exist or is not the owner's.
 
     Anybody may send coins to the address before there is a token account, and its owner may have handed it to somebody
     else: neither holds tokens of this owner. Raises MalformedAnswerError.

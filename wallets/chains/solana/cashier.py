@@ -1,4 +1,4 @@
-"""Preparing payments on Solana: what a node must be asked before a payer's wallet can be given something to sign.
+"""Prepares payments on Solana, with the node requests that this needs.
 
 A node that lies here can only make the wallet's own simulation, or the network, refuse the payment.
 """
@@ -25,7 +25,7 @@ from wallets.chains.solana.questions import ask_programs, token_account, whole
 from wallets.chains.solana.transactions import TokenPayment, unsigned_payment
 
 BLOCKHASH_SECONDS: Final = 5.0
-"""How long a block's hash is given out: a transaction must land within about a minute of it."""
+"""How long a blockhash is reused: a transaction must land within about a minute of it."""
 
 # Somebody waits for the answer.
 _SECONDS: Final = 4.0
@@ -35,7 +35,7 @@ _BALANCE: Final = slice(64, 72)
 
 
 class SolanaCashier:
-    """Prepares payments, for one thread at a time. Costs two requests for each, one where the last was a moment ago."""
+    """Prepares payments. Not thread-safe. Costs two requests for each, one if the last was a moment ago."""
 
     def __init__(
         self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic
@@ -45,7 +45,7 @@ class SolanaCashier:
         self._blockhashes: TTLCache[object, str] = TTLCache(1, BLOCKHASH_SECONDS, clock)
 
     def prepare(self, order: PaymentOrder) -> bytes:
-        """Return the transaction that the payer is to sign. Raises ChainError, and NotEnoughError."""
+        """Return the transaction for the payer to sign. Raises ChainError, and NotEnoughError."""
         mint = order.token.address
         program = self._program(mint)
         accounts = [
@@ -71,7 +71,7 @@ class SolanaCashier:
     def prepare_payment(
         self, order: PaymentOrder, *, now: datetime, until: datetime
     ) -> PreparedPayment:
-        """Return the transaction in base64; the network itself forgets it within about a minute."""
+        """Return the transaction in base64; the network forgets it within about a minute."""
         return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
 
     def send(self, raw: bytes, signature: bytes) -> None:
@@ -90,7 +90,7 @@ class SolanaCashier:
 
 
 def _balances(node: Node, accounts: Sequence[str]) -> list[int | None]:
-    """Ask what token accounts hold; None for one that does not exist."""
+    """Return token accounts' balances; None for one that does not exist."""
     options = {"commitment": "confirmed", "encoding": "base64", "dataSlice": _SLICE}
     asked = [list(accounts), options]
     answer = node.call("getMultipleAccounts", asked, seconds=_SECONDS)

@@ -1,7 +1,7 @@
-"""What a Solana transaction did to the balances of watched tokens, and what was written beside it.
+"""A Solana transaction's effects on the balances of watched tokens, and its labels.
 
-Balances are compared before and after, by owner and token, so that nothing has to be known of the programs that moved
-them: a fee that Token-2022 keeps back, a transfer by another program and a transfer to oneself all come out right.
+Balances are compared before and after, by owner and token. So the programs that moved them need not be known: a fee that
+Token-2022 keeps back, a transfer by another program and a transfer to oneself all come out right.
 """
 
 import re
@@ -33,7 +33,7 @@ _MEMO_PROGRAMS: Final = frozenset(
         "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
     }
 )
-# What payments name without anybody having chosen it.
+# Accounts in payments that nobody chose.
 _ORDINARY: Final = frozenset(
     {
         "11111111111111111111111111111111",
@@ -47,7 +47,7 @@ _ORDINARY: Final = frozenset(
     }
 )
 NEWEST_VERSION: Final = 127
-"""A transaction's version has seven bits. What a version yet to come did is told like that of the others, or refused."""
+"""A transaction's version has seven bits. Future versions are read like the others, or refused."""
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 _MOST_UNITS: Final = 2**64 - 1
@@ -56,7 +56,7 @@ _MOST_ACCOUNTS: Final = 256  # an account's place in its transaction is one byte
 _LONGEST_MEMO: Final = 2_048
 
 NOWHERE: Final = _MOST_ACCOUNTS
-"""What is added to an account's place to tell of what left it and reached nobody: no account of anybody's has that place."""
+"""Added to an account's position for a debit without a recipient: no account has such a position."""
 
 Holding = tuple[str, str]
 """An owner and a mint."""
@@ -66,7 +66,7 @@ Holding = tuple[str, str]
 class Credit:
     """An owner's balance of a token rose by `units` base units.
 
-    `account_index` is the place of the first token account that rose among the accounts of the transaction. The payer
+    `account_index` is the position, among the transaction's accounts, of the first token account that rose. The payer
     signed that order, so it is the same at every node and whatever tokens are watched.
     """
 
@@ -79,7 +79,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Debit:
-    """`units` of what an owner's balance of a token fell by, and who got them: the parts of one fall add up to it.
+    """`units` of an owner's fallen balance, and their recipient; the parts of one fall add up to it.
 
     `account_index` is that of the recipient's Credit, so that both sides name the same movement alike. Where nobody got
     them (they were burned, or kept back as a fee) `recipient` is empty, and it is NOWHERE and the place of the first token
@@ -95,7 +95,7 @@ class Debit:
 
 @dataclass(frozen=True, slots=True)
 class ReadTransaction:
-    """A transaction, as far as watched tokens go. `accounts` are all that it names; a failed one moved nothing."""
+    """A transaction's effects on watched tokens. `accounts` are all that it names; a failed one moved nothing."""
 
     slot: int
     time: datetime
@@ -114,7 +114,7 @@ def read_transaction(
     Raises ChainUnavailableError if the node lacks it, or its time or what it did; MalformedAnswerError.
     """
     if answer is None:
-        # It left its block just now, or this node does not keep it and another one does.
+        # A reorg just removed it, or this node has pruned it and another one has not.
         raise ChainUnavailableError("the node lacks a transaction it told")
     meta, seconds = field(answer, "meta"), field(answer, "blockTime")
     if meta is None or seconds is None:
@@ -141,7 +141,7 @@ def read_transaction(
 
 
 def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
-    """Return what else a transaction moved that `read_transaction` has read: of tokens that are not known, and coin.
+    """Return the other movements of a transaction that `read_transaction` has read: of unknown tokens, and of coin.
 
     Coin has an empty mint, and lamports as units; token accounts hold theirs as a deposit, which is none of it. Raises
     MalformedAnswerError.
@@ -165,7 +165,7 @@ def _strange_balances(
     for name, sign in (("preTokenBalances", -1), ("postTokenBalances", 1)):
         for entry in items(field(meta, name)):
             mint, owner = key(field(entry, "mint")), optional(entry, "owner")
-            # What is older than nodes' telling of owners is of nobody.
+            # Old transactions do not report owners.
             if mint in known or owner is None:
                 continue
             place = integer(field(entry, "accountIndex"), most=len(keys) - 1)
@@ -194,7 +194,7 @@ def _coin(meta: Any, keys: Sequence[str]) -> dict[Holding, dict[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Accounts:
-    """The accounts a transaction names, in its order: its own, then what it took from lookup tables."""
+    """A transaction's accounts in order: its own, then those from lookup tables."""
 
     keys: Sequence[str]
     own_read_only: Sequence[str]
@@ -225,7 +225,7 @@ def _accounts(message: Any, meta: Any) -> _Accounts:
 def _balances(
     meta: Any, keys: Sequence[str], decimals: Mapping[str, int]
 ) -> dict[Holding, dict[int, int]]:
-    """Return by how much each owner's token accounts changed: by owner and mint, then by the account's place."""
+    """Return the changes of each owner's token accounts: by owner and mint, then by the account's position."""
     changes: dict[Holding, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for name, sign in (("preTokenBalances", -1), ("postTokenBalances", 1)):
         seen = set()
@@ -264,7 +264,7 @@ def _credits(
             mint=mint,
             units=units,
             account_index=_first_risen(balances[owner, mint]),
-            # Somebody else's program may have minted it, or brought it from where no balance is told.
+            # Another program may have minted it, or moved it from where no balance is reported.
             sender=sender if fall < 0 else fee_payer,
         )
 
@@ -272,7 +272,7 @@ def _credits(
 def _debits(
     balances: Mapping[Holding, Mapping[int, int]], credits_: Sequence[Credit]
 ) -> Iterator[Debit]:
-    """Divide what rose among what fell, the largest fall first, so that a lone payer paid all of it."""
+    """Assign the credits to debits, the largest debit first, so that a single payer paid everything."""
     falls = sorted(
         (total, holding)
         for holding, places in balances.items()
@@ -305,7 +305,7 @@ def _first_risen(places: Mapping[int, int]) -> int:
 def _labels(accounts: _Accounts, message: Any, meta: Any) -> tuple[str, ...]:
     """Return the keys that a payer's wallet added for us, and the memos.
 
-    A Solana Pay reference is an account that is neither written nor signs, in no role that a payment needs.
+    A Solana Pay reference is an account that is neither written nor signs, and that the payment itself does not need.
     """
     instructions = [*items(field(message, "instructions")), *_inner_instructions(meta)]
     programs = [_program(one, accounts.keys) for one in instructions]
@@ -316,7 +316,7 @@ def _labels(accounts: _Accounts, message: Any, meta: Any) -> tuple[str, ...]:
         for program, instruction in zip(programs, instructions, strict=True)
         if program in _MEMO_PROGRAMS and (memo := _memo(instruction))
     ]
-    # What came from lookup tables last: it may be many, and wallets put references into the message itself.
+    # Accounts from lookup tables come last: there may be many, and wallets put references into the message itself.
     found = [*accounts.own_read_only, *memos, *accounts.loaded_read_only]
     labels = dict.fromkeys(label for label in found if label not in in_a_role)
     return tuple(labels)[:MOST_LABELS]
@@ -343,7 +343,7 @@ def _program(instruction: Any, keys: Sequence[str]) -> str:
 
 
 def _memo(instruction: Any) -> str:
-    """Return a memo's text, shortened to a label; empty where it has none that can be shown."""
+    """Return a memo's text, shortened to a label; empty if it cannot be shown."""
     data = field(instruction, "data")
     if not isinstance(data, str):
         refuse("an instruction's data is not its data")

@@ -1,6 +1,6 @@
-"""Reading what Solana nodes answer. Everything is checked; what fails a check raises and is never half used.
+"""Parses Solana nodes' answers. Everything is checked; a failed check raises, and nothing is used in part.
 
-solders' parsers of answers are not used: on what they do not know they panic, which no `except Exception` catches.
+solders' parsers are not used: on unknown input they panic, which no `except Exception` catches.
 """
 
 import base64
@@ -33,7 +33,7 @@ _LISTED: Final = 16_384
 
 
 class ListedSignature(NamedTuple):
-    """A transaction that names an account. `succeeded` is what the listing says of it."""
+    """A transaction in an account's listing. `succeeded` is the listing's own statement."""
 
     signature: str
     slot: int
@@ -62,7 +62,7 @@ def clock(answer: Any) -> tuple[int, datetime]:
 
 
 def mint_program(answer: Any) -> str:
-    """Read which program keeps a mint. Raises ChainUnavailableError if there is no such mint, MalformedAnswerError."""
+    """Read the program that keeps a mint. Raises ChainUnavailableError if there is no such mint, MalformedAnswerError."""
     _, account = in_context(answer)
     if account is None:
         raise ChainUnavailableError("the node does not have a token that we watch")
@@ -73,7 +73,7 @@ def mint_program(answer: Any) -> str:
 
 
 def listed_signatures(answer: Any, *, most: int) -> list[ListedSignature]:
-    """Read a page of a listing, newest first, of `most` entries at most. Raises MalformedAnswerError."""
+    """Read a page of a listing, newest first, of at most `most` entries. Raises MalformedAnswerError."""
     entries = items(answer)
     if len(entries) > most:
         refuse("a listing is longer than was asked for")
@@ -93,7 +93,7 @@ def listed_signatures(answer: Any, *, most: int) -> list[ListedSignature]:
 
 
 def known_slots(answer: Any, *, count: int) -> tuple[int, list[int | None]]:
-    """Read the statuses of `count` transactions: the slot they are told at, and the slot of each that succeeded.
+    """Read the statuses of `count` transactions: the answer's slot, and the slot of each that succeeded.
 
     Raises MalformedAnswerError.
     """
@@ -122,7 +122,7 @@ def _status_slot(status: Any) -> int | None:
 
 
 def in_context(answer: Any) -> tuple[int, Any]:
-    """Read an answer that names the slot it is told at; return both. Raises MalformedAnswerError."""
+    """Return an answer's slot and value. Raises MalformedAnswerError."""
     return slot(field(field(answer, "context"), "slot")), field(answer, "value")
 
 
@@ -174,7 +174,7 @@ def signature(answer: Any) -> str:
 
 
 def from_base58(text: str) -> bytes:
-    """Return what base58 text stands for. Raises MalformedAnswerError. Slow for long text: limit it first."""
+    """Decode base58 text. Raises MalformedAnswerError. Slow for long text: limit it first."""
     number = 0
     try:
         for letter in text:
@@ -185,7 +185,7 @@ def from_base58(text: str) -> bytes:
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
-# A listing's transactions name the same programs and tokens over and over: each is checked once.
+# A listing's transactions repeat the same programs and tokens: each is checked once.
 @lru_cache(maxsize=_REMEMBERED)
 def _key_of(text: str) -> str:
     if not _KEY.fullmatch(text) or len(from_base58(text)) != _KEY_BYTES:
@@ -202,7 +202,7 @@ def _signature_of(text: str) -> str:
 
 
 def account_data(account: Any) -> bytes:
-    """Read what an account holds, encoded in base64. Raises MalformedAnswerError."""
+    """Read an account's data, encoded in base64. Raises MalformedAnswerError."""
     data = items(field(account, "data"))
     if len(data) != 2 or data[1] != "base64" or not isinstance(data[0], str):
         refuse("an account's data is not in the encoding asked for")

@@ -1,7 +1,7 @@
-"""What is published about Solana: token contracts, explorers, and what the product promises of it.
+"""Published facts about Solana: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-stands in for the main one, so it takes the main network's values unless settings say otherwise.
+uses the main network's values unless settings override them.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The family of Solana: accounts that are keys, token accounts beside them, and signatures that name transactions."""
+"""The Solana family: accounts are keys, with token accounts beside them; signatures identify transactions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -91,7 +91,7 @@ class SolanaFamily(ChainFamily):
         return SolanaHoldings(spec, pool)
 
     def open_times(self, spec: ChainSpec, pool: RpcPool) -> SolanaTimes:
-        """Return what reckons slots."""
+        """Return the estimator of slots by time."""
         return SolanaTimes(spec, pool)
 
     def ask_newest(self, pool: RpcPool) -> object:
@@ -109,19 +109,19 @@ class SolanaFamily(ChainFamily):
         return links.wallet_links(request)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
-        """Return the Wallet Standard's name of the network, where we can write the transfer."""
+        """Return the Wallet Standard's name of the network, if we can prepare the transfer."""
         return _WALLETS_NETWORKS[spec.network] if self.prepares_payments(spec) else None
 
     def prepares_payments(self, spec: ChainSpec) -> bool:
-        """Whether there is a node to ask."""
+        """Whether the chain has a node."""
         return bool(spec.rpc_urls)
 
     def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> SolanaCashier:
-        """Return what writes transfers."""
+        """Return the cashier that prepares transfers."""
         return SolanaCashier(pool)
 
     def can_sign(self, address: str) -> bool:
-        """Whether the address is a key, and nothing that a program derived."""
+        """Whether the address is a key, not derived by a program."""
         return is_wallet(address)
 
 

@@ -1,4 +1,4 @@
-"""Looking a Solana transaction up by its signature: what it moved, whoever it paid."""
+"""Looks up a Solana transaction by its signature: everything it moved, for any recipient."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from wallets.chains.specs import ChainSpec, TokenSpec
 class Finder:
     """Looks transactions up on Solana's nodes.
 
-    `tokens` are the listed ones by mint. `write` tells of a credit what watchers do. `final_through` tells up to which slot
-    transactions are final, large ones if so said, where a node has confirmed the slot given.
+    `tokens` are the listed ones by mint. `write` converts a credit to a TokenTransfer. `final_through` returns the slot up
+    to which transactions are final, with the rule for large ones if wanted, on a node that has confirmed the given slot.
     """
 
     spec: ChainSpec
@@ -90,9 +90,9 @@ class Finder:
 
 
 def _is_watched(read: ReadTransaction, credit: Credit) -> bool:
-    """Whether the owner's associated token account is named, by which watchers find a transaction.
+    """Whether the transaction names the owner's associated token account, which watchers list.
 
-    An owner may have others, which nobody pays to by accident.
+    An owner may have others, but no one pays to them by accident.
     """
     return any(
         token_account(credit.owner, mint=credit.mint, program=program) in read.accounts

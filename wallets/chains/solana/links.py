@@ -1,4 +1,4 @@
-"""What Solana's wallets are told by a link. Pure."""
+"""Payment links for Solana wallets. Pure."""
 
 from typing import Final
 from urllib.parse import quote
@@ -14,7 +14,7 @@ _LONGEST_MESSAGE: Final = 48
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """`solana:<owner>?amount=<decimal>&spl-token=<mint>&reference=<base58>&label=&message=` (Solana Pay 1.1)."""
+    """Return `solana:<owner>?amount=<decimal>&spl-token=<mint>&reference=<base58>&label=&message=` (Solana Pay 1.1)."""
     query = {"amount": format_units(request.units), "spl-token": request.token_address}
     if request.reference:
         query["reference"] = base58.b58encode(request.reference).decode()

@@ -1,4 +1,4 @@
-"""The transactions that name one token account, listed page by page from the newest down."""
+"""Lists the transactions of one token account, page by page, newest first."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,23 +8,23 @@ from wallets.chains.rpc.client import Call
 from wallets.chains.solana.decode import ListedSignature, listed_signatures, refuse
 
 MOST_PAGES: Final = 1_000
-"""A million transactions of an account at once: more than anybody pays, and no more than a liar can make us ask for."""
+"""A million transactions of an account at once: more than anybody pays; it limits a lying node."""
 
 FIRST_PAGE: Final = 50
-"""What to ask for first: nearly always it reaches below what is known, and a page of an old account is always full."""
+"""The size of the first page: it nearly always reaches the known ones, and a page of an old account is always full."""
 
 
 class Listing:
-    """What a node lists of `token_account`, down to and without the slot `floor`.
+    """A node's listing of `token_account`, down to but not including the slot `floor`.
 
-    Each further page begins with the last entry of the one before: a node that does not know where we are, behind the
-    same address perhaps another one, would list nothing, and that must not look like the end.
+    Each further page begins with the last entry of the one before: a node that does not know this entry (perhaps another
+    backend) would list nothing, and that must not look like the end.
     """
 
     def __init__(
         self, token_account: str, *, floor: int, page: int, pages: int = MOST_PAGES
     ) -> None:
-        """Prepare the listing; `page` is how many entries to ask for at once at most, 2 at least, `pages` how often."""
+        """Prepare the listing; `page` is the maximum of entries per request, at least 2, `pages` the maximum of requests."""
         self.token_account = token_account
         self.is_whole = False
         self._floor = floor
@@ -37,7 +37,7 @@ class Listing:
         self._before: str | None = None
 
     def next_page(self, slot: int) -> Call:
-        """Return the question for the next page, to be answered by a node that has confirmed `slot`."""
+        """Return the request for the next page, for a node that has confirmed `slot`."""
         options: dict[str, Any] = {
             "commitment": "confirmed",
             "minContextSlot": slot,
@@ -61,13 +61,13 @@ class Listing:
             self._turn(page)
 
     def succeeded_until(self, slot: int) -> Iterator[ListedSignature]:
-        """Yield what did not fail above the floor and up to `slot`, the oldest first."""
+        """Yield the successful ones above the floor and up to `slot`, oldest first."""
         for entry in reversed(self._entries.values()):
             if entry.succeeded and self._floor < entry.slot <= slot:
                 yield entry
 
     def leave(self, slot: int) -> None:
-        """Leave what is in and above a slot to a later reading."""
+        """Leave this slot and later ones to a later reading."""
         self._entries = {
             name: entry for name, entry in self._entries.items() if entry.slot < slot
         }

@@ -1,4 +1,4 @@
-"""A cache of the transactions that were read."""
+"""A cache of transactions that were read."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,7 +23,7 @@ class TransactionMemory:
         )
 
     def recall(self, wanted: Mapping[str, int]) -> dict[str, ReadTransaction]:
-        """Return what is known of these signatures in these slots."""
+        """Return the cached transactions of these signatures in these slots."""
         return {
             place[0]: self._known[place]
             for place in wanted.items()
@@ -31,5 +31,5 @@ class TransactionMemory:
         }
 
     def keep(self, name: str, read: ReadTransaction) -> None:
-        """Remember a transaction by its signature."""
+        """Cache a transaction by its signature."""
         self._known[name, read.slot] = read

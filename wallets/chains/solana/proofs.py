@@ -1,4 +1,4 @@
-"""A payer's signature on Solana: over the message itself, by Ed25519. Pure."""
+"""Verifies Solana signatures: Ed25519 over the message itself. Pure."""
 
 import base58
 from cryptography.exceptions import InvalidSignature

@@ -1,4 +1,4 @@
-"""What Solana nodes are asked, and how: each function asks one node, and checks what it answers."""
+"""Requests to Solana nodes: each function asks one node and checks its answer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -24,14 +24,14 @@ _CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
 _BATCH: Final = 25
 _STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
 _DERIVED: Final = 10_000
-# All that providers take who know no other.
+# The limit of those providers that state none.
 _USUAL_VERSION: Final = 0
 
 
 def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
-    """Return the same question, for which an answer that is too large makes the node unavailable.
+    """Return the same request, for which a too large answer makes the node unavailable.
 
-    There is nothing smaller to ask for, as with a range of blocks, but another node may say less.
+    Unlike a range of blocks, it has no smaller form, but another node may answer less.
     """
 
     def ask(node: Node) -> T:
@@ -45,14 +45,14 @@ def whole(operation: Callable[[Node], T]) -> Callable[[Node], T]:
 
 def ask_head(node: Node, *, commitment: str = "confirmed") -> BlockRef:
     """Ask for the newest slot at a commitment."""
-    # The clock account has both the slot and its time, of one moment.
+    # The clock account has both the slot and its time, from one moment.
     options = {"commitment": commitment, "encoding": "base64"}
     height, seconds = decode.clock(node.call("getAccountInfo", [_CLOCK, options]))
     return BlockRef(height=height, hash=slot_name(height), parent_hash="", time=seconds)
 
 
 def ask_slot(node: Node) -> int:
-    """Ask for the newest confirmed slot's number, only to compare."""
+    """Ask for the newest confirmed slot's number, for comparison only."""
     answer = node.call("getSlot", [{"commitment": "confirmed"}], seconds=SURVEY_SECONDS)
     return decode.slot(answer)
 
@@ -68,11 +68,11 @@ def ask_genesis(node: Node) -> str:
 
 
 def slot_name(slot: int) -> str:
-    """Name a block by its slot: transactions do not tell their block's hash, and one slot has one confirmed block."""
+    """Return a block's name from its slot: transactions do not report their block's hash, and a slot has one confirmed block."""
     return f"slot:{slot}"
 
 
-# A wallet's token accounts are asked for again with each reading, and deriving one is a search.
+# A wallet's token accounts are read again each time, and deriving one takes a search.
 @lru_cache(maxsize=_DERIVED)
 def token_account(owner: str, *, mint: str, program: str) -> str:
     """Return the address of an owner's associated token account; all are base58, `program` one of the token programs."""
@@ -86,7 +86,7 @@ def token_account(owner: str, *, mint: str, program: str) -> str:
 
 
 def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
-    """Complete listings, page by page and all of them together, on a node that has confirmed `slot`."""
+    """Complete listings, page by page and all together, on a node that has confirmed `slot`."""
     unfinished = list(listings)
     while unfinished:
         calls = [listing.next_page(slot) for listing in unfinished]
@@ -99,13 +99,13 @@ def list_whole(node: Node, listings: Sequence[Listing], *, slot: int) -> None:
 def ask_transactions(
     node: Node, signatures: Sequence[str], commitment: str
 ) -> Iterator[tuple[str, Any]]:
-    """Ask for transactions; yield each signature with what the node answers, a batch at a time."""
+    """Ask for transactions; yield each signature with the node's answer, a batch at a time."""
     for start in range(0, len(signatures), _BATCH):
         part = signatures[start : start + _BATCH]
         try:
             answers = _ask_versions(node, part, commitment, newest=_USUAL_VERSION)
         except RefusedError:
-            # The payer chose a version that nobody knew when this was written, and must not stop us by it.
+            # The payer may use a version unknown to us, which must not stop us.
             answers = _ask_versions(node, part, commitment, newest=NEWEST_VERSION)
         yield from zip(part, answers, strict=True)
 
@@ -123,15 +123,15 @@ def _ask_versions(
 
 
 def ask_waiting(node: Node, signature: str) -> bool | None:
-    """Tell whether a transaction that is not confirmed succeeded so far; None where the node does not know it."""
+    """Return whether an unconfirmed transaction has succeeded so far; None if the node does not know it."""
     answer = node.call("getSignatureStatuses", [[signature]])
     return decode.has_succeeded(answer)
 
 
 def make_sure_of_history(node: Node, *, since: int) -> None:
-    """Raise ChainUnavailableError for a node that does not keep all slots from `since` on.
+    """Raise ChainUnavailableError for a node that lacks slots from `since` on.
 
-    Asked for a listing, it would give what it has as if that were all.
+    Asked for a listing, it would return an incomplete one without saying so.
     """
     kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
     if kept_from > since:
@@ -140,7 +140,7 @@ def make_sure_of_history(node: Node, *, since: int) -> None:
 
 def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
     """Ask which program keeps each mint."""
-    # Who keeps it is wanted, not what is in it.
+    # Only the program is wanted, not the mint's data.
     options = {
         "commitment": "confirmed",
         "encoding": "base64",
@@ -155,9 +155,9 @@ def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
 
 
 def may_know(node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
-    """Tell of which transfers a node knows the transaction, or cannot be held to not knowing it.
+    """Return the transfers that a node knows, or may not know legitimately.
 
-    It cannot where it has not reached their slot, or keeps only newer ones.
+    That is the case if it has not reached their slot, or keeps only newer ones.
     """
     kept_from = decode.slot(node.call("getFirstAvailableBlock", []))
     answers: list[bool] = []

@@ -1,4 +1,4 @@
-"""Which block was when on Solana."""
+"""Blocks by time on Solana."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -12,17 +12,17 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SolanaTimes:
-    """Solana lists accounts by slots alone, so an estimate of the slot is enough and its time does not matter."""
+    """Estimates slots by time: Solana lists accounts by slots alone, so an estimate is enough."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
         self._pool = pool
         self._slot = timedelta(seconds=spec.block_seconds)
 
     def before(self, time: datetime) -> BlockRef:
-        """Count back from the newest slot as if none took longer than it should. Raises ChainError."""
+        """Return a slot before a time, counted back from the newest at the nominal pace. Raises ChainError."""
         head = self._pool.run(whole(ask_head))
         return self.at(max(head.height - (head.time - time) // self._slot, 0))
 
     def at(self, height: int) -> BlockRef:
-        """Name the slot."""
+        """Return the slot as a block."""
         return BlockRef(height, slot_name(height), "", _EPOCH)

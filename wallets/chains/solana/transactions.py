@@ -1,4 +1,4 @@
-"""Writing the transaction that pays a checkout on Solana, for the payer's wallet to sign. No node is asked here.
+"""Builds the transaction that pays a checkout on Solana, for the payer's wallet to sign. No node is asked here.
 
 Solana Pay's transfer request (https://docs.solanapay.com/spec) says what one looks like: a `transferChecked` between
 associated token accounts, with the reference among its accounts.
@@ -7,20 +7,20 @@ associated token accounts, with the reference among its accounts.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-# Slow to import: nothing but a buyer's press of a button needs it in a web process.
+# Slow to import, and needed only when a buyer presses a button.
 if TYPE_CHECKING:
     from solders.instruction import Instruction
     from solders.pubkey import Pubkey
 
-# Making an account was measured at 14,000 to 27,000 units, by how long its address is searched for; a transfer takes 7,000
-# at most. The rest is room for what the programs come to need.
+# Creating an account was measured at 14,000 to 27,000 units, depending on the search for its address; a transfer takes at
+# most 7,000. The rest is a reserve for later versions of the programs.
 _TRANSFER_UNITS: Final = 40_000
 _ACCOUNT_UNITS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPayment:
-    """One payment. Keys are base58; `program` is who keeps the token `mint`, `reference` has 32 bytes."""
+    """One payment. Keys are base58; `program` keeps the token `mint`, `reference` has 32 bytes."""
 
     payer: str
     recipient: str
@@ -32,7 +32,7 @@ class TokenPayment:
 
 
 def is_wallet(account: str) -> bool:
-    """Whether somebody may hold the key of an account (base58, 32 bytes): programs derive theirs off the curve."""
+    """Whether an account (base58, 32 bytes) can have a private key: programs derive theirs off the curve."""
     from solders.pubkey import Pubkey
 
     return Pubkey.from_string(account).is_on_curve()
@@ -41,7 +41,7 @@ def is_wallet(account: str) -> bool:
 def unsigned_payment(
     payment: TokenPayment, *, blockhash: str, makes_account: bool
 ) -> bytes:
-    """Return a legacy transaction with room for the payer's signature, as wallets take one over the wire.
+    """Return a legacy transaction with room for the payer's signature, in the wallets' wire format.
 
     The payer bears all costs; with `makes_account` that is also the rent of the recipient's token account.
     """
@@ -52,7 +52,7 @@ def unsigned_payment(
     from solders.transaction import Transaction
 
     units = _TRANSFER_UNITS + (_ACCOUNT_UNITS if makes_account else 0)
-    # What the network's haste is worth, the wallet knows: it adds a price where none is set.
+    # The wallet adds a priority price if none is set; it knows the current one.
     instructions = [
         set_compute_unit_limit(units),
         *([_account_making(payment)] if makes_account else []),
@@ -67,7 +67,7 @@ def unsigned_payment(
 
 
 def _keys(payment: TokenPayment) -> "tuple[Pubkey, Pubkey, Pubkey, Pubkey]":
-    """The payer's, the recipient's, the mint's and the program's."""
+    """Return the payer's, the recipient's, the mint's and the program's keys."""
     from solders.pubkey import Pubkey
 
     return (
@@ -79,14 +79,14 @@ def _keys(payment: TokenPayment) -> "tuple[Pubkey, Pubkey, Pubkey, Pubkey]":
 
 
 def _account_making(payment: TokenPayment) -> "Instruction":
-    """Make the recipient's token account unless somebody has made it meanwhile."""
+    """Create the recipient's token account unless it exists meanwhile."""
     from spl.token.instructions import create_idempotent_associated_token_account
 
     return create_idempotent_associated_token_account(*_keys(payment))
 
 
 def _transfer(payment: TokenPayment) -> "Instruction":
-    """Move the units; the reference is read and changes nothing, but names the payment to whoever lists it."""
+    """Move the units; the reference is read-only, and identifies the payment in listings."""
     from solders.instruction import AccountMeta, Instruction
     from solders.pubkey import Pubkey
     from spl.token.instructions import get_associated_token_address, transfer_checked

@@ -1,8 +1,8 @@
-"""What a Solana transaction did to an owner, in the words in which watchers record it.
+"""Converts a Solana transaction's effects on an owner to the transfers that watchers record.
 
-What leaves an owner has the recipient's position. Where one owner paid a recipient all it got, both sides tell of it in the
-very same words. Where several did, the recipient is told the whole and each payer its part, and only whose side is told has
-its key: nobody's row is made of what another's account says.
+An outgoing transfer has the recipient's position. If one owner paid all that a recipient got, both sides report the very
+same transfer. If several did, the recipient's transfer has the whole amount and each payer's its part, and only the
+reported side has a key: no row is made from another account's data.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from wallets.chains.specs import ChainSpec
 
 
 class Teller:
-    """Tells of the tokens of one chain's spec."""
+    """Converts effects for the tokens of one chain's spec."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self._chain = spec.name
@@ -24,7 +24,7 @@ class Teller:
     def both_ways(
         self, signature: str, read: ReadTransaction, owner: str
     ) -> Iterator[TokenTransfer]:
-        """Tell what a transaction brought an owner, and what it took."""
+        """Return a transaction's transfers to an owner and from it."""
         for credit in read.credits:
             if credit.owner == owner:
                 yield self.arrived(signature, read, credit)
@@ -35,7 +35,7 @@ class Teller:
     def arrived(
         self, signature: str, read: ReadTransaction, credit: Credit
     ) -> TokenTransfer:
-        """Tell what an owner received, whoever paid parts of it."""
+        """Return an owner's incoming transfer, whoever paid its parts."""
         told = _as_paid(credit)
         sender_key = from_base58(told.owner) if told in read.debits else b""
         return self._told(
@@ -45,7 +45,7 @@ class Teller:
     def left(
         self, signature: str, read: ReadTransaction, debit: Debit
     ) -> TokenTransfer:
-        """Tell what an owner paid; what reached nobody has no recipient."""
+        """Return an owner's outgoing transfer; without a recipient if it reached none."""
         is_whole = any(_as_paid(credit) == debit for credit in read.credits)
         recipient_key = from_base58(debit.recipient) if is_whole else b""
         return self._told(
@@ -80,7 +80,7 @@ class Teller:
 
 
 def _as_paid(credit: Credit) -> Debit:
-    """The credit as if its sender had paid all of it."""
+    """Return the credit as if its sender had paid all of it."""
     return Debit(
         owner=credit.sender,
         mint=credit.mint,

@@ -60,10 +60,10 @@ from wallets.chains.ton.questions import (
 NETWORK_IDS: Final = {Network.MAINNET: -239, Network.TESTNET: -3}
 """`global_id` of every block; configuration parameter 19 of the network."""
 
-# Receipts come later than what they are of, and are read up to some time where there are very many.
+# Receipts come later than their transfers; if there are very many, they are read up to some time.
 _RECEIPT_SECONDS: Final = 60
 _SURVEY_EVERY: Final = 5.0
-# Indexers are seconds behind each other; this is twenty.
+# Indexers lag by seconds; this is twenty.
 _SLACK_BLOCKS: Final = 50
 _LAG_REST: Final = 10.0
 
@@ -92,16 +92,16 @@ class TonAdapter:
 
     @property
     def requests(self) -> int:
-        """How many requests were sent to nodes so far."""
+        """Return how many requests were sent to nodes so far."""
         return self._pool.requests
 
     @property
     def accounts_at_once(self) -> int:
-        """As many as one request names."""
+        """Return as many as one request names."""
         return AT_ONCE
 
     def head(self) -> Head:
-        """Return the newest masterchain block; now and then compare it with the other nodes', and prefer who is ahead."""
+        """Return the newest masterchain block; sometimes compare it with other nodes', and prefer the node that is ahead."""
         block = self._pool.run(ask_head)
         if self._clock() >= self._next_survey:
             self._height_elsewhere = max(self._pool.survey(ask_height), default=-1)
@@ -112,13 +112,13 @@ class TonAdapter:
         return Head(block=block, agreed=agreed)
 
     def genesis(self) -> str:
-        """Return the first block's hash, told by a node that was asked just now which chain it belongs to."""
+        """Return the first block's hash, from a node whose chain was just checked."""
         self._pool.doubt()
         self._memory.clear()
         return self._pool.run(ask_genesis)
 
     def final_height(self, head: Head, *, read_height: int) -> int:
-        """Return the newest final height: masterchain blocks are signed before they are told of, and never undone.
+        """Return the newest final height: masterchain blocks are signed before they are published, and never undone.
 
         A block that has another above it was taken up by the network, whatever this node saw of it first.
         """
@@ -133,20 +133,20 @@ class TonAdapter:
     ) -> list[AccountReading]:
         """Read accounts whole, all of them on one node.
 
-        A transfer that is listed and has no receipt yet keeps its account's reading where it was, for ten minutes at most.
+        While a listed transfer has no receipt, its account's reading does not advance, for ten minutes at most.
         """
         if not accounts:
             return []
         return self._pool.run(lambda node: self._read(node, accounts, head.block))
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Tell which transfers' receipts no node knows, though each has the masterchain blocks they were in."""
+        """Return the transfers whose receipts no node knows, though each has their masterchain blocks."""
         if not transfers:
             return []
         return self._pool.unknown_to_all(transfers, self._may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it knows, just as they are, in a masterchain block."""
+        """Ask a node that is not in use which of these it reports identically, in a masterchain block."""
         return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -185,7 +185,7 @@ class TonAdapter:
             known |= settled
         end = head if cut is None else _end(node, accounts, cut)
         held = held_since(listed, known, head=head, end=end)
-        # Not where so much arrives that an hour of it could not be listed again each time.
+        # Unless so much arrives that an hour of it could not be listed again each time.
         late = late_since(listed, known, head=head) if len(listed) < self._page else {}
         before = ask_block_before(node, min(held.values())) if held else None
         return [
@@ -205,7 +205,7 @@ class TonAdapter:
     def _listed(
         self, node: Node, accounts: Sequence[Account], head: BlockRef
     ) -> tuple[list[Listed], int | None]:
-        """Return what is listed for accounts since they were read; and the time from which on some is missing."""
+        """Return the listed transfers of accounts since they were read; and the time from which some are missing."""
         since = {account.key: listed_since(account) for account in accounts}
         found: dict[str, Listed] = {}
         cut: int | None = None
@@ -227,7 +227,7 @@ class TonAdapter:
         listed: Sequence[Listed],
         wanted: Sequence[Listed],
     ) -> tuple[dict[str, TokenTransfer | None], int | None]:
-        """Return what became of the wanted ones among listed transfers; and the time from which on some is missing."""
+        """Return the results of the wanted transfers among the listed; and the time from which some are missing."""
         arriving = [row for row in wanted if row.recipient in keys]
         leaving = [row for row in wanted if row.recipient not in keys]
         settled, cut = {}, None
@@ -241,7 +241,7 @@ class TonAdapter:
         return settled, cut
 
     def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[Receipt | None]:
-        """Return what strangers' jetton wallets were sent of these transfers, which must come from their owners' own."""
+        """Return receipts of strangers' jetton wallets for these transfers, which must come from their owners' own wallets."""
         wallets = self._wallets(node, {(row.sender, row.master) for row in leaving})
         names = [
             row.tx_hash
@@ -253,7 +253,7 @@ class TonAdapter:
     def _receipts(
         self, node: Node, listed: Sequence[Listed]
     ) -> tuple[dict[Place, list[Receipt]], int | None]:
-        """Return what the owners' jetton wallets were sent since the first of these transfers."""
+        """Return the receipts of the owners' jetton wallets since the first of these transfers."""
         places = {(row.recipient, row.master) for row in listed}
         wallets = self._wallets(node, places)
         since = max(min(row.time for row in listed) - _RECEIPT_SECONDS, 0)
@@ -267,7 +267,7 @@ class TonAdapter:
         return found, None if cut is None else cut - _RECEIPT_SECONDS
 
     def _wallets(self, node: Node, places: Collection[Place]) -> dict[Place, bytes]:
-        """Return the jetton wallets of owners, those that exist."""
+        """Return the existing jetton wallets of owners."""
         known = self._memory.wallets(node.label, places)
         for master in self._masters:
             asked = {place for place in places if place not in known}
@@ -283,7 +283,7 @@ class TonAdapter:
     def _settled(
         self, pairs: Iterable[tuple[Place, Listed, Receipt]]
     ) -> dict[str, TokenTransfer | None]:
-        """Return by listed hash what a receipt in a masterchain block decided; None for what is no payment."""
+        """Return the results decided by receipts in a masterchain block, by listed hash; None for what is no payment."""
         return {
             row.tx_hash: self._transfer(place, receipt)
             for place, row, receipt in pairs
@@ -291,7 +291,7 @@ class TonAdapter:
         }
 
     def _transfer(self, place: Place, receipt: Receipt) -> TokenTransfer | None:
-        """Return what was received; None for nothing, and for what an owner sent to itself."""
+        """Return the received transfer; None for zero, and for an owner's transfer to itself."""
         owner, master = place
         if not receipt.succeeded:
             return None
@@ -301,7 +301,7 @@ class TonAdapter:
         token, height = self._masters[master], receipt.height or 0
         return TokenTransfer(
             chain=self._spec.name,
-            # The receipt's own: there is one for each transfer, and explorers show its whole trace.
+            # The receipt's own hash: each transfer has one, and explorers show its whole trace.
             tx_hash=receipt.tx_hash,
             position=0,
             token=token.symbol,
@@ -331,7 +331,7 @@ class TonAdapter:
         ]
 
     def _may_know(self, node: Node, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Tell which of these a node knows, or does not have the blocks of."""
+        """Return which of these a node knows, or lacks the blocks of."""
         height = ask_height(node)
         known = self._known(node, transfers)
         return [
@@ -365,7 +365,7 @@ class TonAdapter:
 
 
 def has_network(network: Network) -> Callable[[Node], None] | None:
-    """Return what makes sure that a node is of this network; None where any chain will do."""
+    """Return the check that a node is of this network; None if any chain is accepted."""
     expected = NETWORK_IDS.get(network)
     if expected is None:
         return None
@@ -383,9 +383,9 @@ def _since(row: Listed, since: Mapping[bytes, int]) -> int:
 
 
 def _end(node: Node, accounts: Sequence[Account], cut: int) -> BlockRef:
-    """Return the block up to which a listing is whole that breaks off at a time.
+    """Return the block up to which a truncated listing is complete.
 
-    Raises RangeTooLargeError where that is nowhere beyond what is known.
+    Raises RangeTooLargeError if that does not advance beyond the known block.
     """
     end = ask_block_before(node, cut)
     if end is None or all(end.height <= account.height for account in accounts):

@@ -1,4 +1,4 @@
-"""Addresses of TON: a workchain and an account, as people see them with marks and a checksum (TEP-2), or raw."""
+"""TON addresses: a workchain and an account, either with flags and a checksum (TEP-2), or raw."""
 
 import base64
 import binascii
@@ -7,7 +7,7 @@ from typing import Final
 
 from wallets.chains.base import MISTYPED, AddressError
 
-# Two alphabets of base64 are in use; no wallet mixes them.
+# Two base64 alphabets are in use; no wallet mixes them.
 _FRIENDLY: Final = re.compile(r"[A-Za-z0-9_-]{48}|[A-Za-z0-9+/]{48}", re.ASCII)
 _RAW: Final = re.compile(r"(0|-1):([0-9a-fA-F]{64})", re.ASCII)
 # The first byte of a friendly address.
@@ -34,7 +34,7 @@ def address_key(text: str) -> bytes:
 
 
 def shown_address(text: str) -> str | None:
-    """Return an address without the mark of a contract (non-bounceable), as wallets show it; None where it is none."""
+    """Return an address in non-bounceable form, as wallets show it; None if it is no address."""
     try:
         tag, key = _read(text)
     except AddressError:
@@ -48,7 +48,7 @@ def _written(tag: int, key: bytes) -> str:
 
 
 def _read(text: str) -> tuple[int, bytes]:
-    """The tag, which raw addresses have none of (0), and the key."""
+    """Return the tag (0 for raw addresses) and the key."""
     if raw := _RAW.fullmatch(text):
         workchain = int(raw[1]).to_bytes(1, "big", signed=True)
         return 0, workchain + bytes.fromhex(raw[2])
@@ -66,11 +66,11 @@ def _read(text: str) -> tuple[int, bytes]:
 
 
 def _checksum(body: bytes) -> bytes:
-    """CRC16 with polynomial 0x1021, starting from zero (TEP-2)."""
+    """Return CRC16 with polynomial 0x1021, starting from zero (TEP-2)."""
     return binascii.crc_hqx(body, 0).to_bytes(2, "big")
 
 
 def refuse_masterchain(key: bytes) -> None:
-    """Raise AddressError where a jetton wallet refuses to send to: an owner of another workchain than its own (TEP-74)."""
+    """Raise AddressError for an owner of another workchain: jetton wallets refuse to send there (TEP-74)."""
     if key.startswith(_MASTERCHAIN):
         raise AddressError("must be of workchain 0: the masterchain holds no tokens.")

@@ -1,4 +1,4 @@
-"""What accounts hold on TON: as toncenter's index has it, which asks jetton wallets after each of their transactions."""
+"""Balances on TON, from toncenter's index, which reads jetton wallets after each of their transactions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
@@ -28,15 +28,15 @@ class TonHoldings:
 
     @property
     def at_once(self) -> int:
-        """As many as one request names."""
+        """Return as many as one request names."""
         return AT_ONCE
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:
-        """Ask for the jetton wallets of all. Raises ChainError."""
+        """Read all jetton wallets. Raises ChainError."""
         return self._pool.run(lambda node: self._read(node, list(accounts)))
 
     def _read(self, node: Node, keys: Sequence[bytes]) -> Holdings:
-        # Before the balances: they are of this block or of one after it.
+        # Read before the balances: they are of this block or a later one.
         height = ask_head(node).height
         units: dict[bytes, dict[str, int]] = {key: {} for key in keys}
         for token in self._tokens:

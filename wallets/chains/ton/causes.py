@@ -1,4 +1,4 @@
-"""Which receipt belongs to which transfer, and what it says."""
+"""Matches receipts with the transfers that caused them, and reads receipts."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from wallets.chains.ton.cells import CellError
 from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.messages import InternalTransfer, read_internal_transfer
 
-# A transaction makes at most as many messages (the network's limit of actions).
+# A transaction sends at most this many messages (the network's limit of actions).
 _MOST_MESSAGES: Final = 255
 _HOUR: Final = 3_600
 
@@ -28,7 +28,7 @@ class Causes:
             self._by_wallet.setdefault(row.wallet, []).append(row)
 
     def of(self, receipt: Receipt) -> Listed | None:
-        """Return the transfer, None where it is not among those that are listed."""
+        """Return the transfer; None if it is not listed."""
         rows = self._by_wallet.get(receipt.source, [])
         before = bisect_left(rows, receipt.sent_lt, key=lambda row: row.lt)
         if not before or receipt.sent_lt - rows[before - 1].lt > _MOST_MESSAGES:
@@ -53,12 +53,12 @@ def read_message(receipt: Receipt) -> InternalTransfer:
     try:
         return read_internal_transfer(decode.body_bytes(receipt.body or ""))
     except CellError as error:
-        # The jetton wallet read it and took it: it is the node that garbled it.
+        # The jetton wallet accepted it, so the node garbled it.
         raise MalformedAnswerError(f"an unreadable message: {error}") from error
 
 
 def identity(transfer: TokenTransfer) -> tuple[Place, str]:
-    """Return by what a transfer is found again: whose it is, and its receipt's hash."""
+    """Return a transfer's identity: its owner and its receipt's hash."""
     master = address_key(transfer.token_address)
     return (transfer.recipient_key, master), transfer.tx_hash
 

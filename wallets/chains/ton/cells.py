@@ -1,6 +1,6 @@
-"""Reads TON's cells from their serialised form (a bag of cells), strictly, because a stranger wrote what is in them.
+"""Parser of TON cells in serialised form (a bag of cells). It is strict, because strangers write their content.
 
-tonsdk's own reader takes cells that contain themselves, reads past their end without a word and needs time that grows
+tonsdk's own parser accepts cells that contain themselves, reads past their end without an error and takes time that grows
 with the square of their number. Format: block.tlb of the TON node, `serialized_boc#b5ee9c72`.
 """
 
@@ -23,7 +23,7 @@ _MOST_BITS: Final = 1023
 
 
 class CellError(ValueError):
-    """The bytes are no cells, or the cells do not hold what is looked for."""
+    """The bytes are no cells, or the cells lack the expected content."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Cell:
 
 
 class Slice:
-    """Takes values off a cell's front. Every method raises CellError where the cell ends too early."""
+    """Reads values from a cell's front. Every method raises CellError if the cell ends too early."""
 
     def __init__(self, cell: Cell) -> None:
         if cell.is_exotic:
@@ -70,7 +70,7 @@ class Slice:
         return self.unsigned(8 + 256).to_bytes(33, "big")
 
     def skip_address(self) -> None:
-        """Take an address of any kind (block.tlb, `MsgAddress`): who writes a message may put what it likes there."""
+        """Skip an address of any kind (block.tlb, `MsgAddress`): the message's author may write any."""
         kind = self.unsigned(2)
         if kind == 0b01:
             self.unsigned(self.unsigned(9))
@@ -95,9 +95,9 @@ class Slice:
 
 
 def read_cells(data: bytes) -> Cell:
-    """Return the root of a bag that has one. Raises CellError.
+    """Return the root of a bag with one root. Raises CellError.
 
-    The checksum at the end is left aside: it guards files, and a liar would have it right.
+    The checksum at the end is ignored: it protects files, and an attacker would set it correctly.
     """
     reader = _Bytes(data)
     if len(data) > MOST_BYTES or reader.take(4) != _MAGIC:
@@ -166,13 +166,13 @@ def _read_cell(reader: _Bytes, reference_bytes: int) -> _RawCell:
 
 
 def _linked(raw: Sequence[_RawCell]) -> list[Cell]:
-    """Every reference points further on, so that no cell can contain itself."""
+    """Link the cells. Every reference points forward, so no cell can contain itself."""
     cells: list[Cell] = []
     for index in reversed(range(len(raw))):
         each = raw[index]
         if any(not index < target < len(raw) for target in each.references):
             raise CellError("a cell refers backwards")
-        # `cells` is built from the end: the last cell of the bag is the first in it.
+        # `cells` is built from the end: the last cell of the bag is its first.
         below = [cells[len(raw) - 1 - target] for target in each.references]
         cells.append(Cell(each.bits, each.length, below, each.is_exotic))
     cells.reverse()

@@ -1,4 +1,4 @@
-"""What toncenter's interface, version 3, answers: every field that is used, checked.
+"""Parses answers of toncenter's interface, version 3, and checks every field that is used.
 
 Addresses become keys (workchain and account, 33 bytes), hashes lower-case hexadecimal, times Unix seconds. Everything here
 raises MalformedAnswerError. Shapes: ton-indexer, ton-index-go/index/models.
@@ -26,14 +26,14 @@ _MOST_BODY_CHARACTERS: Final = 1 << 20
 
 
 Place = tuple[bytes, bytes]
-"""An owner and a jetton's master: whose jetton wallet of what."""
+"""An owner and a jetton's master: together they identify a jetton wallet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A jetton transfer as indexed: what the SENDER's jetton wallet did, whatever became of it elsewhere.
+    """A jetton transfer as indexed: the SENDER's jetton wallet's action, whatever its final result.
 
-    `sender` owns that `wallet`; it is empty where the index names nobody.
+    `sender` owns that `wallet`; it is empty if the index names no owner.
     """
 
     tx_hash: str
@@ -63,17 +63,17 @@ class Receipt:
 
 
 def newest_block(answer: Any) -> BlockRef:
-    """Read the newest masterchain block off /masterchainInfo."""
+    """Parse the newest masterchain block of /masterchainInfo."""
     return block(_field(mapping(answer), "last"))
 
 
 def genesis_hash(answer: Any) -> str:
-    """Read the first block's root hash off /masterchainInfo."""
+    """Parse the first block's root hash of /masterchainInfo."""
     return hash_of(mapping(_field(mapping(answer), "first")).get("root_hash"))
 
 
 def network_id(answer: Any) -> int | None:
-    """Read which network a /masterchainInfo is of; None where it does not say."""
+    """Parse the network's id of a /masterchainInfo; None if it has none."""
     number = mapping(_field(mapping(answer), "last")).get("global_id")
     return number if type(number) is int else None
 
@@ -89,7 +89,7 @@ def block(answer: Any) -> BlockRef:
 
 
 def block_name(height: int) -> str:
-    """Name a masterchain block: transactions tell only its number, and validators sign one block of each."""
+    """Return a masterchain block's name: transactions report only its number, and validators sign one block of each."""
     return f"mc:{height}"
 
 
@@ -112,7 +112,7 @@ def rows(answer: Any, name: str) -> Sequence[Any]:
 
 
 def listed(row: Any) -> Listed | None:
-    """Read a row of /jetton/transfers; None for one that failed at the sender already."""
+    """Parse a row of /jetton/transfers; None for one that failed at the sender."""
     fields = mapping(row)
     if fields.get("transaction_aborted"):
         return None
@@ -187,11 +187,11 @@ def _is_internal_transfer(message: Mapping[str, Any]) -> bool:
 
 
 def height_of(fields: Mapping[str, Any]) -> int | None:
-    """Read a transaction's masterchain block; None before there is one. What is only emulated may never come to be."""
+    """Return the height of a transaction's masterchain block; None before there is one. An emulated one may never exist."""
     number = fields.get("mc_block_seqno")
     if number is None or fields.get("emulated"):
         return None
-    # Not yet known, in the words of some indexers.
+    # Some indexers' value for not yet known.
     return _number(number, most=2**32) or None
 
 

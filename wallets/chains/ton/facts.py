@@ -1,7 +1,7 @@
-"""What is published about TON: token contracts, explorers, and what the product promises of it.
+"""Published facts about TON: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-stands in for the main one, so it takes the main network's values unless settings say otherwise.
+uses the main network's values unless settings override them.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from wallets.chains.ton.family import TON_FAMILY
 
 TON: Final = ChainFacts(
     name="ton",
-    # toncenter.com without a key: one a second.
+    # toncenter.com without a key: one request a second.
     requests_per_minute=50,
     has_logo=True,
     title="TON",

@@ -1,4 +1,4 @@
-"""The family of TON: wallets that are contracts, jetton wallets beside them, and an index that is asked instead of nodes."""
+"""The TON family: wallets are contracts with jetton wallets beside them; an index is read instead of nodes."""
 
 import base64
 import re
@@ -44,11 +44,11 @@ class TonFamily(ChainFamily):
         return addresses.shown_address(text)
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for the masterchain's."""
+        """Raise AddressError for the masterchain's addresses."""
         addresses.refuse_masterchain(self.address_key(address))
 
     def transaction_hash(self, text: str) -> str | None:
-        """Return 64 lower-case digits, of hexadecimal or of base64, in which only TON writes hashes."""
+        """Return 64 lower-case hexadecimal digits, from hexadecimal or from base64, which only TON uses for hashes."""
         if found := HASH.fullmatch(text):
             return found[1].lower()
         return (_from_base64(text) or None) if _BASE64.fullmatch(text) else None
@@ -67,12 +67,12 @@ class TonFamily(ChainFamily):
         return proofs.is_signed(key, message, signature, public_key=public_key)
 
     def open_node(self, url: str, *, api_key: str) -> Node:
-        """Return an index, paced where it is toncenter's public one."""
+        """Return an index client, paced for toncenter's public one."""
         headers = {pace.KEY_HEADER: api_key} if api_key else {}
         return pace.open_node(url, headers=headers)
 
     def identify(self, spec: ChainSpec) -> Callable[[Node], None] | None:
-        """Compare the network's number."""
+        """Check the network's id."""
         return has_network(spec.network)
 
     def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> TonAdapter:
@@ -84,7 +84,7 @@ class TonFamily(ChainFamily):
         return TonHoldings(spec, pool)
 
     def open_times(self, spec: ChainSpec, pool: RpcPool) -> TonTimes:
-        """Return what asks the index for blocks by time."""
+        """Return the index's finder of blocks by time."""
         return TonTimes(pool)
 
     def ask_newest(self, pool: RpcPool) -> object:
@@ -103,10 +103,10 @@ class TonFamily(ChainFamily):
 
 
 def _from_base64(text: str) -> str:
-    """Return base64 as hexadecimal digits; empty where the text is base64 of something else."""
+    """Return base64 as hexadecimal digits; empty if it is no hash."""
     standard = text.rstrip("=").translate(str.maketrans("-_", "+/"))
     found = base64.b64decode(f"{standard}=")
-    # Bits that nothing uses are zero in what a program wrote.
+    # Unused bits are zero in a program's output.
     return found.hex() if base64.b64encode(found) == f"{standard}=".encode() else ""
 
 

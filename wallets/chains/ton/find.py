@@ -1,4 +1,4 @@
-"""Looking a TON transaction up by its hash, or by that of the message that caused it: what it moved, whoever it paid.
+"""Looks up a TON transaction by its hash or its message's: everything it moved, for any recipient.
 
 Wallets show the hash of what they signed, explorers that of the first transaction; what a watcher records is the last one,
 by which a jetton wallet received. All of them are of one trace, so the whole trace is read.
@@ -24,14 +24,14 @@ from wallets.chains.ton.questions import ask_owners, ask_trace
 from wallets.chains.ton.traces import CoinTransfer, Trace, TraceStep
 
 MOST_RECEIPTS: Final = 500
-"""What an exchange pays out at once is half as much; more would take too many questions."""
+"""An exchange's batch payout has half as many; more would take too many requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finder:
     """Looks transactions up on TON's nodes.
 
-    `masters` are the listed jettons by their key. `read` tells of a receipt what watchers record, None if nothing.
+    `masters` are the listed jettons by their key. `read` returns the transfer that watchers record of a receipt, or None.
     `ask_height` asks a node for its newest masterchain block.
     """
 
@@ -42,7 +42,7 @@ class Finder:
     ask_height: Callable[[Node], int]
 
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
-        """Return what followed from a message, None if the node does not know it. Raises ChainError."""
+        """Return a message's trace as a transaction; None if the node does not know it. Raises ChainError."""
         trace = ask_trace(node, tx_hash)
         if trace is None:
             return None
@@ -88,7 +88,7 @@ class Finder:
     ) -> Iterator[TokenTransfer]:
         for receipt in _receipts(trace):
             place = places.get(receipt.account)
-            # What a master gives out is no transfer to the index, so watchers do not see it either.
+            # The index does not list mints as transfers, so watchers do not see them either.
             if place is None or receipt.source == place[1]:
                 continue
             if place[1] in self.masters and (transfer := self.read(place, receipt)):
@@ -125,7 +125,7 @@ class Finder:
         except MalformedAnswerError:
             if listed is not None:
                 raise
-            # A stranger's jetton wallet may take what it likes.
+            # A stranger's jetton wallet may accept anything.
             return None
         if not message.units or message.sender == owner:
             return None
@@ -146,13 +146,13 @@ def _receipts(trace: Trace) -> list[Receipt]:
 
 
 def _has_succeeded(trace: Trace) -> bool:
-    """Whether something was received, or nothing failed: of what a wallet sends along some may fail without harm."""
+    """Whether something was received, or nothing failed: side messages of a wallet may fail without harm."""
     has_failed = any(step.has_failed for step in trace.steps)
     return bool(_receipts(trace)) or not has_failed
 
 
 def _receiving(trace: Trace) -> set[bytes]:
-    """The accounts that took what may be jettons."""
+    """Return the accounts that may have received jettons."""
     accounts = {receipt.account for receipt in _receipts(trace)}
     if len(accounts) > MOST_RECEIPTS:
         raise ChainUnavailableError("a transaction pays more than can be looked up")

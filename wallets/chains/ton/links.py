@@ -1,4 +1,4 @@
-"""What TON's wallets are told by a link. Pure."""
+"""Payment links for TON wallets. Pure."""
 
 from urllib.parse import urlencode
 
@@ -7,7 +7,7 @@ from wallets.chains.ton.address import shown_address
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """`ton://` and what is to be transferred."""
+    """Return the `ton://` link of a transfer."""
     return f"ton://{_transfer(request)}"
 
 
@@ -21,7 +21,7 @@ def wallet_links(request: PaymentRequest) -> list[WalletLink]:
 
 
 def _transfer(request: PaymentRequest) -> str:
-    """`<owner>?jetton=<master>&amount=<base units>&text=<comment>`; without `jetton` the amount would be nanotons."""
+    """Return `<owner>?jetton=<master>&amount=<base units>&text=<comment>`; without `jetton` the amount would be nanotons."""
     query = {"jetton": request.token_address, "amount": str(request.units)}
     if request.memo:
         query["text"] = request.memo

@@ -1,6 +1,6 @@
-"""A cache of what nodes told and what cannot change.
+"""A cache of nodes' answers that cannot change.
 
-It is kept by node: what one of them told wrongly must not outlive the change to another.
+It is separate for each node: a wrong answer of one must not outlive the change to another.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,7 @@ MOST_REMEMBERED: Final = 10_000
 
 
 class TonMemory:
-    """What became of listed transfers, and where jetton wallets are. The least recently used are dropped first."""
+    """Results of listed transfers, and addresses of jetton wallets. The least recently used are dropped first."""
 
     def __init__(self) -> None:
         self._settled: LRUCache[tuple[str, str], TokenTransfer | None] = LRUCache(
@@ -26,7 +26,7 @@ class TonMemory:
     def recall(
         self, node: str, listed: Iterable[Listed]
     ) -> dict[str, TokenTransfer | None]:
-        """Return what became of those transfers that are remembered, by listed hash; None where nothing was received."""
+        """Return the cached results of transfers, by listed hash; None if nothing was received."""
         names = [row.tx_hash for row in listed]
         return {
             name: self._settled[node, name]
@@ -35,12 +35,12 @@ class TonMemory:
         }
 
     def keep(self, node: str, settled: Mapping[str, TokenTransfer | None]) -> None:
-        """Remember what became of transfers."""
+        """Cache the results of transfers."""
         for name, transfer in settled.items():
             self._settled[node, name] = transfer
 
     def wallets(self, node: str, places: Collection[Place]) -> dict[Place, bytes]:
-        """Return the jetton wallets that are remembered."""
+        """Return the cached jetton wallets."""
         return {
             place: self._wallets[node, place]
             for place in places
@@ -48,7 +48,7 @@ class TonMemory:
         }
 
     def keep_wallets(self, node: str, found: Mapping[Place, bytes]) -> None:
-        """Remember jetton wallets: their addresses follow from their owners."""
+        """Cache jetton wallets: their addresses follow from their owners."""
         for place, wallet in found.items():
             self._wallets[node, place] = wallet
 

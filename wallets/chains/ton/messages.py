@@ -1,4 +1,4 @@
-"""What a jetton wallet is sent when it receives (TEP-74), and the comment the payer's wallet put beside it."""
+"""The message that a jetton wallet receives with a transfer (TEP-74), and the payer's comment in it."""
 
 import codecs
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST_TEXT_BYTES: Final = 4 * LABEL_LENGTH
 
 @dataclass(frozen=True, slots=True)
 class InternalTransfer:
-    """`units` of a jetton, from the owner whose key is `sender`; None where the jetton's master gave it."""
+    """`units` of a jetton, from the owner with the key `sender`; None if the jetton's master minted it."""
 
     units: int
     sender: bytes | None
@@ -25,24 +25,24 @@ class InternalTransfer:
 
 
 def read_internal_transfer(body: bytes) -> InternalTransfer:
-    """Read a message's body. Raises CellError where it is no internal transfer; a strange payload has no comment."""
+    """Parse a message's body. Raises CellError if it is no internal transfer; an unknown payload has no comment."""
     message = Slice(read_cells(body))
     if message.unsigned(32) != OP_INTERNAL_TRANSFER:
         raise CellError("not an internal transfer")
     message.unsigned(64)
     units, sender = message.coins(), message.address()
-    # What follows is as the payer wrote it, and cannot make it less of a payment.
+    # The rest is the payer's own text, and cannot invalidate the payment.
     return InternalTransfer(units, sender, _comment(message))
 
 
 def _comment(message: Slice) -> str | None:
-    """Read the forward payload: what is left of the message, or a cell of its own."""
+    """Return the comment in the forward payload: the rest of the message, or a separate cell."""
     try:
-        # Who gets what is left of the attached coin, and how much of it goes on with the notification.
+        # The recipient of the rest of the attached coin, and how much goes on with the notification.
         message.skip_address()
         message.coins()
         payload = Slice(message.reference()) if message.unsigned(1) else message
-        # Encrypted text (0x2167da4b) among others: nobody but the receiver could read it.
+        # Encrypted text (0x2167da4b), for example: only the recipient could read it.
         if payload.unsigned(32) != _OP_TEXT:
             return None
         return _text(payload)
@@ -51,7 +51,7 @@ def _comment(message: Slice) -> str | None:
 
 
 def _text(payload: Slice) -> str | None:
-    """Read text that goes on in the first reference of each cell (TEP-64, snake format), as much of it as a label holds."""
+    """Read text that continues in each cell's first reference (TEP-64, snake format), up to a label's length."""
     data = payload.rest()
     following: Cell | None = payload.references[0] if payload.references else None
     while following is not None and len(data) < _MOST_TEXT_BYTES:

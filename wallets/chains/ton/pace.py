@@ -1,4 +1,4 @@
-"""Keeping to toncenter.com's limit for those without a key: one request a second."""
+"""Paces requests to toncenter.com without a key: its limit is one a second."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 
 KEY_HEADER: Final = "X-API-Key"
-"""What toncenter reads an API key from."""
+"""The header of a toncenter API key."""
 
 PAUSE_SECONDS: Final = 1.05
 _LIMITED_HOST: Final = "toncenter.com"
 
 
 class PacedNode(Node):
-    """A node whose requests keep a distance. A reading takes three in a row, and the second would be refused each time."""
+    """A node with a pause between requests. A reading takes three in a row, and the second would always be refused."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class PacedNode(Node):
         *,
         seconds: float = TOTAL_SECONDS,
     ) -> Any:
-        """Do what Node.get does, once a pause has passed since the last request ended."""
+        """As Node.get, after a pause since the last request's end."""
         wait = self._free_at - self._clock()
         if wait > 0:
             self._sleep(wait)
@@ -48,7 +48,7 @@ class PacedNode(Node):
 
 
 def open_node(url: str, *, headers: Mapping[str, str]) -> Node:
-    """Return a toncenter node, paced where it is the public one and `headers` hold no key."""
+    """Return a toncenter node, paced if it is the public one and `headers` hold no key."""
     host = urlsplit(url).hostname or ""
     is_public = host == _LIMITED_HOST or host.endswith(f".{_LIMITED_HOST}")
     if is_public and not headers:

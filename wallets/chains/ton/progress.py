@@ -1,4 +1,4 @@
-"""How far a reading of accounts goes, and what it holds."""
+"""How far a reading of accounts has come, and its contents."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,27 +9,27 @@ from wallets.chains.ton.decode import Listed, block_name, moment
 from wallets.chains.ton.questions import seconds
 
 OVERLAP_SECONDS: Final = 120
-"""How much is listed again before what is known.
+"""How far before the known transfers a listing starts again.
 
-A transfer is listed with the time of the sender's block, which is older than the one that has its receipt, by seconds or, in
-a busy network, by a minute; and an index may write it down later than the block.
+A transfer is listed with the time of the sender's block, which is older than the one that has its receipt, by seconds or,
+in a busy network, by a minute; and an index may write it down later than the block.
 """
 
 PENDING_SECONDS: Final = 600
-"""How long a listed transfer without a receipt holds up its account.
+"""How long a listed transfer without a receipt delays its account.
 
-Messages arrive within seconds; an index that is behind says so by its own newest block. What has no receipt by then may
-never get one, and nobody must be able to stop an account's reading by it.
+Messages arrive within seconds; an index that is behind says so by its own newest block. A transfer without a receipt by
+then may never get one, and must not stop an account's reading.
 """
 
 LATE_SECONDS: Final = 3_600
-"""How long a listed transfer without a receipt is looked for, its account being read on meanwhile.
+"""How long a listed transfer's missing receipt is searched for, while its account is read on.
 
 Between shards of a network that is overloaded a message may take longer than its account can be held up.
 """
 
 Known = Mapping[str, TokenTransfer | None]
-"""What became of transfers, by the hash they are listed with; None where nothing was received."""
+"""Results of transfers, by listed hash; None if nothing was received."""
 
 
 def listed_since(account: Account) -> int:
@@ -40,7 +40,7 @@ def listed_since(account: Account) -> int:
 def held_since(
     listed: Sequence[Listed], known: Known, *, head: BlockRef, end: BlockRef
 ) -> dict[bytes, int]:
-    """Return by owner the time of the oldest transfer up to `end` whose receipt is still waited for."""
+    """Return by owner the time of the oldest transfer up to `end` that still waits for its receipt."""
     oldest, newest = seconds(head.time) - PENDING_SECONDS, seconds(end.time)
     return _oldest(
         row
@@ -52,7 +52,7 @@ def held_since(
 def late_since(
     listed: Sequence[Listed], known: Known, *, head: BlockRef
 ) -> dict[bytes, int]:
-    """Return by owner the time of the oldest transfer without a receipt that is still looked for."""
+    """Return by owner the time of the oldest transfer without a receipt that is still searched for."""
     since = seconds(head.time) - LATE_SECONDS
     return _oldest(
         row for row in listed if row.tx_hash not in known and row.time > since
@@ -60,7 +60,7 @@ def late_since(
 
 
 def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
-    """Return by owner, whoever of the two it is, the time of the oldest transfer."""
+    """Return by owner (of either side) the time of the oldest transfer."""
     oldest: dict[bytes, int] = {}
     for row in listed:
         for owner in (row.sender, row.recipient):
@@ -71,7 +71,7 @@ def _oldest(listed: Iterable[Listed]) -> dict[bytes, int]:
 def moved(
     account: Account, listed: Sequence[Listed], known: Known, *, head: BlockRef
 ) -> list[TokenTransfer]:
-    """Return what an account received and sent up to the head; what is remembered may be of blocks that were undone since."""
+    """Return an account's transfers in both directions up to the head; cached ones may be of blocks that were undone since."""
     own = [
         known.get(row.tx_hash)
         for row in listed
@@ -88,7 +88,7 @@ def moved(
 def through(
     account: Account, limit: BlockRef | None, *, head: BlockRef, late: int | None
 ) -> BlockRef:
-    """Return how far an account is known: to a block, or as far as before, but never beyond the head.
+    """Return how far an account is known: a block, or as far as before, never beyond the head.
 
     Its time is `late` where a transfer of that time may still get its receipt, so that it is listed again.
     """
@@ -104,5 +104,5 @@ def through(
 
 
 def earliest(*times: int | None) -> int | None:
-    """Return the first of some times, of which there may be none."""
+    """Return the earliest of the given times, or None."""
     return min((time for time in times if time is not None), default=None)

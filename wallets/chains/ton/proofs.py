@@ -1,6 +1,7 @@
-"""A payer's signature on TON: over the message itself, by Ed25519. Pure.
+"""Verifies TON signatures: Ed25519 over the message itself. Pure.
 
-An address does not tell its key: it is given too, and must be that of a standard wallet (v3, v4 or v5) at this address.
+An address does not reveal its key: the key is given too, and must belong to a standard wallet (v3, v4 or v5) at this
+address.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What toncenter nodes are asked, and how: each function asks one node, and checks what it answers.
+"""Requests to toncenter nodes: each function asks one node and checks its answer.
 
 Filters, orders and limits are those of ton-indexer (ton-index-go/index/crud.go): with `start_utime`, rows come in order of
 time and not of logical time, and rows of one second in any order.
@@ -17,10 +17,10 @@ from wallets.chains.ton.decode import Listed, Place, Receipt
 from wallets.chains.ton.traces import Trace, TraceStep, lone_transactions, traces
 
 PAGE: Final = 1_000
-"""The most rows that toncenter gives at once."""
+"""toncenter's limit of rows per answer."""
 
 MOST_PAGES: Final = 20
-"""What lies beyond as many pages waits for the next reading."""
+"""Rows beyond this many pages wait for the next reading."""
 
 AT_ONCE: Final = 100
 """How many addresses one request names.
@@ -52,7 +52,7 @@ def ask_network(node: Node) -> int | None:
 
 
 def ask_block_before(node: Node, time: int) -> BlockRef | None:
-    """Return the newest masterchain block that is older than a Unix time; None where the chain is not."""
+    """Return the newest masterchain block before a Unix time; None if the chain is younger."""
     query = [("workchain", "-1"), ("end_utime", str(time - 1))]
     answer = node.get("blocks", [*query, ("sort", "desc"), ("limit", "1")])
     found = decode.blocks(answer)
@@ -62,7 +62,7 @@ def ask_block_before(node: Node, time: int) -> BlockRef | None:
 
 
 def ask_block_at(node: Node, height: int) -> BlockRef | None:
-    """Return a masterchain block by its number; None where the index does not have it."""
+    """Return a masterchain block by its number; None if the index lacks it."""
     query = [("workchain", "-1"), ("seqno", str(height)), ("limit", "1")]
     found = decode.blocks(node.get("blocks", query))
     if len(found) > 1 or any(block.height != height for block in found):
@@ -73,10 +73,10 @@ def ask_block_at(node: Node, height: int) -> BlockRef | None:
 def ask_wallets(
     node: Node, owners: Collection[bytes], *, master: bytes
 ) -> dict[bytes, bytes]:
-    """Return the owners' jetton wallets of one jetton, those that exist.
+    """Return the owners' existing jetton wallets of one jetton.
 
-    The indexer asks the master whether a wallet is its own before it lists it as such; here it is made sure that the answer
-    is about what was asked.
+    The indexer verifies wallets with the jetton's master before listing them; this checks that the answer matches the
+    request.
     """
     found: dict[bytes, bytes] = {}
     for some in _chunks(sorted(owners)):
@@ -92,7 +92,7 @@ def ask_wallets(
 
 
 def ask_owners(node: Node, wallets: Collection[bytes]) -> dict[bytes, Place]:
-    """Return whose jetton wallets these addresses are, and of which jetton; what is none is left out."""
+    """Return owner and jetton of each address that is a jetton wallet."""
     found: dict[bytes, Place] = {}
     for some in _chunks(sorted(wallets)):
         query = [("address", written_address(wallet)) for wallet in some]
@@ -107,9 +107,9 @@ def ask_owners(node: Node, wallets: Collection[bytes]) -> dict[bytes, Place]:
 
 
 def ask_trace(node: Node, tx_hash: str) -> Trace | None:
-    """Return all that followed from the message of which a transaction's or a message's hash is given; None if unknown.
+    """Return the whole trace of a transaction's or message's hash; None if unknown.
 
-    Of a trace that is too long to be told only the transaction itself.
+    If the trace is too long, only the transaction itself.
     """
     for name in ("tx_hash", "msg_hash"):
         found = traces(node.get("traces", [(name, tx_hash), ("limit", "1")]))
@@ -123,9 +123,9 @@ def ask_trace(node: Node, tx_hash: str) -> Trace | None:
 
 
 def ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
-    """Return all that followed from the messages that led to these transactions, as far as an index tells of it.
+    """Return the traces of these transactions, as far as the index returns them.
 
-    What is too much for one answer is asked for in parts, and what is too much alone is not told.
+    Too large answers are split, and single traces that are too large are left out.
     """
     found: list[TraceStep] = []
     for start in range(0, len(names), _TRACES_AT_ONCE):
@@ -147,7 +147,7 @@ def _ask_steps(node: Node, names: Sequence[str]) -> list[TraceStep]:
 def list_transfers(
     node: Node, owners: Collection[bytes], *, master: bytes, since: int, page: int
 ) -> tuple[list[Listed], int | None]:
-    """Return transfers to and from these owners, none older than `since`; and the time from which on some are missing."""
+    """Return transfers to and from these owners since `since`; and the time from which some are missing."""
 
     def ask(some: Sequence[bytes]) -> Parameters:
         query = [("owner_address", written_address(owner)) for owner in some]
@@ -168,7 +168,7 @@ def list_receipts(
     page: int,
     until: int | None = None,
 ) -> tuple[list[Receipt], int | None]:
-    """Return what jetton wallets were sent from `since` to `until`; and the time from which on some is missing."""
+    """Return receipts of jetton wallets from `since` to `until`; and the time from which some are missing."""
 
     def ask(some: Sequence[bytes]) -> Parameters:
         query = [("account", written_address(wallet)) for wallet in some]
@@ -218,13 +218,13 @@ class _Pages:
                 raise MalformedAnswerError(f"{self._node.label} lists out of order")
             if len(rows) < limit:
                 return found, None
-            # From the last row's second on: rows that come in late do not push others over the edge of a page.
+            # Starts at the last row's second: so late rows do not push others over the edge of a page.
             offset = offset + limit if times[-1] == since else 0
             since = times[-1]
         return found, since
 
     def _ask(self, query: Parameters, since: int, offset: int) -> tuple[list[Any], int]:
-        """Ask for a page; strangers may make rows so long that only a smaller one is taken."""
+        """Request a page; it is smaller if strangers made rows so long that a full one fails."""
         limit = self._page
         while True:
             page = [("start_utime", str(since)), ("sort", "asc"), ("limit", str(limit))]
@@ -253,6 +253,6 @@ def _chunks(addresses: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def written_address(key: bytes, *, is_testnet: bool = False) -> str:
-    """Return a key as the canonical address, which is a third shorter than the raw one once that is escaped."""
+    """Return a key as the canonical address, a third shorter than the raw one once escaped."""
     raw = f"{int.from_bytes(key[:1], signed=True)}:{key[1:].hex()}"
     return canonical_address(raw, is_testnet=is_testnet)

@@ -1,4 +1,4 @@
-"""Which block was when on TON."""
+"""Blocks by time on TON."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -13,13 +13,13 @@ _BEFORE_ALL: Final = BlockRef(0, block_name(0), "", _EPOCH)
 
 
 class TonTimes:
-    """TON lists accounts by time, and its index knows each block's."""
+    """Finds blocks by time: TON lists accounts by time, and its index has each block's."""
 
     def __init__(self, pool: RpcPool) -> None:
         self._pool = pool
 
     def before(self, time: datetime) -> BlockRef:
-        """Ask for the newest older block; before the first one that the index has there is nothing to read.
+        """Return the newest older block. Before the index's first block there is nothing to read.
 
         Raises ChainError.
         """
@@ -27,7 +27,7 @@ class TonTimes:
         return found or _BEFORE_ALL
 
     def at(self, height: int) -> BlockRef:
-        """Ask for the block. Raises ChainError, ChainUnavailableError where no node has it."""
+        """Return the block. Raises ChainError, ChainUnavailableError if no node has it."""
         if height == _BEFORE_ALL.height:
             return _BEFORE_ALL
         found = self._pool.run(lambda node: ask_block_at(node, height))

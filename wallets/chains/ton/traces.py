@@ -1,4 +1,4 @@
-"""A trace as toncenter's interface, version 3, tells it: everything that followed from one message a wallet signed.
+"""Parses traces of toncenter's interface, version 3: everything that followed from one signed message.
 
 Shapes: ton-indexer, ton-index-go/index/models (Trace, Transaction, Message). Everything here raises MalformedAnswerError.
 """
@@ -12,15 +12,15 @@ from wallets.chains.ton import decode
 from wallets.chains.ton.decode import Receipt
 
 MOST_TRANSACTIONS: Final = 10_000
-"""Far above what an index gives of one trace."""
+"""Far above an index's limit for one trace."""
 
-# Text and encrypted text, which wallets put beside coin, and nothing at all.
+# Text, encrypted text or nothing, which wallets send with coin.
 _PLAIN_OPCODES: Final = (None, "0x00000000", "0x2167da4b")
 
 
 @dataclass(frozen=True, slots=True)
 class CoinTransfer:
-    """Coin that one account sent to another for its own sake. `units` are nanotons."""
+    """A plain transfer of coin between accounts. `units` are nanotons."""
 
     source: bytes
     account: bytes
@@ -37,13 +37,13 @@ class TraceStep:
     has_failed: bool
     receipt: Receipt | None
     coin: CoinTransfer | None
-    # Its own hash, and those of its messages in both ways of computing them.
+    # Its own hash, and those of its messages, computed both ways.
     names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What followed from one message. `names` are all hashes by which somebody may name it."""
+    """The consequences of one message. `names` are all hashes that identify it."""
 
     is_complete: bool
     steps: Sequence[TraceStep]
@@ -100,7 +100,7 @@ def _names(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _coin(fields: Mapping[str, Any]) -> CoinTransfer | None:
-    """What a transaction brought its account; not what pays for the run of a contract, and not what bounced."""
+    """Return a transaction's incoming coin, without fees for contract calls and without bounces."""
     message = fields.get("in_msg")
     if not isinstance(message, dict) or message.get("source") is None:
         return None

@@ -1,7 +1,7 @@
-"""Where the standard wallet contracts of an Ed25519 key are on TON. Pure.
+"""Addresses of an Ed25519 key's standard wallet contracts on TON. Pure.
 
-A contract's address is the hash of its first state, code and data, which tonsdk works out up to version 4. Version 5 is newer
-than tonsdk: https://github.com/ton-blockchain/wallet-contract-v5, types.tlb for its data.
+A contract's address is the hash of its first state, code and data, which tonsdk works out up to version 4. Version 5 is
+newer than tonsdk: https://github.com/ton-blockchain/wallet-contract-v5, types.tlb for its data.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _V5R1_CODE: Final = bytes.fromhex(
 )
 """The hash of its code, a tree of cells this deep:"""
 _V5R1_CODE_DEPTH: Final = 6
-# A wallet's id has its network's number in it: mainnet and testnet, two wallets of one key.
+# A wallet's id contains its network's number: one key has two wallets, on mainnet and testnet.
 _NETWORKS: Final = (-239, -3)
 # The first bit says that the rest is workchain, version and number of the wallet, which are all 0.
 _FIRST_WALLET: Final = 1 << 31
@@ -26,7 +26,7 @@ def standard_wallets(key: bytes) -> Iterator[bytes]:
 
     for version in _UP_TO_4:
         kind = Wallets.ALL[WalletVersionEnum(version)]
-        # Without a private key it only computes.
+        # Computes addresses only, without a private key.
         wallet = kind(public_key=key, private_key=b"", wc=0)
         yield b"\0" + bytes(wallet.address.hash_part)
     for network in _NETWORKS:
@@ -34,7 +34,7 @@ def standard_wallets(key: bytes) -> Iterator[bytes]:
 
 
 def _v5r1(key: bytes, network: int) -> bytes:
-    """Hash the first state of a wallet, as TON hashes cells: sizes, bits filled up by 10…0, depths and hashes of what it holds."""
+    """Return the hash of a wallet's first state, as TON hashes cells: sizes, bits padded with 10…0, depths and hashes of references."""
     wallet_id = (network ^ _FIRST_WALLET) & 0xFFFF_FFFF
     # Signatures are allowed: 1; 32 bits of a counter at 0; id; key; no extensions: 0.
     bits = (1 << 32 << 32 | wallet_id) << 256 | int.from_bytes(key, "big")

@@ -1,4 +1,4 @@
-"""Addresses of Tron: 20 bytes, as people see them in base58 with a prefix and a checksum."""
+"""Tron addresses: 20 bytes, written in base58 with a prefix and a checksum."""
 
 import re
 from typing import Final
@@ -15,13 +15,13 @@ _HEX: Final = re.compile(r"(?:0x)?(?:41)?[0-9a-fA-F]{40}", re.ASCII)
 
 
 def canonical_address(text: str) -> str:
-    """Return an address, which is written in one way only. Raises AddressError."""
+    """Return an address; it has only one spelling. Raises AddressError."""
     address_key(text)
     return text
 
 
 def address_key(text: str) -> bytes:
-    """Return the 20 bytes that a contract knows. Raises AddressError."""
+    """Return the 20 bytes that contracts use. Raises AddressError."""
     if _HEX.fullmatch(text):
         raise AddressError(
             "must be a Tron address as wallets show it, starting with T, not in hexadecimal."

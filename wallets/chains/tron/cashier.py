@@ -1,6 +1,6 @@
-"""Preparing payments on Tron, and sending what was signed.
+"""Prepares payments on Tron, and sends signed ones.
 
-TronLink's own tronWeb asks its node from within the page, which the page's policy forbids. So the wallet only signs, and
+TronLink's tronWeb calls its node from within the page, which the page's policy forbids. So the wallet only signs, and
 Florin talks to the network. Paths and answers: https://developers.tron.network/reference/broadcasthex.
 """
 
@@ -22,14 +22,14 @@ from wallets.chains.tron.dialect import contract
 from wallets.chains.tron.transactions import Anchor, ContractCall, signed, transfer_data
 
 VALID_FOR: Final = timedelta(minutes=5)
-"""How long a payer may take to sign."""
+"""How long a payer has to sign."""
 
 # First four bytes of keccak256("balanceOf(address)").
 _BALANCE_OF: Final = "0x70a08231"
 _HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
 _SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
-# The node could not pass it on; another one may.
+# The node could not forward it; another one may.
 _UNDECIDED: Final = frozenset(
     {
         "SERVER_BUSY",
@@ -41,7 +41,7 @@ _UNDECIDED: Final = frozenset(
 
 
 class TronCashier:
-    """Prepares payments by way of nodes' JSON-RPC, and sends them by way of TronGrid's paths. For one thread at a time."""
+    """Prepares payments by nodes' JSON-RPC, and sends them by TronGrid's REST interface. Not thread-safe."""
 
     def __init__(self, pool: RpcPool, grid: RpcPool) -> None:
         self._pool = pool
@@ -50,7 +50,7 @@ class TronCashier:
     def prepare(
         self, order: PaymentOrder, *, now: datetime, until: datetime
     ) -> ContractCall:
-        """Return the call that the payer is to sign, good for five minutes and not past `until`.
+        """Return the call for the payer to sign, valid for five minutes and not past `until`.
 
         Raises ChainError, and NotEnoughError. Costs two requests in one batch.
         """
@@ -69,14 +69,14 @@ class TronCashier:
     def prepare_payment(
         self, order: PaymentOrder, *, now: datetime, until: datetime
     ) -> PreparedPayment:
-        """Return the call as tronWeb has it, and its bytes. Raises what `prepare` does."""
+        """Return the call in tronWeb's form, and its bytes. Raises what `prepare` does."""
         call = self.prepare(order, now=now, until=until)
         return PreparedPayment(call.document(), call.raw())
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a transaction's raw bytes with a signature (65 bytes); sending it again does no harm.
 
-        Raises TransactionRefusedError where it is certain that nothing was sent, ChainError where it is not.
+        Raises TransactionRefusedError if certainly nothing was sent, ChainError if that is unknown.
         """
         code = self._grid.run(lambda node: _broadcast(node, signed(raw, signature)))
         if code not in _SENT:

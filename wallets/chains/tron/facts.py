@@ -1,7 +1,7 @@
-"""What is published about Tron: token contracts, explorers, and what the product promises of it.
+"""Published facts about Tron: token contracts, explorers and the product's promises.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
-stands in for the main one, so it takes the main network's values unless settings say otherwise.
+uses the main network's values unless settings override them.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ TRON: Final = ChainFacts(
     exact_amount_required=True,
     confirm_seconds=60,
     block_seconds=3,
-    # Solidified blocks are final; this deep where a node does not tell which they are.
+    # Solidified blocks are final; on nodes that do not report them, this depth counts.
     confirmations=20,
     gas_tier="medium",
     priority=4,

@@ -1,4 +1,4 @@
-"""The family of Tron: Ethereum's contracts and logs, with addresses, finality and wallets of its own."""
+"""The Tron family: Ethereum's contracts and logs, with its own addresses, finality and wallets."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -33,7 +33,7 @@ class TronFamily(ChainFamily):
         return addresses.canonical_address(text)
 
     def address_key(self, text: str) -> bytes:
-        """Return the 20 bytes a contract knows. Raises AddressError."""
+        """Return the 20 bytes that contracts use. Raises AddressError."""
         return addresses.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
@@ -62,7 +62,7 @@ class TronFamily(ChainFamily):
         return Node(url, headers={KEY_HEADER: api_key} if api_key else {})
 
     def identify(self, spec: ChainSpec) -> Callable[[Node], None] | None:
-        """Compare the chain's number."""
+        """Check the chain id."""
         return has_chain_id(spec.chain_id) if spec.chain_id is not None else None
 
     def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> EvmAdapter:
@@ -88,17 +88,17 @@ class TronFamily(ChainFamily):
         return links.wallet_links(page_url)
 
     def wallets_chain_id(self, spec: ChainSpec) -> str | None:
-        """Return the chain's number in hexadecimal, where we can write the transfer."""
+        """Return the chain id in hexadecimal, if we can prepare the transfer."""
         if spec.chain_id is None or not self.prepares_payments(spec):
             return None
         return hex(spec.chain_id)
 
     def prepares_payments(self, spec: ChainSpec) -> bool:
-        """Whether there is a node to ask, and a TronGrid to send by."""
+        """Whether the chain has a node, and a TronGrid to send by."""
         return bool(spec.rpc_urls and spec.grid_urls)
 
     def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> TronCashier:
-        """Return what writes and sends calls of the token's contract."""
+        """Return the cashier that prepares and sends calls of the token's contract."""
         nodes = [grid.open_node(spec, url) for url in spec.grid_urls]
         return TronCashier(pool, RpcPool(nodes))
 

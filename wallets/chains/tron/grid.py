@@ -1,8 +1,8 @@
-"""TronGrid's REST interface as a second source for what Tron's JSON-RPC told.
+"""TronGrid's REST interface as a second source beside Tron's JSON-RPC.
 
 Its listing of an account's transfers names neither the block nor a transfer's place in its transaction, so two equal
-transfers of one transaction look the same there. The listing therefore says only which transactions to look at; what is
-told about them comes from their logs. Fields: https://developers.tron.network/reference.
+transfers of one transaction look the same there. So the listing only names the transactions to read; the transfers come
+from their logs. Fields: https://developers.tron.network/reference.
 """
 
 from collections.abc import Collection, Iterator
@@ -25,27 +25,27 @@ from wallets.chains.tron.grid_decode import Log, Transaction
 
 ROWS_IN_A_PAGE: Final = 200
 MOST_PAGES: Final = 50
-# A listing may put a transfer a block beside its own.
+# A listing may report a neighbouring block for a transfer.
 _MARGIN: Final = timedelta(seconds=10)
 
 
 class TronGridSource:
-    """One TronGrid, asked what arrived in some wallets. It knows only solidified blocks."""
+    """A TronGrid, which lists wallets' incoming transfers. It knows only solidified blocks."""
 
     def __init__(self, spec: ChainSpec, url: str) -> None:
-        """`url` is where its paths begin; it gets the key of the node that stands on the same host."""
+        """Keep `url`, the prefix of its paths; it gets the key of the node on the same host."""
         self._spec = spec
         self._node = open_node(spec, url)
         self._tokens = {TRON.contract(t.address): t for t in spec.tokens.values()}
 
     @property
     def label(self) -> str:
-        """Scheme, host and port."""
+        """Return scheme, host and port."""
         return self._node.label
 
     @property
     def requests(self) -> int:
-        """How many requests were sent so far."""
+        """Return how many requests were sent so far."""
         return self._node.requests
 
     def transfers(
@@ -53,9 +53,9 @@ class TronGridSource:
     ) -> list[TokenTransfer]:
         """Return every transfer of a watched token to these recipients (20 bytes) in the blocks `first` to `last`.
 
-        They are told as the JSON-RPC adapter tells them. Costs a request for each recipient and token, for each
-        transaction and for each block with one. Raises ChainMismatchError if its own block at that height is not `last`,
-        ChainUnavailableError if `last` is not solidified yet, and other ChainErrors; never answers in part.
+        They equal the JSON-RPC adapter's. Costs a request for each recipient and token, for each transaction and for each
+        block with one. Raises ChainMismatchError if its own block at that height is not `last`, ChainUnavailableError if
+        `last` is not solidified yet, and other ChainErrors; never returns a part.
         """
         if self._block(last.height).hash != last.hash:
             raise ChainMismatchError(
@@ -78,7 +78,7 @@ class TronGridSource:
     def _listed(
         self, key: bytes, token: TokenSpec, first: BlockRef, last: BlockRef
     ) -> Iterator[str]:
-        """The ids of transactions that moved a token to an account, about then."""
+        """Return the ids of transactions that moved a token to an account in about this time."""
         path = f"v1/accounts/{write_address(key)}/transactions/trc20"
         query = [
             ("only_to", "true"),
@@ -87,7 +87,7 @@ class TronGridSource:
             ("contract_address", token.address),
             ("min_timestamp", decode.milliseconds(first.time - _MARGIN)),
             ("max_timestamp", decode.milliseconds(last.time + _MARGIN)),
-            # What arrives meanwhile comes after what was read.
+            # New transfers come after those already read.
             ("order_by", "block_timestamp,asc"),
         ]
         fingerprint = ""
@@ -149,12 +149,12 @@ class TronGridSource:
 
 
 def open_node(spec: ChainSpec, url: str) -> Node:
-    """Return a TronGrid by the address where its paths begin. Nothing is asked yet."""
+    """Return a TronGrid for the prefix of its paths, without asking it."""
     return Node(url, headers=_key_header(spec, url))
 
 
 def _key_header(spec: ChainSpec, url: str) -> dict[str, str]:
-    """Another provider's key must not be sent here."""
+    """Return the header with the key, unless it is another provider's."""
     host = urlsplit(url).hostname
     keys = zip(spec.rpc_urls, spec.api_keys, strict=False)
     mine = [key for node, key in keys if key and urlsplit(node).hostname == host]

@@ -1,4 +1,4 @@
-"""Reading what TronGrid's REST interface answers. What fails a check raises, and is never half used."""
+"""Parses TronGrid's answers. A failed check raises, and nothing is used in part."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -24,14 +24,14 @@ _LATEST_TIME: Final = 4_102_444_800_000  # the year 2100, in milliseconds
 
 
 class Page(NamedTuple):
-    """A page of an account's listing. An empty `fingerprint` says that it is the last."""
+    """A page of an account's listing. An empty `fingerprint` marks the last one."""
 
     tx_ids: list[str]
     fingerprint: str
 
 
 class Log(NamedTuple):
-    """A transfer of a watched token, which is 0x and hex. `position` counts all Transfer logs of its transaction."""
+    """A transfer of a watched token (0x and hex). `position` counts all Transfer logs of its transaction."""
 
     position: int
     token: str
@@ -41,7 +41,7 @@ class Log(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction that succeeded, in a solidified block."""
+    """A successful transaction in a solidified block."""
 
     tx_id: str
     height: int
@@ -68,9 +68,9 @@ def page(answer: Any) -> Page:
 
 
 def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transaction:
-    """Read `gettransactioninfobyid`, `tokens` being the watched contracts. Raises ChainUnavailableError if it is not solidified, MalformedAnswerError.
+    """Parse `gettransactioninfobyid`; `tokens` are the watched contracts.
 
-    A transaction that failed has no logs here, whatever the answer says.
+    A failed transaction has no logs here. Raises ChainUnavailableError if it is not solidified, MalformedAnswerError.
     """
     told = _object(answer)
     if not told:
@@ -82,7 +82,7 @@ def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transact
         return Transaction(tx_id, height, [])
     all_logs = [_object(log) for log in _list(told.get("log", []))]
     places = enumerate(log for log in all_logs if _is_transfer(log))
-    # Strangers' contracts may write what they like beside our tokens' logs.
+    # Other contracts may write anything beside our tokens' logs.
     logs = [_log(log, place) for place, log in places if _emitter(log) in tokens]
     return Transaction(tx_id, height, logs)
 
@@ -93,7 +93,7 @@ def block_ref(answer: Any, *, height: int) -> BlockRef:
     if not told:
         raise ChainUnavailableError(f"the source has not solidified block {height}")
     raw = _object(_object(told.get("block_header")).get("raw_data"))
-    # Protocol buffers leave a zero out.
+    # Protocol buffers omit a zero.
     if _whole(raw.get("number", 0), most=_HIGHEST) != height:
         _refuse("another block came than was asked for")
     seconds = _whole(raw.get("timestamp", 0), most=_LATEST_TIME) // 1000

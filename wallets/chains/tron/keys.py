@@ -1,7 +1,7 @@
-"""tronpy, with its keys and the protocol's messages, on every Python that Florin supports. Slow to import: about a second.
+"""tronpy's keys and protocol messages, on every Python that Florin supports. Slow to import: about a second.
 
-Import tronpy from here, never directly. It signs with coincurve, which has no wheels for Python 3.14. There eth_keys'
-pure Python arithmetic takes coincurve's place: the same bytes, in milliseconds instead of microseconds.
+Import tronpy from here, never directly. It signs with coincurve, which has no wheels for Python 3.14. There eth_keys' pure
+Python arithmetic replaces coincurve: the same bytes, in milliseconds instead of microseconds.
 """
 
 import sys
@@ -57,7 +57,7 @@ def _load_tronpy() -> Any:
         try:
             import tronpy
         finally:
-            # eth_keys looks for coincurve as well, and must not find itself.
+            # eth_keys looks for coincurve as well, and must not find this replacement.
             del sys.modules["coincurve"]
     import tronpy.proto.tron_pb2
 

@@ -1,4 +1,4 @@
-"""What Tron's wallets are told by a link. Pure."""
+"""Payment links for Tron wallets. Pure."""
 
 import json
 from urllib.parse import quote
@@ -7,7 +7,7 @@ from wallets.chains.payments import WalletLink
 
 
 def wallet_links(page_url: str) -> list[WalletLink]:
-    """TronLink takes no payment by link; it opens the page in its own browser."""
+    """Return the link that opens the page in TronLink's browser: TronLink has no payment links."""
     call = {
         "url": page_url,
         "action": "open",

@@ -1,4 +1,4 @@
-"""A payer's signature on Tron: over a TRON message (TIP-191, version 2). Pure."""
+"""Verifies Tron signatures: of TRON messages (TIP-191, version 2). Pure."""
 
 from typing import Final
 

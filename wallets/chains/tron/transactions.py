@@ -1,7 +1,7 @@
-"""Writing the transaction that pays a checkout on Tron, for the payer's wallet to sign. No node is asked here.
+"""Builds the transaction that pays a checkout on Tron, for the payer's wallet to sign. No node is asked here.
 
-The message is `Transaction.raw` of tron.proto (https://github.com/tronprotocol/protocol), which tronpy has; its SHA-256 is both
-the transaction's id and what is signed.
+The message is `Transaction.raw` of tron.proto (https://github.com/tronprotocol/protocol), defined in tronpy; its SHA-256 is
+the transaction's id and is signed.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any, Final
 from wallets.chains.tron.address import address_key
 
 FEE_LIMIT: Final = 100_000_000
-"""The most sun (millionths of a TRX) the payer may lose: several times what USDT costs to one who never held any."""
+"""The highest fee in sun (millionths of a TRX): several times the cost of USDT for a recipient who never held any."""
 
 _TYPE_URL: Final = "type.googleapis.com/protocol.TriggerSmartContract"
 # First four bytes of keccak256("transfer(address,uint256)").
@@ -22,7 +22,7 @@ _PREFIX: Final = b"\x41"
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The block a transaction names, so that it is of no use on another chain; `block_id` is 32 bytes."""
+    """The block a transaction names, which makes it invalid on other chains; `block_id` is 32 bytes."""
 
     height: int
     block_id: bytes
@@ -63,7 +63,7 @@ class ContractCall:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the transaction as tronWeb has it, which wallets compare with the bytes."""
+        """Return the transaction in tronWeb's form, which wallets compare with the bytes."""
         raw = self.raw()
         value = {
             "owner_address": _key(self.owner).hex(),
@@ -109,14 +109,14 @@ def signed(raw: bytes, signature: bytes) -> bytes:
 
 @cache
 def _messages() -> Any:
-    # Slow to import: nothing but a buyer's press of a button needs them in a web process.
+    # Slow to import, and needed only when a buyer presses a button.
     from wallets.chains.tron.keys import messages
 
     return messages
 
 
 def _written(message: Any) -> bytes:
-    """Write a message's fields in their order, as java-tron does."""
+    """Serialise a message's fields in order, as java-tron does."""
     written: bytes = message.SerializeToString(deterministic=True)
     return written
 

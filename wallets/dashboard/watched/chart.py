@@ -1,4 +1,4 @@
-"""What a wallet held day by day, as a drawing of steps and as a table."""
+"""A wallet's daily balance, as a step chart and as a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gateway.core.money import from_units
 
 DAY_WIDTH: Final = 10
 HEIGHT: Final = 1000
-# The highest step stays below the edge, where half of its line would be cut off.
+# The highest step stays below the edge, which would cut off half of its line.
 _TOP: Final = 40
 
 Held = Sequence[tuple[date, int]]
@@ -18,7 +18,7 @@ Held = Sequence[tuple[date, int]]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One token: `path` draws its steps, `area` what is below them. `last` is what it holds now."""
+    """One token: `path` draws its steps, `area` the area below. `last` is its current balance."""
 
     token: str
     path: str
@@ -28,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was held when a day (UTC) ended, by token, in the order of the lines."""
+    """The balances at the end of a day (UTC), by token, in the order of the lines."""
 
     day: date
     held: tuple[tuple[str, Decimal], ...]
@@ -36,7 +36,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing `width` wide and `HEIGHT` high; its lines, and the days that they are of, the oldest first."""
+    """A drawing `width` wide and `HEIGHT` high; its lines, and their days, oldest first."""
 
     lines: tuple[Line, ...]
     days: tuple[Day, ...]
@@ -44,7 +44,7 @@ class Chart:
 
     @property
     def width(self) -> int:
-        """Return how wide the drawing is, in its own measure."""
+        """Return the drawing's width, in its own unit."""
         return len(self.days) * DAY_WIDTH
 
     @property
@@ -59,7 +59,7 @@ class Chart:
 
 
 def chart_of(history: Mapping[str, Held]) -> Chart:
-    """Draw what was held of each token at the end of each day, in base units: the same days of each, the oldest first."""
+    """Draw each token's balance at the end of each day, in base units: the same days for each, oldest first."""
     highest = max(units for held in history.values() for _, units in held)
     lines = [_line(token, held, highest) for token, held in history.items()]
     days = [
@@ -81,5 +81,5 @@ def _line(token: str, held: Held, highest: int) -> Line:
 
 
 def _height(units: int, highest: int) -> int:
-    """Return how far under the top a step is, for drawings grow downwards."""
+    """Return how far below the top a step is: drawings grow downwards."""
     return HEIGHT - (units * (HEIGHT - _TOP) // highest if highest else 0)

@@ -1,4 +1,4 @@
-"""The page of a watched wallet: what it holds and held, and what moved."""
+"""The page of a watched wallet: its balances and movements."""
 
 from collections.abc import Mapping
 from datetime import UTC, date
@@ -81,7 +81,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
-    """Answer with how far a wallet's history is read; once it is, have the page loaded anew, with all that was found."""
+    """Return the progress of a wallet's history; once it is read, reload the page."""
     context = _now(find_wallet(request.seat, wallet_id)) | {"is_update": True}
     if not context["row"].is_importing:  # type: ignore[attr-defined]
         return HttpResponse(headers={"HX-Refresh": "true"})
@@ -100,7 +100,7 @@ def export(request: SeatedRequest, *, wallet_id: str) -> HttpResponseBase:
 
 
 def _now(found: WatchedWallet) -> dict[str, object]:
-    """What may change while somebody looks: how far the history is, what was found, what is held."""
+    """Return the live part of the page: progress of the history, its results, and balances."""
     [row], count = watched_rows([found]), movement_total(found, MovementFilter())
     held = "-".join(amount for _, amount in row.balances)
     return {
@@ -111,13 +111,13 @@ def _now(found: WatchedWallet) -> dict[str, object]:
 
 
 def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:
-    """The drawing; None before anything is known of what is held."""
+    """Return the chart; None before any balance is known."""
     held = balance_days(found, days=days, today=today)
     return chart_of(held) if held else None
 
 
 def _parse_wanted(query: Mapping[str, str]) -> MovementFilter:
-    """Read a query string that anybody may have written; what cannot be read asks for nothing."""
+    """Parse a query string from an untrusted client; invalid filters are ignored."""
     token, direction = query.get("token", ""), query.get("direction", "")
     return MovementFilter(
         token=token if token in accepted_tokens() else "",

@@ -1,4 +1,4 @@
-"""Having a wallet watched, saying what it is called, giving it up."""
+"""Adds, edits and removes watched wallets."""
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
@@ -32,7 +32,7 @@ from wallets.watched.service import (
 
 @seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
 def watch(request: SeatedRequest) -> HttpResponse:
-    """Ask which address, and have it watched."""
+    """Ask for an address, and watch it."""
     form = WatchForm(request.POST or None)
     if request.method != "POST":
         return _ask(request, form)
@@ -55,7 +55,7 @@ def watch(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
 def edit(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
-    """Give a wallet another label and other tags."""
+    """Change a wallet's label and tags."""
     wallet = find_wallet(request.seat, wallet_id)
     if request.method != "POST":
         written = {"label": wallet.label, "tags": "\n".join(wallet.tags)}
@@ -128,6 +128,6 @@ def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:
 
 
 def _gone(request: SeatedRequest, error: ConflictError) -> HttpResponse:
-    """Somebody else stopped watching it a moment ago."""
+    """Handle a wallet that somebody else removed a moment ago."""
     messages.error(request, error.message)
     return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))

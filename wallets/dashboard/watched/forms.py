@@ -1,4 +1,4 @@
-"""What people type about watched wallets."""
+"""Forms for watched wallets."""
 
 from typing import Any, Final
 
@@ -15,12 +15,12 @@ from wallets.watched.service import (
     clean_tags,
 )
 
-# Room for all tags at their full length, each on a line of its own.
+# Room for all tags at full length, each on its own line.
 _TAGS_LENGTH: Final = 1_000
 
 
 class EditForm(forms.Form):
-    """What a wallet is called and which it belongs with."""
+    """A wallet's label and tags."""
 
     label = forms.CharField(
         required=False,
@@ -35,11 +35,11 @@ class EditForm(forms.Form):
     )
 
     def clean_label(self) -> str:
-        """Return the label as it is kept."""
+        """Return the normalised label."""
         return clean_label(self.cleaned_data["label"])
 
     def clean_tags(self) -> list[str]:
-        """Return the tags as they are kept: one on each line, or with commas between them."""
+        """Return the normalised tags, from lines or commas."""
         lines = self.cleaned_data["tags"].splitlines()
         try:
             return clean_tags(tag for line in lines for tag in line.split(","))
@@ -48,7 +48,7 @@ class EditForm(forms.Form):
 
 
 class WatchForm(EditForm):
-    """Which address is to be watched; what it is called may be said later."""
+    """The address to watch; label and tags may be added later."""
 
     field_order = ["chain", "address", "label", "tags"]
 

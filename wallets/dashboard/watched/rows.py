@@ -1,4 +1,4 @@
-"""What the templates of watched wallets show: texts and numbers, made here and escaped there."""
+"""The texts and numbers that templates of watched wallets show."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ _STATES: Final = MappingProxyType(
     }
 )
 _SIGNS: Final = MappingProxyType({Direction.IN: "+", Direction.OUT: "\N{MINUS SIGN}"})
-# Of a hash nobody compares more than this at either end.
+# People compare at most this much at either end of a hash.
 _ENDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedRow:
-    """A watched wallet. `progress` is None once its history is read; `balances` has an empty amount where none was read."""
+    """A watched wallet. `progress` is None once its history is read; `balances` has empty amounts for unknown ones."""
 
     id: str
     label: str
@@ -60,7 +60,7 @@ class WatchedRow:
 
 @dataclass(frozen=True, slots=True)
 class MovementRow:
-    """A movement. `amount` has its sign; the addresses of explorers are empty on local networks."""
+    """A movement. `amount` is signed; explorer addresses are empty on local networks."""
 
     direction: str
     amount: str
@@ -77,7 +77,7 @@ class MovementRow:
 
 
 def watched_rows(wallets: Iterable[WatchedWallet]) -> list[WatchedRow]:
-    """Return what is shown of wallets, in their order."""
+    """Return the rows of wallets, in their order."""
     wallets = list(wallets)
     balances = balances_of(wallets)
     return [_row(wallet, balances[wallet.pk]) for wallet in wallets]
@@ -117,7 +117,7 @@ def _held(balance: WatchedBalance | None) -> str:
 
 
 def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
-    """Return what is shown of a wallet's movements, in their order."""
+    """Return the rows of a wallet's movements, in their order."""
     return [_movement(movement) for movement in movements]
 
 

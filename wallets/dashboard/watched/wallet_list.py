@@ -1,4 +1,4 @@
-"""The list of watched wallets, and what changes of it while their history is read."""
+"""The list of watched wallets, with live updates while their history is read."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlencode
@@ -48,7 +48,7 @@ def wallets(request: SeatedRequest) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest) -> HttpResponse:
-    """Answer with how far the history of some wallets of a page is read, and with what they hold."""
+    """Return the progress and balances of a page's wallets."""
     seat = request.seat
     named = [name for name in request.GET.getlist("id") if "\x00" not in name]
     everything = wallets_wanted(WalletFilter(seat.merchant.pk, seat.mode))
@@ -62,7 +62,7 @@ def live(request: SeatedRequest) -> HttpResponse:
 
 
 def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
-    """Read a query string that anybody may have written; what cannot be read asks for nothing."""
+    """Parse a query string from an untrusted client; invalid filters are ignored."""
     chain, tag = query.get("chain", ""), query.get("tag", "")
     return WalletFilter(
         seat.merchant.pk,
@@ -73,5 +73,5 @@ def _parse_wanted(seat: Seat, query: Mapping[str, str]) -> WalletFilter:
 
 
 def _still_importing(rows: Iterable[WatchedRow]) -> str:
-    """Return the query string that names the wallets worth asking for again; empty where there is none."""
+    """Return the query string of the wallets to poll for; empty if there are none."""
     return urlencode([("id", row.id) for row in rows if row.is_importing])

@@ -1,7 +1,7 @@
 """Compiles the Vyper contracts to the artifacts that are committed beside them. Needs Vyper, a development dependency.
 
-The bytecode decides the factory's address, and with it every deposit address, so nothing that changes with a comment, a
-path or a date may enter it: metadata is left out, and compiler, EVM version and optimizer are pinned in each source.
+The bytecode determines the factory's address, and with it every deposit address. So comments, paths and dates must not
+affect it: metadata is left out, and compiler, EVM version and optimizer are pinned in each source.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`manage.py chains`: how every chain is read, and reading a range again."""
+"""`manage.py chains`: show how every chain is read, or read a range again."""
 
 import json
 import time
@@ -41,12 +41,12 @@ HEADINGS: Final = (
     "requests/min",
     "differences",
 )
-# The watchers need their share of what a chain's nodes allow.
+# Leaves the watchers their share of what a chain's nodes allow.
 _SHARE: Final = 2
 
 
 class Command(BaseCommand):
-    """Shows the chains. With --rescan, reads again what was read: safe at any time, also while watchers run."""
+    """Shows the chains. With --rescan, reads a range again: safe at any time, also while watchers run."""
 
     help = (
         "Show how far each chain is read and how its nodes answer, or read a range of final blocks again: "

@@ -1,4 +1,4 @@
-"""`manage.py deploy_factory CHAIN`: make deposit addresses of a chain usable."""
+"""`manage.py deploy_factory CHAIN`: make deposit addresses usable on a chain."""
 
 import json
 import os
@@ -42,7 +42,7 @@ Then run this command again. To have it sent from here, put a private key into {
 
 
 class Command(BaseCommand):
-    """Deploys the forwarder factory, or says what to send. Running it again does no harm."""
+    """Deploys the forwarder factory, or prints what to send. Running it again does no harm."""
 
     help = (
         "Deploy the forwarder factory to a chain, with the key in FLORIN_DEPLOYER_KEY, "
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Name the chain; a key is never an argument, where other users of the machine could read it."""
+        """Name the chain. A key is never an argument: other users of the machine could read it."""
         parser.add_argument("chain", help="an EVM chain's name, such as base")
 
     def handle(self, *args: Any, chain: str, **options: Any) -> None:
@@ -93,7 +93,7 @@ def _evm_chain(name: str) -> ChainSpec:
 
 
 def _node_of(spec: ChainSpec) -> Node:
-    """The first of the chain's nodes that answers and is on the right chain."""
+    """Return the first of the chain's nodes that answers and is on the right chain."""
     problems = []
     for url in spec.rpc_urls:
         node = Node(url)

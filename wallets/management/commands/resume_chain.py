@@ -1,4 +1,4 @@
-"""`manage.py resume_chain CHAIN HEIGHT`: let a stopped chain go on."""
+"""`manage.py resume_chain CHAIN HEIGHT`: resume a stopped chain."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,7 +11,7 @@ from wallets.watchers.ingest import resume
 
 
 class Command(BaseCommand):
-    """For a person who has found out where the chain forked, after a watcher stopped at a fork deeper than final."""
+    """Resumes reading from the height of the fork, after a watcher stopped at a reorg deeper than finality."""
 
     help = (
         "Read a chain anew after HEIGHT, the last block that is surely in it. Transfers above it count as orphaned "

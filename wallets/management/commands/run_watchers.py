@@ -1,4 +1,4 @@
-"""`manage.py run_watchers`: read the chains."""
+"""`manage.py run_watchers`: run the chain watchers."""
 
 import signal
 from argparse import ArgumentParser
@@ -17,12 +17,12 @@ _ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 class Command(BaseCommand):
-    """Runs until SIGTERM or Ctrl-C. Any number may run side by side: leases let one read a chain at a time."""
+    """Runs until SIGTERM or Ctrl-C. Any number may run in parallel: leases let one read a chain at a time."""
 
     help = "Read the configured chains and record what is paid to deposit addresses."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the chains to read; all that have a node unless given."""
+        """Take the chains to read; by default all that have a node."""
         parser.add_argument("--chain", action="append", dest="names", metavar="NAME")
 
     def handle(self, *args: Any, names: list[str] | None, **options: Any) -> None:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         self.stdout.write(f"Watching: {watching}.")
         self.stdout.flush()
-        # Without a chain it waits as well: whoever keeps it running would only start it again.
+        # Without a chain it waits as well: otherwise its supervisor would restart it in a loop.
         watch(chains, until=lambda: signal.sigwait(_ENDING))
 
     def _accepted(self, chain: WatchedChain) -> WatchedChain | None:

@@ -1,4 +1,4 @@
-"""`manage.py source_differences`: what two sources of a chain tell differently."""
+"""`manage.py source_differences`: list or close differences between a chain's sources."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -13,7 +13,7 @@ from wallets.reconciliation.differences import (
 
 
 class Command(BaseCommand):
-    """For a person who has looked at a transfer in an explorer, and at the source that told otherwise."""
+    """Lists open differences, or closes those that a person has checked in an explorer."""
 
     help = (
         "List transfers that one source of a chain knows and another does not. `missed` ones were recorded when they "

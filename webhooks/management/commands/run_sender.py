@@ -32,7 +32,7 @@ _FILES = 4_096
 
 
 class Command(BaseCommand):
-    """Runs one sender; any number may run side by side, on any number of machines."""
+    """Runs one sender; any number may run in parallel, on any number of machines."""
 
     help = "Deliver webhooks until told to stop (SIGTERM or Ctrl-C)."
 
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    # uvloop, where it is installed, spares a third of the time that a delivery takes.
+    # uvloop, where installed, saves a third of a delivery's time.
     if find_spec("uvloop") is None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = import_module(

@@ -1,4 +1,4 @@
-"""Sending a call by our gas account: through the ledger, once for each authorisation."""
+"""Sends calls from our gas account through the ledger, once for each authorisation."""
 
 import time
 from contextlib import suppress
@@ -48,15 +48,15 @@ _FIRST_PAUSES: Final = (0.003, 0.005, 0.01)
 def send(
     row: Authorization, request: StandardRequest, call: Call, *, now: datetime
 ) -> None:
-    """Write down the transaction that carries an authorisation out, and hand it to a node.
+    """Store the transaction that carries an authorisation out, and send it to a node.
 
-    Raises RevertedError where the call would not get through, OverdrawnError, NoGasError, ChainError: then nothing was sent.
+    Raises RevertedError if the call would revert, OverdrawnError, NoGasError, ChainError: then nothing was sent.
     """
     spec = request.spec
     gas = calls.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
     refuse_greedy(row.merchant_id, spec.name, now=now)
-    # Asked for here, so that the ledger's transaction below waits for no node.
+    # Requested here, so that the ledger's transaction below waits for no node.
     node.prices()
     balance = _balance_of(row, request) if must_ask_balance(row, now=now) else None
     try:
@@ -65,7 +65,7 @@ def send(
         # Another payment of this payer was sent meanwhile.
         asked = _balance_of(row, request)
         attempt = _write(row, sent, asked, node=node, now=now)
-    # Whether it was taken is written down once it is in a block, or waits for longer than most.
+    # The ledger records its acceptance once it is in a block, or waits unusually long.
     with suppress(ChainError):
         node.send(bytes(attempt.raw))
 
@@ -78,7 +78,7 @@ def _write(
     node: GasNode,
     now: datetime,
 ) -> GasAttempt:
-    """Write down what is sent, in one transaction with what the payer has open."""
+    """Store the transaction, together with the check of the payer's open payments."""
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         made = intend(
@@ -93,7 +93,7 @@ def _write(
 
 
 def _balance_of(row: Authorization, request: StandardRequest) -> Balance:
-    """Ask what a payer has at one block. Raises RevertedError, ChainError."""
+    """Return a payer's balance at one block. Raises RevertedError, ChainError."""
     spec = request.spec
     height = gas_node_of(spec).height()
     token, block = spec.tokens[row.token].address, hex(height)
@@ -104,27 +104,27 @@ def _balance_of(row: Authorization, request: StandardRequest) -> Balance:
 
 
 def reference_of(row: Authorization) -> str:
-    """Return what the ledger calls an authorisation's transaction."""
+    """Return the ledger's reference of an authorisation's transaction."""
     return str(row.pk)
 
 
 def push(made: GasTransaction, *, node: GasNode, now: datetime) -> None:
-    """Hand a transaction to the nodes. Written down it is, so that where none takes it now it is sent later."""
+    """Send a transaction to the nodes. It is stored, so if none accepts it now it is sent later."""
     with suppress(ChainError):
         broadcast(made, node=node, now=now)
 
 
 def look(row: Authorization, made: GasTransaction, *, node: GasNode) -> Receipt:
-    """Return a transaction's receipt. Raises ReceiptMissingError where it is in no block yet."""
+    """Return a transaction's receipt. Raises ReceiptMissingError if it is not in a block yet."""
     with suppress(ChainError):
-        # By now it may have been sent again for more.
+        # It may have been resent with a higher fee.
         if (receipt := find_receipt(made, node=node)) is not None:
             return receipt
     raise ReceiptMissingError(row.tx_hash)
 
 
 def look_at_once(row: Authorization, *, node: GasNode) -> Receipt | None:
-    """Look for a transaction that was sent just now: some chains, local ones among them, have it in a block at once.
+    """Look for a transaction that was just sent: some chains, such as local ones, mine it at once.
 
     Returns None after some milliseconds.
     """

@@ -1,4 +1,4 @@
-"""What our gas account calls: our tokens and the standard's proxy, nothing else, and for so much gas at most."""
+"""The calls that our gas account may send: of our tokens and the standard's proxy only, with a gas limit."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,13 +12,13 @@ from x402.exact.evm import contracts
 from x402.exact.evm.contracts import PROXY
 
 MOST_GAS: Final = 500_000
-"""A payer's smart wallet runs code of its own on our gas."""
+"""A payer's smart wallet runs its own code with our gas."""
 
 _LEAST_GAS: Final = 21_000
-# Storage of the token may have changed before the transaction's turn comes.
+# The token's storage may have changed before the transaction runs.
 _SPARE_GAS: Final = 1.25
 
-# By the nodes that told: what has code keeps it.
+# By node: deployed code stays.
 _deployed: set[tuple[tuple[str, ...], str]] = set()
 
 
@@ -31,7 +31,7 @@ class Call:
 
 
 def has_code(pool: RpcPool, spec: ChainSpec, address: str) -> bool:
-    """Whether a contract is there; it is asked for until it is. Raises ChainError."""
+    """Return whether a contract is deployed; it is checked until it is. Raises ChainError."""
     place = (tuple(spec.rpc_urls), address)
     if place not in _deployed and contracts.code_of(pool, address):
         _deployed.add(place)
@@ -39,9 +39,9 @@ def has_code(pool: RpcPool, spec: ChainSpec, address: str) -> bool:
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
-    """Refuse a call of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
+    """Refuse calls of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
 
-    A call of nothing would succeed, move nothing, and be paid for.
+    A call to an address without code would succeed, move nothing, and cost gas.
     """
     if call.to not in {PROXY, *(token.address for token in spec.accepted_tokens)}:
         raise RevertedError("reverted: this contract is none of ours")
@@ -50,7 +50,7 @@ def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
 
 
 def gas_for(pool: RpcPool, call: Call) -> int:
-    """Return what a call may take. Raises RevertedError where that is not enough, ChainError."""
+    """Return a call's gas limit. Raises RevertedError if the maximum is not enough, ChainError."""
     sender = next(iter(gas_keys()), call.to)
     gas = contracts.estimate(pool, call.to, call.data, sender=sender)
     if gas < _LEAST_GAS:

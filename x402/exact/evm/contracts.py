@@ -1,6 +1,6 @@
-"""Asking contracts over nodes, and those that stand at the same address on all chains.
+"""Calls contracts through nodes, and names those at the same address on all chains.
 
-What a contract refuses is told in its own words.
+A refusal carries the contract's own message.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,7 @@ PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
 
 PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
-"""x402ExactPermit2Proxy: what payers allow to move their tokens, to whom they signed and to nobody else. Source: PyPI x402
-2.25."""
+"""x402ExactPermit2Proxy: payers allow it to move their tokens to the recipient they signed. Source: PyPI x402 2.25."""
 
 MULTICALL: Final = "0xcA11bde05977b3631167028862bE2a173976CA11"
 """Multicall3: many questions in one. Source: mds1/multicall3."""
@@ -32,19 +31,19 @@ _MOST_BYTES: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A contract's function, with the ABI types of what it takes and of its one answer; "" where it has none."""
+    """A contract's function, with the ABI types of its arguments and of its one result; "" for none."""
 
     name: str
     takes: tuple[str, ...] = ()
     answer: str = ""
 
     def call(self, *arguments: Any) -> bytes:
-        """Return the data of a call."""
+        """Return the call's data."""
         selector = keccak(f"{self.name}({','.join(self.takes)})".encode())[:4]
         return selector + coder().encode(self.takes, arguments)
 
     def read(self, data: bytes) -> Any:
-        """Return what it answered. Raises RevertedError where it is of another form."""
+        """Decode the result. Raises RevertedError if it has another form."""
         from eth_abi.exceptions import DecodingError
 
         if len(data) > _MOST_BYTES:
@@ -53,7 +52,7 @@ class Function:
         try:
             (found,) = coder().decode([self.answer], data)
         except (DecodingError, OverflowError, UnicodeDecodeError):
-            # The contract's doing, or nothing is there: no node is to blame.
+            # The contract's fault, or there is none: no node is to blame.
             raise RevertedError("reverted without an answer of this form") from None
         return found
 
@@ -63,7 +62,7 @@ BALANCE_OF: Final = Function("balanceOf", ("address",), "uint256")
 
 @cache
 def coder() -> "ABICodec":
-    """Return what writes and reads the arguments of contracts."""
+    """Return the ABI coder."""
     from web3 import Web3  # slow to import
 
     return Web3().codec
@@ -72,17 +71,17 @@ def coder() -> "ABICodec":
 def read(
     pool: RpcPool, to: str, function: Function, *arguments: Any, block: str = "latest"
 ) -> Any:
-    """Ask a contract, as it was at a block. Raises RevertedError, ChainError."""
+    """Call a contract as of a block. Raises RevertedError, ChainError."""
     return function.read(attempt(pool, to, function.call(*arguments), block=block))
 
 
 def attempt(pool: RpcPool, to: str, data: bytes, *, block: str = "latest") -> bytes:
-    """Return what a call would answer, without sending it. Raises RevertedError, ChainError."""
+    """Return a call's result without sending it. Raises RevertedError, ChainError."""
     return hex_bytes(ask(pool, "eth_call", [_call(to, data), block]))
 
 
 def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
-    """Return how much gas a call takes now. Raises RevertedError where it would not get through, ChainError."""
+    """Return the gas that a call takes now. Raises RevertedError if it would revert, ChainError."""
     answer = ask(pool, "eth_estimateGas", [_call(to, data) | {"from": sender}])
     if not isinstance(answer, str) or not answer.startswith("0x"):
         raise MalformedAnswerError("an estimate is no number")
@@ -98,7 +97,7 @@ def code_of(pool: RpcPool, address: str) -> bytes:
 
 
 def ask(pool: RpcPool, method: str, params: list[Any]) -> Any:
-    """Ask the nodes; a revert is the contract's answer, and no fault of a node. Raises RevertedError, ChainError."""
+    """Ask the nodes; a revert is the contract's answer, not a node's failure. Raises RevertedError, ChainError."""
     answer = pool.run(lambda node: _ask(node, method, params))
     if isinstance(answer, RevertedError):
         raise answer
@@ -120,7 +119,7 @@ def _ask(node: Node, method: str, params: list[Any]) -> Any:
         told = str(error)
         if _REVERT not in told.lower():
             raise
-        # Without the node's name, which is nobody's business.
+        # Without the node's name, which must not be published.
         return RevertedError(told[told.lower().index(_REVERT) :])
 
 

@@ -42,7 +42,7 @@ _ASK_ALL: Final = Function(
     "tryAggregate", ("bool", "(address,bytes)[]"), "(bool,bytes)[]"
 )
 
-# What tokens say when they refuse, in lower case: texts of USDC, names of others' errors.
+# Tokens' refusals, in lower case: USDC's texts, other tokens' error names.
 _SAID: Final = MappingProxyType(
     {
         "authorization is expired": reasons.VALID_BEFORE,
@@ -63,9 +63,9 @@ _SAID: Final = MappingProxyType(
 
 
 def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
-    """Return the standard's reason why a token would refuse an authorisation; "" where nothing speaks against it.
+    """Return the standard's reason why a token would refuse an authorisation; "" if it would not.
 
-    Who is paid, how much and until when was looked at before. Raises ChainError.
+    Recipient, amount and time were checked before. Raises ChainError.
     """
     signed = request.signed
     if not {"name", "version"} <= request.extra.keys():
@@ -82,12 +82,12 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
 
 
 def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
-    """Return the standard's reason why the transfer fails if it is tried now; "" where it does not. Raises ChainError."""
+    """Return the standard's reason why the transfer fails if tried now; "" if it succeeds. Raises ChainError."""
     call = call_of(request)
     try:
         contracts.attempt(pool, call.to, call.data)
     except RevertedError as error:
-        # The first version knows no words of tokens.
+        # Version 1 has no codes for tokens' messages.
         known = reason_of(error) if request.version == 2 else ""
         if known and known != reasons.TRANSACTION_FAILED:
             return known
@@ -96,7 +96,7 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
 
 
 def call_of(request: StandardRequest) -> Call:
-    """Return the call that carries an authorisation out."""
+    """Return the call that carries out an authorisation."""
     signed = request.signed
     terms = (
         signed.payer,
@@ -116,16 +116,16 @@ def call_of(request: StandardRequest) -> Call:
 
 
 def reason_of(error: RevertedError) -> str:
-    """Return the standard's reason for what a token said."""
+    """Return the standard's reason for a token's message."""
     said = str(error).lower()
     found = (reason for words, reason in _SAID.items() if words in said)
     return next(found, reasons.TRANSACTION_FAILED)
 
 
 def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether the payer is known to have signed, also where the token was not asked. Raises ChainError.
+    """Whether the payer certainly signed, even if the token was not asked. Raises ChainError.
 
-    A wallet that is a contract is asked itself then: its authorisation's number may be seen by everybody.
+    A contract wallet is asked itself then: its authorisation's nonce may be public.
     """
     payer = request.signed.payer
     if not contracts.code_of(pool, payer):
@@ -145,7 +145,7 @@ def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -
             contracts.read(pool, request.asset, _USED, payer, nonce, block=block)
         )
     except RevertedError:
-        # A token that knows no authorisations, such as USDT, uses none.
+        # A token without authorisations, such as USDT, uses none.
         return False
 
 
@@ -155,9 +155,9 @@ def _signature_of(request: StandardRequest) -> signatures.Signature:
 
 
 def _signature_refusal(pool: RpcPool, request: StandardRequest) -> str:
-    """Say what is wrong with a key's signature. A wallet that is a contract is asked by the token itself.
+    """Return what is wrong with a key's signature. For a contract wallet, the token itself checks it.
 
-    Raises ValueError where the signature is none, ChainError.
+    Raises ValueError for a malformed signature, ChainError.
     """
     signature = _signature_of(request)
     if contracts.code_of(pool, request.signed.payer):
@@ -185,7 +185,7 @@ def _digest_of(request: StandardRequest) -> bytes:
 
 
 def _diagnosis(pool: RpcPool, request: StandardRequest) -> str:
-    """Ask the token why a transfer fails. Where the chain has no Multicall3 it is not known. Raises ChainError."""
+    """Ask the token why a transfer fails. Unknown if the chain has no Multicall3. Raises ChainError."""
     signed, nonce = request.signed, bytes.fromhex(request.signed.nonce[2:])
     questions = (
         (_USED, _USED.call(signed.payer, nonce)),
@@ -218,7 +218,7 @@ def _diagnosis(pool: RpcPool, request: StandardRequest) -> str:
 
 
 def _answer(function: Function, told: tuple[bool, bytes]) -> Any:
-    """Return one of several answers; None where there is none."""
+    """Return one of several results; None if there is none."""
     succeeded, data = told
     if not succeeded:
         return None

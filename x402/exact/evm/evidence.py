@@ -1,4 +1,4 @@
-"""What the chain itself says of an authorisation: in which transaction it was used, whoever sent that."""
+"""On-chain evidence of an authorisation: the transaction that used it, whoever sent it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,23 +22,23 @@ from x402.exact.inputs import (
 
 # EIP-3009.
 _USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
-# Public nodes search so many blocks at once; this many pieces go back an hour on the fastest of our chains.
+# Public nodes search this many blocks at once; this many parts cover an hour on the fastest of our chains.
 _BLOCKS: Final = 1_000
 _PIECES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Whether an authorisation can be used no more, and where it paid; None where it was not seen to pay."""
+    """Whether an authorisation is already used, and its transfer; None if no transfer was found."""
 
     is_used: bool
     executed: Executed | None = None
 
 
 def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
-    """Return the transfer of an authorisation in a receipt; None where it moved nothing so. Raises MalformedAnswerError.
+    """Return the transfer of an authorisation in a receipt; None if there is none. Raises MalformedAnswerError.
 
-    Of several alike, as in a batch of somebody else's, it is the first one after the authorisation's own event.
+    Of several alike, as in a third party's batch, it is the first one after the authorisation's own event.
     """
     if not receipt.succeeded:
         return None
@@ -53,7 +53,7 @@ def transfer_in(receipt: Receipt, request: StandardRequest) -> Executed | None:
 def find_used(
     pool: RpcPool, request: StandardRequest, *, at_least: int = 0
 ) -> Evidence:
-    """Find where somebody else carried an authorisation out, as nodes see it that know the block `at_least`.
+    """Find where a third party carried out an authorisation, on nodes that know the block `at_least`.
 
     Raises ChainError.
     """
@@ -62,7 +62,7 @@ def find_used(
     if newest < at_least:
         raise ChainUnavailableError("a node is behind what we know already")
     is_permit = request.signed.is_permit2
-    # At that very block: behind one address may be nodes of which one knows less than the other.
+    # At that very block: one address may have several backends, some of which lag.
     kind = permit2 if is_permit else eip3009
     if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
@@ -97,7 +97,7 @@ def _use_of(request: StandardRequest) -> list[str]:
 
 
 def _used_at(receipt: Receipt, request: StandardRequest) -> int:
-    """Return the place of the authorisation's own event; before everything where there is none (Permit2)."""
+    """Return the position of the authorisation's own event; before all others if there is none (Permit2)."""
     for log in logs.told_logs(receipt):
         if logs.emitter(log) == request.asset and log["topics"] == _use_of(request):
             return evm_decode.quantity(log.get("logIndex"))

@@ -1,4 +1,4 @@
-"""Reading the logs of transactions for one authorisation's transfer. Raises MalformedAnswerError where they are no logs."""
+"""Searches transactions' logs for an authorisation's transfer. Raises MalformedAnswerError for invalid logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ class Searched:
 
 
 def told_logs(receipt: Receipt) -> list[Log]:
-    """Return a receipt's logs as they were told, in order; each has a list of topics."""
+    """Return a receipt's logs as received, in order; each has a list of topics."""
     return _with_topics(receipt.logs)
 
 
 def transfers(receipt: Receipt) -> Iterator[tuple[int, Log]]:
-    """Yield the transfers in a receipt, of whatever tokens, with their positions as watchers count them."""
+    """Yield the transfers in a receipt, of any token, with their positions as watchers count them."""
     yield from enumerate(evm_decode.transfer_entries({"logs": told_logs(receipt)}))
 
 
 def is_payment(log: Log, request: StandardRequest) -> bool:
-    """Whether a transfer is of the token, payer, recipient and amount that were signed."""
+    """Whether a transfer has the signed token, payer, recipient and amount."""
     signed = request.signed
     return (
         emitter(log) == request.asset
@@ -69,12 +69,12 @@ def emitter(log: Log) -> str:
 
 
 def in_eip55(told: Any) -> str:
-    """Return an address that a node told."""
+    """Return a node's address in EIP-55."""
     return checksum(bytes.fromhex(evm_decode.address(told)[2:]))
 
 
 def topic(address: str) -> str:
-    """Return an address as topics have it."""
+    """Return an address in a topic's form."""
     return evm_decode.PADDING + address[2:].lower()
 
 

@@ -1,4 +1,4 @@
-"""EVM nodes for settlements: connections are kept, and gas prices are cached for a block's time."""
+"""EVM nodes for settlements: kept connections, and gas prices cached for a block's time."""
 
 from threading import Lock
 from typing import Final
@@ -28,7 +28,7 @@ class _SteadyNode(GasNode):
         self._urls = spec.rpc_urls
 
     def prices(self) -> Prices:
-        """Return what gas costs, or cost a moment ago."""
+        """Return gas prices, at most a block old."""
         return self._cached_prices()
 
     @cachedmethod(lambda _: _prices, key=lambda self: self._urls, lock=lambda _: _lock)
@@ -45,5 +45,5 @@ def pool_of(spec: ChainSpec) -> RpcPool:
 
 
 def gas_node_of(spec: ChainSpec) -> GasNode:
-    """Return the same nodes, to be asked about transactions."""
+    """Return the same nodes for gas transactions."""
     return _kept.of(spec)

@@ -1,4 +1,4 @@
-"""What an authorisation came to, from its transaction's receipt and, where that failed, from what others handed in."""
+"""The result of an authorisation: from its transaction's receipt or, if that failed, from third parties' transactions."""
 
 import time
 from typing import Any, Final
@@ -46,7 +46,7 @@ def conclude(
     pool: RpcPool,
     clock: Clock,
 ) -> Answer:
-    """Return the answer to a transaction that was sent; without its receipt it is still on its way."""
+    """Return the response for a transaction that was sent; without its receipt it is still in progress."""
     if receipt is None:
         release(row)
         return answers.pending(request, row.tx_hash)
@@ -77,7 +77,7 @@ def conclude_elsewhere(
     clock: Clock,
     at_least: int = 0,
 ) -> Answer:
-    """Return the answer where ours moved nothing: somebody else's transaction may have, else `reason` says why none did."""
+    """Return the response if ours moved nothing: a third party's transaction may have, else `reason` says why not."""
     try:
         evidence = _find_used(pool, request, at_least=at_least)
     except ChainError:
@@ -92,7 +92,7 @@ def conclude_elsewhere(
 
 
 def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evidence:
-    """Look a second and a third time for what used an authorisation: nodes show a block's effects before its logs."""
+    """Search a second and a third time for the use of an authorisation: nodes show a block's effects before its logs."""
     for _ in range(_LOOKS - 1):
         evidence = find_used(pool, request, at_least=at_least)
         if evidence.executed is not None or not evidence.is_used:
@@ -104,7 +104,7 @@ def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evi
 def conclude_return(
     row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock
 ) -> None:
-    """End what a stranger carried out and the network took back, if somebody did so again. Raises ChainError."""
+    """End a payment that a third party submitted and a reorg removed, if a third party did so again. Raises ChainError."""
     evidence = find_used(pool, request)
     if evidence.executed is not None:
         _settled(row, request, evidence.executed, clock)
@@ -112,7 +112,7 @@ def conclude_return(
 
 
 def was_paid(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether somebody else carried an authorisation out, and its money paid for nothing yet. Raises ChainError."""
+    """Whether a third party carried out an authorisation, and the transfer has no use yet. Raises ChainError."""
     executed = find_used(pool, request).executed
     if executed is None:
         return False

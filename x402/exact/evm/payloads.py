@@ -1,4 +1,4 @@
-"""Payloads of payers on EVM chains: EIP-3009's and Permit2's authorisations, every value of them read by hand.
+"""Parses payers' payloads on EVM chains: EIP-3009's and Permit2's authorisations, every value by hand.
 
 Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaymentError.
 """
@@ -21,13 +21,13 @@ from x402.exact.inputs import (
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
-# Smart wallets' signatures may hold several, and what deploys them.
+# Smart wallets' signatures may contain several, and deployment code.
 _SIGNATURE: Final = re.compile(r"0x(?:[0-9a-fA-F]{2}){65,4096}", re.ASCII)
 _MOST: Final = 2**256 - 1
 
 
 def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Keep what the payer's signature is about, and the way of transfer."""
+    """Return the signature's domain and the transfer method."""
     kept = {key: extra.get(key) for key in ("name", "version", "assetTransferMethod")}
     return {
         key: value
@@ -37,7 +37,7 @@ def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_signed(payload: Body, *, asset: str) -> Signed:
-    """Read what a payer signed about a token. Raises RefusedPaymentError."""
+    """Parse a payer's signed authorisation of a token. Raises RefusedPaymentError."""
     signature = payload.get("signature")
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
         raise RefusedPaymentError(reasons.SIGNATURE)
@@ -71,7 +71,7 @@ def _eip3009(told: Body, signature: str) -> Signed:
 
 def _permit2(told: Body, signature: str, asset: str) -> Signed:
     permitted, witness = _object(told, "permitted"), _object(told, "witness")
-    # In test mode nobody else looks.
+    # In test mode there is no later check.
     _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
     _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
     nonce = _number(told, "nonce")

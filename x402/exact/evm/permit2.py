@@ -1,4 +1,4 @@
-"""Permit2 (Uniswap) behind the standard's own proxy, for tokens without authorisations of their own, as USDT is.
+"""Permit2 (Uniswap) behind the standard's proxy, for tokens without their own authorisations, such as USDT.
 
 Source: Uniswap/permit2, PyPI x402 2.25.
 """
@@ -34,7 +34,7 @@ SETTLE: Final = Function(
         "bytes",
     ),
 )
-"""The proxy's: what is permitted with its number and end, by whom, to whom from when on, and the signature."""
+"""The proxy's function: permit with nonce and deadline, owner, recipient and start, and the signature."""
 
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
@@ -49,7 +49,7 @@ _TYPES: Final[Types] = {
     "TokenPermissions": {"token": "address", "amount": "uint256"},
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
-# Names of the contracts' errors, and what the standard calls them.
+# The contracts' error names, with the standard's codes.
 _SAID: Final = MappingProxyType(
     {
         "InvalidAmount": "invalid_permit2_amount",
@@ -64,30 +64,30 @@ _SAID: Final = MappingProxyType(
 
 
 def number_of(request: StandardRequest) -> int:
-    """Return the number that an authorisation uses up."""
+    """Return the nonce that an authorisation uses up."""
     return int(request.signed.nonce.removeprefix(PERMIT2_PREFIX))
 
 
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
-    """Whether an authorisation's number was used, or taken back by the payer, up to a block. Raises ChainError."""
+    """Whether an authorisation's nonce was used, or cancelled by the payer, up to a block. Raises ChainError."""
     place, bit = divmod(number_of(request), 256)
     payer = request.signed.payer
     try:
         word = contracts.read(pool, PERMIT2, _BITMAP, payer, place, block=block)
     except RevertedError:
-        # There is no Permit2 here.
+        # Permit2 is not deployed here.
         return False
     return bool(word >> bit & 1)
 
 
 def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
-    """Return the standard's reason why an authorisation would be refused; "" where nothing speaks against it.
+    """Return the standard's reason why an authorisation would be refused; "" if it would not.
 
-    Who is paid, how much, of which token, until when and through which contract was looked at before. Raises ChainError.
+    Recipient, amount, token, time and contract were checked before. Raises ChainError.
     """
     signed = request.signed
     if request.version == 1:
-        # The first version has none.
+        # Version 1 has none.
         return reasons.INVALID_PAYLOAD
     if signed.valid_after > now.timestamp():
         return reasons.PERMIT2_EARLY
@@ -96,12 +96,12 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     if not calls.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
     reason = _funds_refusal(pool, request)
-    # Whoever carried it out took what the payer had, or had allowed.
+    # A third party's use of it consumed the payer's balance or allowance.
     return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
 
 
 def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether the payer is known to have signed; what was signed is judged before all else here."""
+    """Whether the payer certainly signed; here the signature is checked first of all."""
     del pool, request
     return True
 
@@ -118,7 +118,7 @@ def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
 
 
 def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
-    """Return the standard's reason why the payment fails if it is tried now; "" where it does not. Raises ChainError."""
+    """Return the standard's reason why the payment fails if tried now; "" if it succeeds. Raises ChainError."""
     call = call_of(request)
     try:
         calls.expect_ours(pool, request.spec, call)
@@ -130,7 +130,7 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
 
 
 def call_of(request: StandardRequest) -> Call:
-    """Return the call of the proxy that carries an authorisation out."""
+    """Return the proxy's call that carries out an authorisation."""
     signed = request.signed
     permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
     witness = (signed.recipient, signed.valid_after)
@@ -139,7 +139,7 @@ def call_of(request: StandardRequest) -> Call:
 
 
 def reason_of(error: RevertedError) -> str:
-    """Return the standard's reason for what a contract said."""
+    """Return the standard's reason for a contract's message."""
     found = (reason for name, reason in _SAID.items() if name in str(error))
     return next(found, reasons.TRANSACTION_FAILED)
 

@@ -1,7 +1,7 @@
-"""Where a permit paid. Permit2 writes down no more of a used authorisation than one bit of its payer's.
+"""Finds where a permit paid. Permit2 stores only one bit of a used authorisation.
 
-Which of the payer's transfers was the one is told by the call of the proxy, or, where the proxy was called by another
-contract, by the block in which that bit changed.
+The transfer is identified by the proxy's call or, if another contract called the proxy, by the block in which the bit
+changed.
 """
 
 from collections import Counter
@@ -49,14 +49,14 @@ _SETTLED: Final = [
 _TAKEN_BACK: Final = (
     "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
 )
-# A payer's transfers of the same amount to the same merchant of which we know no purpose: each is a question or more.
+# The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
 _MOST_DOUBTED: Final = 20
 
 
 def find_payment(
     pool: RpcPool, node: GasNode, request: StandardRequest, searched: logs.Searched
 ) -> Executed | None:
-    """Find the transfer that a used authorisation made; None where none is certain to be it. Raises ChainError."""
+    """Find the transfer of a used authorisation; None if none is certain. Raises ChainError."""
     for tx_hash in _doubted(pool, request, searched):
         told = _transaction(pool, tx_hash)
         is_ours = told.to == PROXY and _is_call_of(request, told.data)
@@ -70,7 +70,7 @@ def find_payment(
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a transaction calls: `to` in EIP-55, "" where it creates a contract."""
+    """A transaction's call: `to` in EIP-55, "" if it creates a contract."""
 
     to: str
     data: bytes
@@ -79,7 +79,7 @@ class _Told:
 def _doubted(
     pool: RpcPool, request: StandardRequest, searched: logs.Searched
 ) -> list[str]:
-    """Return the transactions with transfers like this one that paid for nothing yet, the newest first."""
+    """Return transactions with transfers like this one that have no use yet, newest first."""
     signed = request.signed
     topics = [evm_decode.TRANSFER, *map(logs.topic, (signed.payer, signed.recipient))]
     found = Counter(
@@ -96,7 +96,7 @@ def _doubted(
 def _used(
     request: StandardRequest, tx_hashes: Collection[str]
 ) -> Iterable[tuple[str, int]]:
-    """Return the transfers in these transactions that paid for something, by hash and position."""
+    """Return the used transfers in these transactions, by hash and position."""
     used = X402Payment.objects.filter(
         mode=Mode.LIVE, chain=request.spec.name, tx_hash__in=list(tx_hashes)
     )
@@ -105,7 +105,7 @@ def _used(
 
 
 def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed | None:
-    """Return the first transfer like this one in a receipt that the proxy made, and that paid for nothing yet."""
+    """Return the first unused transfer like this one in a receipt that the proxy made."""
     if receipt is None or not receipt.succeeded:
         return None
     used = {position for _, position in _used(request, [receipt.tx_hash])}
@@ -116,7 +116,7 @@ def _payment_in(receipt: Receipt | None, request: StandardRequest) -> Executed |
 
 
 def _settled(request: StandardRequest, receipt: Receipt) -> Iterator[int]:
-    """Yield the places of transfers like this one that the proxy made: its own event follows each of its transfers."""
+    """Yield the positions of transfers like this one that the proxy made: its own event follows each of its transfers."""
     places = {_index(log): place for place, log in logs.transfers(receipt)}
     last: int | None = None
     for log in logs.told_logs(receipt):
@@ -137,7 +137,7 @@ def _is_settled(log: logs.Log) -> bool:
 
 
 def _was_used_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
-    """Whether an authorisation was used in this very block. A node that keeps no such old state cannot tell."""
+    """Whether an authorisation was used in this very block. A node without such old state cannot tell."""
     before, here = hex(max(height - 1, 0)), hex(height)
     try:
         was_free = not is_used(pool, request, block=before)
@@ -148,7 +148,7 @@ def _was_used_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
 
 
 def _was_taken_back_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
-    """Whether the payer used numbers up without paying, in the same block and in the same word of bits as this one."""
+    """Whether the payer cancelled nonces in the same block and in the same word of bits as this one."""
     topics = [_TAKEN_BACK, logs.topic(request.signed.payer)]
     word = (number_of(request) // 256).to_bytes(32, "big")
     found = logs.find_logs(pool, PERMIT2, topics, logs.Searched(height, height))
@@ -176,7 +176,7 @@ def _is_call_of(request: StandardRequest, data: bytes) -> bool:
         told = contracts.coder().decode(kinds, data[4:])
         permit, owner, witness, _ = told[-len(SETTLE.takes) :]
     except (DecodingError, OverflowError):
-        # A length that no calldata has overflows.
+        # A length beyond any calldata overflows.
         return False
     (token, units), nonce, _ = permit
     signed = request.signed

@@ -1,4 +1,4 @@
-"""How an authorisation is carried out on EVM chains: its kind judges it, a gas account of ours sends it."""
+"""Carries out authorisations on EVM chains: their kind checks them, our gas account sends them."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -68,8 +68,8 @@ from x402.models import Authorization
 
 Answer = dict[str, Any]
 
-# Perhaps used by somebody who handed the authorisation in before us: then the merchant has its money. Of a failed
-# simulation version 1 knows no more where a chain has no Multicall3.
+# Possibly used by a third party before us: then the merchant has the money. Of a failed simulation, version 1 knows no more
+# if the chain has no Multicall3.
 _PERHAPS_USED: Final = frozenset(
     {reasons.ALREADY_USED, reasons.PERMIT2_NONCE, reasons.SIMULATION_FAILED}
 )
@@ -92,7 +92,7 @@ class EvmRail:
         return list(gas_keys())
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return nothing: anybody may hand in what was signed."""
+        """Return nothing: anybody may submit a signed authorisation."""
         return {}
 
     def simulated_hash(self, told: str) -> str:
@@ -110,11 +110,11 @@ class EvmRail:
     def read_signed(
         self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
     ) -> Signed:
-        """Return an EIP-3009 or Permit2 authorisation, which says by itself whom it pays."""
+        """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
         return read_signed(payload, asset=asset)
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return the answer whether an authorisation would settle now."""
+        """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
             reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(
@@ -137,7 +137,7 @@ class EvmRail:
         *,
         clock: Clock,
     ) -> Answer:
-        """Judge it, and send it. Raises TakenElsewhereError."""
+        """Check it, and send it. Raises TakenElsewhereError."""
         pool, kind = pool_of(request.spec), _kind(request)
         try:
             reason = kind.refusal(pool, request, now=clock())
@@ -170,7 +170,7 @@ class EvmRail:
     def _refused(
         self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock
     ) -> Answer:
-        """Answer what a token refuses: perhaps because somebody else handed the authorisation in."""
+        """Return the response to a token's refusal: a third party may have submitted the authorisation."""
         pool = pool_of(request.spec)
         try:
             is_proven = _kind(request).is_proven(pool, request)
@@ -184,7 +184,7 @@ class EvmRail:
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Look for what the ledger has of it, and send it again where no node took it yet."""
+        """Continue with the ledger's transaction, and send it again if no node accepted it."""
         made = _transaction_of(row)
         if made is None:
             refuse_late(request, now=clock())
@@ -203,7 +203,7 @@ class EvmRail:
     def finish(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> None:
-        """End it by its transaction's receipt, or by what became of it without one."""
+        """End it by its transaction's receipt, or by the ledger's result without one."""
         made, pool = row.transaction, pool_of(request.spec)
         if made is None:
             conclude_return(row, request, pool=pool, clock=clock)
@@ -217,7 +217,7 @@ class EvmRail:
 
 
 class _Kind(Protocol):
-    """What EIP-3009 and Permit2 do each in its own way."""
+    """The functions that EIP-3009 and Permit2 implement differently."""
 
     def refusal(
         self, pool: RpcPool, request: StandardRequest, *, now: datetime
@@ -233,7 +233,7 @@ def _kind(request: StandardRequest) -> _Kind:
 
 
 def _transaction_of(row: Authorization) -> GasTransaction | None:
-    """Return what the ledger has for an authorisation, even where its process died before it could say so."""
+    """Return the ledger's transaction of an authorisation, even if its process died before storing it."""
     rows = GasTransaction.objects.select_related("account").filter(
         purpose=Purpose.X402, reference=reference_of(row)
     )
@@ -241,7 +241,7 @@ def _transaction_of(row: Authorization) -> GasTransaction | None:
 
 
 def _came_to_nothing(made: GasTransaction) -> bool:
-    """Whether the ledger gave a transaction up, and its number is used for good: nothing of it can get into a block."""
+    """Whether the ledger abandoned a transaction and its nonce is used for good: it can no longer be mined."""
     if made.purpose == Purpose.CANCEL:
         return made.state == TransactionState.MINED
     return made.state == TransactionState.DROPPED

@@ -1,6 +1,6 @@
-"""What payers' transactions may cost us on Solana: a day's limit, and a merchant's share of it. Lamports throughout.
+"""Limits on our cost of payers' Solana transactions: per day, and per merchant's share of it. In lamports.
 
-Counted is the most that each transaction may cost, from when it was signed, unless it can be in no block any more.
+Each transaction counts with its maximum cost from its signature on, unless it can no longer be in a block.
 """
 
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
-    """Raise NoGasError where a transaction would cost more than is left of the day's, or of the merchant's share of it."""
+    """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     daily = daily_coins(row.chain) * LAMPORTS
     rows = Authorization.objects.filter(
         chain=row.chain, network_fee__isnull=False, created_at__gt=now - _DAY

@@ -1,4 +1,4 @@
-"""What Solana's nodes are asked about a payer's transaction. Their answers are checked here, and one node fails as ChainError."""
+"""Requests to Solana nodes about a payer's transaction. Answers are checked here; a node's failure is a ChainError."""
 
 import base64
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from x402.exact.connections import KeptPerThread
 from x402.exact.promises import Balance
 from x402.exact.solana.transfers import Transfer
 
-# Of our own account: it has too little, or was never paid anything.
+# Errors about our own account: too little balance, or none ever.
 _OURS: Final = frozenset(
     {"InsufficientFundsForFee", "AccountNotFound", "InvalidAccountForFee"}
 )
-# Its first account, which is ours, would be left with less than an account must hold.
+# Its first account, which is ours, would fall below the minimum balance.
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"
 _LONGEST: Final = 200
@@ -29,7 +29,7 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What a transaction would come to: `error` is the network's word for why it fails, "" where it does not.
+    """The result of a simulation: `error` is the network's word for a failure, "" for success.
 
     `is_ours` says that our account cannot pay for it, which says nothing about the payment.
     """
@@ -46,19 +46,19 @@ class SolanaNodes:
         self._adapter: ChainAdapter = spec.family.open_adapter(spec, self.pool)
 
     def simulate(self, transaction: bytes) -> Simulated:
-        """Run a transaction without sending it; our account's signature need not be there."""
+        """Simulate a transaction; our account's signature may be missing."""
         options = {
             "encoding": "base64",
             "sigVerify": False,
             "replaceRecentBlockhash": False,
-            # The newest state: payers' libraries take the hash of the newest block that is confirmed.
+            # The newest state: payers' libraries use the newest confirmed block's hash.
             "commitment": "processed",
         }
         asked = [_text(transaction), options]
         ask = whole(lambda node: _refusable(node, _SIMULATE, asked))
         error = _error_in(self.pool.run(ask))
         if error == _UNKNOWN_HASH:
-            # Too old, or newer than what this node has seen.
+            # Too old, or newer than this node's state.
             other = self.pool.second_opinion(ask)
             error = error if other is None else _error_in(other)
         if error is None:
@@ -67,15 +67,15 @@ class SolanaNodes:
         return Simulated(str(error)[:_LONGEST], is_ours=is_ours)
 
     def send(self, transaction: bytes) -> None:
-        """Hand a signed transaction to a node, which passes it on. What it says of it is not believed: the chain tells."""
+        """Send a signed transaction to a node, which forwards it. Its answer is ignored: the chain shows the result."""
         options = {"encoding": "base64", "skipPreflight": True, "maxRetries": 2}
         asked = [_text(transaction), options]
         self.pool.run(whole(lambda node: _refusable(node, "sendTransaction", asked)))
 
     def find(self, signature: str) -> FoundTransaction | None:
-        """Return a transaction as its watcher reads it; None where no node knows it.
+        """Return a transaction as its watcher reads it; None if no node knows it.
 
-        One that failed is in no block until that cannot be undone: on another fork it may succeed.
+        A failed one counts as not mined until its failure is final: on another fork it may succeed.
         """
         found = self._adapter.find(signature)
         if found is None or found.succeeded or found.block_height is None:
@@ -84,7 +84,7 @@ class SolanaNodes:
         return found if is_for_good else replace(found, block_height=None)
 
     def balance(self, transfer: Transfer) -> Balance:
-        """Return what the account that a transfer takes from holds, and at which slot."""
+        """Return the balance of the account that a transfer takes from, and its slot."""
         options = {"encoding": "base64", "commitment": "confirmed"}
         asked = [[transfer.source], options]
         answer = self.pool.run(
@@ -98,10 +98,10 @@ class SolanaNodes:
         return Balance(units, slot)
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
-        """Whether every node says that a transaction is in no block and none takes it any more, in a state that is final.
+        """Whether every node says, in final state, that a transaction is in no block and can no longer be.
 
-        That state is newer than `since`, when the block's hash was known: a node that fell behind has not heard of it yet,
-        and says the same.
+        That state must be newer than `since`, when the block's hash was known: a lagging node, which does not know it yet,
+        would say the same.
         """
         told = self.pool.each(lambda node: _is_lost(node, signature, blockhash, since))
         return all(told)
@@ -121,7 +121,7 @@ def _text(transaction: bytes) -> str:
 
 
 def _refusable(node: Node, method: str, params: list[Any]) -> Any:
-    """Ask; a refusal is about the transaction, and no fault of the node."""
+    """Ask; a refusal is about the transaction, not a node's failure."""
     try:
         return node.call(method, params)
     except RefusedError as error:
@@ -129,9 +129,9 @@ def _refusable(node: Node, method: str, params: list[Any]) -> Any:
 
 
 def _error_in(answer: Any) -> Any:
-    """Return why a transaction that was run failed; None where it did not."""
+    """Return why a simulated transaction failed; None if it did not."""
     if isinstance(answer, RefusedError):
-        # It was not run at all, which says nothing about the payment.
+        # It was not simulated at all, which says nothing about the payment.
         raise answer
     return decode.field(decode.in_context(answer)[1], "err")
 
@@ -142,7 +142,7 @@ def _is_lost(node: Node, signature: str, blockhash: str, since: datetime) -> boo
         return False
     options = {"searchTransactionHistory": True}
     answer = node.call("getSignatureStatuses", [[signature], options])
-    # Several nodes may stand behind one address, and not all of them have come so far.
+    # One address may have several backends, some of which lag.
     is_as_new = decode.in_context(answer)[0] >= head.height
     return is_as_new and decode.has_succeeded(answer) is None
 

@@ -1,4 +1,4 @@
-"""What a transaction on Solana came to, as its watcher will read it too."""
+"""The result of a Solana transaction, as its watcher will read it."""
 
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ def conclude(
     *,
     now: datetime,
 ) -> Answer:
-    """Return the answer to a transaction that is in a block."""
+    """Return the response for a mined transaction."""
     if found is None or not found.succeeded:
         return _failed(row, request, common.TRANSACTION_FAILED)
     executed = _executed(found, request)
@@ -36,13 +36,13 @@ def conclude(
 
 
 def conclude_expired(row: Authorization, request: StandardRequest) -> Answer:
-    """Return the answer to a transaction that no block has, and none can have any more: it cost nothing."""
+    """Return the response for a transaction that is in no block and never can be: it cost nothing."""
     Authorization.objects.filter(pk=row.pk).update(network_fee=0)
     return _failed(row, request, common.TRANSACTION_FAILED)
 
 
 def _executed(found: FoundTransaction, request: StandardRequest) -> Executed | None:
-    """Return where the money arrived. The transaction moves nothing else, so there is one movement to find."""
+    """Return where the money arrived. The transaction has exactly one movement."""
     for one in found.transfers:
         is_ours = one.recipient == request.pay_to and one.token == request.token
         if is_ours and one.units == request.units:

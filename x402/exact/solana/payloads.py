@@ -1,4 +1,4 @@
-"""Payloads of payers on Solana: a transaction in base64, and what the requirements say beside it."""
+"""Parses payers' payloads on Solana: a transaction in base64, and the requirements' extra."""
 
 import base64
 import binascii
@@ -20,14 +20,14 @@ from x402.exact.solana.transfers import (
 )
 
 NEVER: Final = 2**53
-"""A Unix time that does not come: a transaction ends with its block's hash, which tells no time."""
+"""A Unix time that never comes: a transaction expires with its block's hash, which has no time."""
 
 _MOST_TEXT: Final = 1_644  # 1,232 bytes in base64
 _MOST_MEMO: Final = 256
 
 
 def read_extra(extra: Body) -> Mapping[str, Any]:
-    """Return who pays for the network, and the memo that is asked for. Raises RefusedPaymentError."""
+    """Return the fee payer, and the requested memo. Raises RefusedPaymentError."""
     fee_payer, memo = extra.get("feePayer"), extra.get("memo")
     if not isinstance(fee_payer, str) or not fee_payer:
         raise RefusedPaymentError(reasons.FEE_PAYER_MISSING)
@@ -44,7 +44,7 @@ def read_extra(extra: Body) -> Mapping[str, Any]:
 def read_signed(
     payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
 ) -> Signed:
-    """Return the transfer that a payer signed, which is to `pay_to` in `asset`. Raises RefusedPaymentError."""
+    """Return a payer's signed transfer, which is to `pay_to` in `asset`. Raises RefusedPaymentError."""
     text = payload.get("transaction")
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise RefusedPaymentError(reasons.UNDECODABLE)
@@ -66,7 +66,7 @@ def read_signed(
 
 
 def transfer_of(signed: Signed) -> Transfer:
-    """Return the transfer behind what was read already."""
+    """Return the transfer of a payment that was read already."""
     return read_transfer(_bytes(signed.payload["transaction"]))
 
 

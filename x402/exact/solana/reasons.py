@@ -26,7 +26,7 @@ UNDECODABLE: Final = f"{_PAYLOAD}_transaction_could_not_be_decoded"
 UNKNOWN_INSTRUCTIONS: Final = tuple(
     f"{_PAYLOAD}_unknown_{place}_instruction" for place in ("fourth", "fifth", "sixth")
 )
-"""By the place among the optional instructions."""
+"""By position among the optional instructions."""
 
 SPOKEN: Final = MappingProxyType(
     {
@@ -36,4 +36,4 @@ SPOKEN: Final = MappingProxyType(
         usual.VALUE_MISMATCH: "invalid_exact_svm_payload_amount_mismatch",
     }
 )
-"""What the usual reasons are called on Solana."""
+"""The usual reasons' names on Solana."""

@@ -1,7 +1,7 @@
-"""What a payer's transaction does, read from its bytes and believed only if it does nothing else. Pure.
+"""Parses a payer's transaction from its bytes, and accepts it only if it does nothing but the transfer. Pure.
 
-Our account signs what is read here, so it may do one thing: move tokens of the payer's. Our account pays for the network
-and appears in no instruction, or one could take more from it.
+Our account signs it, so it may only move the payer's tokens. Our account pays the network fee and appears in no
+instruction, which could take more from it.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from solders.transaction import VersionedTransaction
 
 MOST_PRIORITY_FEE: Final = 100_000
-"""Lamports. What a transaction may pay for haste: the account that pays it is ours."""
+"""Lamports. The maximum priority fee of a transaction, which our account pays."""
 
 _MOST_BYTES: Final = 1_232  # a packet of the network
 _SIGNATURE_FEE: Final = 5_000  # lamports, for each of the two
@@ -31,7 +31,7 @@ _MICRO: Final = 1_000_000
 
 _COMPUTE_BUDGET: Final = "ComputeBudget111111111111111111111111111111"
 _MEMO: Final = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
-# Wallets add assertions about what a transaction will have done.
+# Wallets add assertions about a transaction's effects.
 _LIGHTHOUSE: Final = "L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95"
 
 
@@ -39,8 +39,8 @@ _LIGHTHOUSE: Final = "L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95"
 class Transfer:
     """A transfer that its payer has signed and our account has not.
 
-    Keys are base58, `units` the token's base units, `network_fee` the most that our account pays, in lamports. `message` is
-    what both sign, and `digest` its SHA-256 in hex: a payer can sign the same message in many ways.
+    Keys are base58, `units` the token's base units, `network_fee` the most that our account pays, in lamports. Both sign
+    `message`; `digest` is its SHA-256 in hex, because a payer can sign the same message in many ways.
     """
 
     transaction: bytes
@@ -61,7 +61,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction with its accounts' keys in place of their numbers."""
+    """An instruction with its accounts' keys in place of their indexes."""
 
     program: str
     accounts: tuple[str, ...]
@@ -69,7 +69,7 @@ class _Step:
 
 
 def read_transfer(raw: bytes) -> Transfer:
-    """Read a transaction that is signed by its payer alone. Raises RefusedPaymentError."""
+    """Parse a transaction signed by its payer alone. Raises RefusedPaymentError."""
     transaction, message = _decoded(raw)
     keys = [str(key) for key in transaction.message.account_keys]
     steps = [_step(one, keys) for one in transaction.message.instructions]
@@ -104,7 +104,7 @@ def read_transfer(raw: bytes) -> Transfer:
 
 
 def _decoded(raw: bytes) -> tuple["VersionedTransaction", bytes]:
-    """Read the bytes, which must be the only ones that say the same, and name no account of a lookup table."""
+    """Parse the bytes, which must be canonical and name no account of a lookup table."""
     from solders.message import Message, MessageV0, to_bytes_versioned
     from solders.transaction import VersionedTransaction
 
@@ -137,7 +137,7 @@ def _step(instruction: Any, keys: list[str]) -> _Step:
 
 
 def _fee_of(limit: _Step, price: _Step) -> int:
-    """Return what haste costs at most, in lamports."""
+    """Return the highest priority fee, in lamports."""
     is_limit = limit.program == _COMPUTE_BUDGET and not limit.accounts
     if not is_limit or len(limit.data) != 5 or limit.data[0] != _SET_LIMIT:
         raise _refused(reasons.COMPUTE_LIMIT)
@@ -156,7 +156,7 @@ def _fee_of(limit: _Step, price: _Step) -> int:
 
 
 def _moved(step: _Step) -> tuple[int, int]:
-    """Return the units and decimals of a transfer between two accounts, approved by one key."""
+    """Return units and decimals of a transfer between two accounts, approved by one key."""
     is_transfer = step.program in TOKEN_PROGRAMS and len(step.accounts) == 4
     if not is_transfer or len(step.data) != 10 or step.data[0] != _TRANSFER_CHECKED:
         raise _refused(reasons.NO_TRANSFER)
