@@ -16,6 +16,7 @@ from checkouts.inbox.queries import (
     near_checkouts,
     open_count,
 )
+from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import (
@@ -24,8 +25,8 @@ from checkouts.states import (
     InboxReason,
 )
 from gateway.core.api.keyset import PAGE_ROWS
-from tests.checkouts.inboxes import LATER, REFUND, extra_item, late_item
-from tests.checkouts.watcher import DOLLAR, Watcher, attribute
+from tests.checkouts.inboxes import LATER, REFUND, extra_item, late_for, late_item
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute
 from tests.dashboard.inboxes import (
     DECIDE,
     ITEM,
@@ -125,6 +126,25 @@ def test_late_money_says_how_late_and_returned_money_that_it_returned(
     page = owner.get("dashboard_inbox").text
     assert "A reorganisation took this transfer, and it returned after" in page
     assert "31 min after it expired." in page
+
+
+def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expired(
+    owner: Desk,
+) -> None:
+    checkout = make_checkout(owner.merchant)
+    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    late_for(checkout, 25 * DOLLAR)
+    item = InboxItem.objects.get()
+    pages = (
+        owner.get("dashboard_inbox").text,
+        owner.get(ITEM, item_id=item.pk).text,
+        owner.get("dashboard_checkout", checkout_id=checkout.public_id).text,
+    )
+    assert "Cancelled checkout" in pages[1]
+    for page in pages:
+        assert "Arrived after the checkout was cancelled." in page
+        assert "after it expired" not in page
+        assert "Expired checkout" not in page
 
 
 def test_a_reason_narrows_the_list_and_nonsense_does_not(
