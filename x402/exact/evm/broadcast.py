@@ -11,11 +11,13 @@ from settlements.gas.broadcast import (
     broadcast,
     find_receipt,
 )
+from settlements.gas.fees import first_fees
 from settlements.gas.ledger import (
     GasCall,
     intend,
 )
 from settlements.gas.node import GasNode, Receipt
+from settlements.gas.policy import gas_policy
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
@@ -55,9 +57,11 @@ def send(
     spec = request.spec
     gas = calls.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
-    refuse_greedy(row.merchant_id, spec.name, now=now)
     # Asked for here, so that the ledger's transaction below waits for no node.
-    node.prices()
+    fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
+    # Where gas costs too much for any payment the ledger refuses.
+    most_wei = gas * fees.max_fee if fees else 0
+    refuse_greedy(row.merchant_id, spec.name, payment=most_wei, now=now)
     balance = _balance_of(row, request) if must_ask_balance(row, now=now) else None
     try:
         attempt = _write(row, sent, balance, node=node, now=now)
