@@ -46,12 +46,13 @@ class GasFacts:
 
     `most_gwei` is the most that one gas may cost; `daily_coins` what a day's transactions may cost in all, and `low_coins`
     the balance below which operators are told, in the chain's own coin; `coin_usd` what a coin is taken to be worth.
+    `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana.
     """
 
     daily_coins: str
     low_coins: str
-    most_gwei: str = "0"
-    coin_usd: str = "0"
+    most_gwei: str | None = None
+    coin_usd: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
