@@ -144,7 +144,7 @@ def _accept_late(item: InboxItem, money: str) -> Confirmation:
     late = late_money(item)
     return Confirmation(
         f"Accept {money} that came late?",
-        "Expired checkout",
+        label_of(item),
         item.checkout,
         _effect_of_accepting(late),
         "Accept late payment",
@@ -198,5 +198,6 @@ def label_of(item: InboxItem) -> str:
         case InboxReason.EXTRA:
             return "Sent for"
         case InboxReason.LATE | InboxReason.LATE_OUTAGE:
-            return "Expired checkout"
+            is_cancelled = item.checkout and item.checkout.cancelled_at
+            return "Cancelled checkout" if is_cancelled else "Expired checkout"
     return "Probably for"

@@ -82,10 +82,16 @@ def _why(item: InboxItem) -> str:
         case InboxReason.EXTRA:
             # The reason itself says everything.
             return ""
-        case InboxReason.LATE if item.checkout and not _came_back(item):
-            late_by = item.transfer.block_time - item.checkout.expires_at
+        case InboxReason.LATE if (over := _expired(item)) and not _came_back(item):
+            late_by = item.transfer.block_time - over.expires_at
             return f"{span(late_by)} after it expired."
     return sentence(item.explanation)
+
+
+def _expired(item: InboxItem) -> Checkout | None:
+    """Return the checkout whose time ran out; None for one that was cancelled, which ended for another reason."""
+    checkout = item.checkout
+    return checkout if checkout and checkout.cancelled_at is None else None
 
 
 def _came_back(item: InboxItem) -> bool:

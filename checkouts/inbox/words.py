@@ -23,9 +23,9 @@ REASONS: Final = MappingProxyType(
             " completed. Hold the goods back if you still can. If the transfer returns, it counts again.",
         ),
         InboxReason.LATE: Words(
-            "Came after its checkout had expired",
-            "An expired checkout never changes. You can accept the money: a new checkout with the same price and"
-            " references takes it, and completes.",
+            "Came after its checkout had ended",
+            "An expired or cancelled checkout never changes. You can accept the money: a new checkout with the same price"
+            " and references takes it, and completes.",
         ),
         InboxReason.LATE_OUTAGE: Words(
             "Sent in time, but we saw it too late",

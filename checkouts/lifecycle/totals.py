@@ -12,7 +12,7 @@ from gateway.core.daily_totals import (
     SumTable,
 )
 from settlements.gas.ledger import GAS_SPANS
-from wallets.transfers.totals import fold_days
+from wallets.transfers.totals import DAY_TABLES
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +72,9 @@ def rebuild(*, since: date, until: date) -> None:
 
 
 def fold_totals() -> int:
-    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return the number of deltas."""
-    tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS)
-    return sum(map(daily_totals.fold, tables)) + fold_days()
+    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were.
+
+    As `daily_totals.fold_all`, each table by itself.
+    """
+    tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS, *DAY_TABLES)
+    return daily_totals.fold_all(tables)

@@ -4,16 +4,21 @@ A change of totalled data inserts a row with the difference, a delta, and never 
 each other. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db import connection, transaction
+import structlog
+from django.db import DatabaseError, connection, transaction
+
+log = structlog.get_logger(__name__)
 
 # Number of deltas folded at once.
 _BATCH: Final = 20_000
+# How long a fold waits for a lock: a repair keeps a table's for as long as it takes.
+_LONGEST_WAIT: Final = "2s"
 _MERGED: Final = {
     "sum": "kept.{0} + EXCLUDED.{0}",
     "min": "LEAST(kept.{0}, EXCLUDED.{0})",
@@ -141,13 +146,39 @@ def rebuild_days(table: SumTable, *, since: date, until: date) -> None:
             cursor.execute(table.sql(statement), {"since": since, "until": until})
 
 
+def fold_all(tables: Iterable[SumTable]) -> int:
+    """Fold each table's deltas; return how many there were. An error of one table leaves the others to be folded.
+
+    Each error is logged, and the first one raised at the end.
+    """
+    total, errors = 0, []
+    for table in tables:
+        try:
+            total += fold(table)
+        except DatabaseError as error:
+            log.exception("totals could not be folded", table=table.name)
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return total
+
+
 def fold(table: SumTable) -> int:
-    """Fold a table's deltas into its totals and return how many there were. Totals keep their values."""
+    """Fold a table's deltas into its totals; return how many there were. No total changes by it.
+
+    Raises OperationalError where another transaction keeps the table locked: the next run folds it.
+    """
     total = 0
+    while True:
+        gone = _fold_batch(table)
+        total += gone
+        if gone < _BATCH:
+            return total
+
+
+@transaction.atomic
+def _fold_batch(table: SumTable) -> int:
     with connection.cursor() as cursor:
-        while True:
-            cursor.execute(table.sql(_FOLD), {"batch": _BATCH})
-            gone = int(cursor.fetchone()[0])
-            total += gone
-            if gone < _BATCH:
-                return total
+        cursor.execute(f"SET LOCAL lock_timeout = '{_LONGEST_WAIT}'")
+        cursor.execute(table.sql(_FOLD), {"batch": _BATCH})
+        return int(cursor.fetchone()[0])

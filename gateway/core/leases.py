@@ -44,12 +44,18 @@ class Lease(Leased):
         return self.name
 
 
+# The row is locked first, so that the lease begins once nobody is waited for any more.
 _TAKE = """
-    UPDATE {table}
-    SET owner = %(owner)s, fence = fence + (owner <> %(owner)s)::int,
+    WITH held AS MATERIALIZED (
+        SELECT {key} FROM {table}
+        WHERE {key} = %(key)s AND (owner = %(owner)s OR lease_until < clock_timestamp())
+        FOR NO KEY UPDATE
+    )
+    UPDATE {table} leased
+    SET owner = %(owner)s, fence = leased.fence + (leased.owner <> %(owner)s)::int,
         lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-    WHERE {key} = %(key)s AND (owner = %(owner)s OR lease_until < clock_timestamp())
-    RETURNING *
+    FROM held WHERE leased.{key} = held.{key}
+    RETURNING leased.*
 """
 _FIND = """
     SELECT * FROM {table} WHERE {key} = %(key)s AND owner = %(owner)s AND lease_until > clock_timestamp()

@@ -23,8 +23,9 @@ class GasPolicy:
 
 
 def gas_policy(chain: str) -> GasPolicy:
-    """Return a chain's policy. Raises KeyError for a chain without gas payments."""
-    most_gwei = settings.GAS_MAX_GWEI.get(chain, gas_facts(chain).most_gwei)
+    """Return a chain's policy. Raises KeyError for a chain without gas payments, and for Solana, which has no wei."""
+    known = _of_wei(gas_facts(chain).most_gwei, chain)
+    most_gwei = settings.GAS_MAX_GWEI.get(chain, known)
     return GasPolicy(
         max_fee=int(Decimal(most_gwei) * GWEI),
         daily=int(daily_coins(chain) * COIN),
@@ -33,7 +34,7 @@ def gas_policy(chain: str) -> GasPolicy:
 
 
 def gas_facts(chain: str) -> GasFacts:
-    """Return the default gas facts. Raises KeyError as `gas_policy`."""
+    """Return the default gas facts. Raises KeyError for a chain without gas payments."""
     gas = facts_of(chain).gas
     if gas is None:
         raise KeyError(chain)
@@ -41,15 +42,22 @@ def gas_facts(chain: str) -> GasFacts:
 
 
 def daily_coins(chain: str) -> Decimal:
-    """Return the daily limit in the chain's coin. Raises KeyError as `gas_policy`."""
+    """Return the daily limit in the chain's coin. Raises KeyError as `gas_facts`."""
     return Decimal(settings.GAS_DAILY_COINS.get(chain, gas_facts(chain).daily_coins))
 
 
 def low_coins(chain: str) -> Decimal:
-    """Return the balance that triggers a warning, in the chain's coin. Raises KeyError as `gas_policy`."""
+    """Return the balance that triggers a warning, in the chain's coin. Raises KeyError as `gas_facts`."""
     return Decimal(settings.GAS_LOW_COINS.get(chain, gas_facts(chain).low_coins))
 
 
 def coin_usd(chain: str) -> Decimal:
     """Return the assumed price of a chain's coin. Raises KeyError as `gas_policy`."""
-    return Decimal(settings.GAS_COIN_USD.get(chain, gas_facts(chain).coin_usd))
+    known = _of_wei(gas_facts(chain).coin_usd, chain)
+    return Decimal(settings.GAS_COIN_USD.get(chain, known))
+
+
+def _of_wei(fact: str | None, chain: str) -> str:
+    if fact is None:
+        raise KeyError(chain)
+    return fact

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -14,7 +15,7 @@ from checkouts.lifecycle.totals import (
     fold_totals,
     rebuild,
 )
-from checkouts.models import DailyTotal
+from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.testmode.service import play_due_steps
 from gateway.core import daily_totals
 from gateway.core.web_urls import url_policy
@@ -72,6 +73,20 @@ def test_writers_of_one_day_wait_for_nobody() -> None:
     ):
         threads.together(lambda: create(merchant))
     assert differences(**DAYS) == []
+
+
+def test_a_table_that_a_repair_has_locked_is_left_to_the_next_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(daily_totals, "_LONGEST_WAIT", "10ms")
+    create(make_merchant())
+    with holding("LOCK TABLE checkouts_checkoutcount IN SHARE ROW EXCLUSIVE MODE"):
+        with pytest.raises(OperationalError, match="lock timeout"):
+            fold_totals()
+        assert not DailyTotal.objects.filter(is_sum=False).exists()
+        assert CheckoutCount.objects.filter(is_sum=False).exists()
+    assert fold_totals()
+    assert not CheckoutCount.objects.filter(is_sum=False).exists()
 
 
 def test_without_adding_to_what_is_there_something_is_lost(

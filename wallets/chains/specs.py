@@ -44,14 +44,15 @@ class NetworkFacts:
 class GasFacts:
     """Gas costs on a chain whose transactions we pay for, unless settings (`GAS_...`) override them.
 
-    `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance below which
-    operators are told, in the chain's own coin; `coin_usd` the assumed price of a coin.
+    `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance
+    below which operators are told, in the chain's own coin; `coin_usd` the assumed price of a coin.
+    `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana.
     """
 
     daily_coins: str
     low_coins: str
-    most_gwei: str = "0"
-    coin_usd: str = "0"
+    most_gwei: str | None = None
+    coin_usd: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
 from django.conf import settings
@@ -42,13 +43,24 @@ _WRONG: Final = (
 _UNASKED: Final = "{} could not be asked about this signature. Try again in a minute."
 
 
+# What a wallet is for, as its owner reads it before signing.
+_PAYMENTS: Final = MappingProxyType(
+    {
+        ClaimKind.CHECKOUT: "payments of buyers",
+        ClaimKind.X402: "payments of machines (x402)",
+    }
+)
+
+
 def message_of(proof: WalletProof) -> str:
-    """Return the message for the wallet's key: ten lines without secrets, and no newline at the end."""
+    """Return what the wallet's key signs: lines without secrets, and none at the end."""
+    payments = _PAYMENTS[ClaimKind(proof.purpose)]
     return "\n".join(
         (
             "Receiving wallet proof",
             "",
-            "I hold the key of this wallet, and this merchant may receive payments at it.",
+            f"I hold the key of this wallet, and this merchant may receive {payments} at it.",
+            "This signature moves no money and allows nobody to move any.",
             f"Sign this only if you are setting up a wallet at {settings.BASE_URL}.",
             "",
             f"Merchant: {proof.merchant.public_id}",

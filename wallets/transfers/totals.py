@@ -70,4 +70,4 @@ def rebuild_days(*, since: date = date.min, until: date = date.max) -> None:
 
 def fold_days() -> int:
     """Fold the deltas that transactions inserted into their totals; return how many there were."""
-    return sum(daily_totals.fold(table) for table in DAY_TABLES)
+    return daily_totals.fold_all(DAY_TABLES)

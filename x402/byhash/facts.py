@@ -28,7 +28,10 @@ from x402.states import AuthorizationState
 
 # Transactions that no node of their chain knew a moment ago. Chains that did not answer are not stored.
 _lately_unknown: Final[TTLCache[tuple[str, str], None]] = TTLCache(
-    maxsize=10_000, ttl=3.0, timer=time.time
+    maxsize=10_000,
+    ttl=3.0,
+    # Tests replace `time.monotonic`.
+    timer=lambda: time.monotonic(),
 )
 _lock: Final = Lock()
 

@@ -37,6 +37,11 @@ WINDOW: Final = timedelta(minutes=10)
 FAILED_PART: Final = 300
 """Failures of one merchant's payers within that time may cost at most this fraction of its share of a day's gas."""
 
+FAILED_LEAST: Final = 4
+"""Where gas is dear it may cost as much as so many payments, while the day's failures cost no more than DEAR_PART of the share."""
+
+DEAR_PART: Final = 4
+
 OPEN_PART: Final = 4
 """Payments in progress of one merchant's payers may cost at most this fraction of its share: all of them may fail."""
 
@@ -66,10 +71,10 @@ _FAILED: Final = f"{_COST_OF} AND z.state = 'failed'"
 _OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
 
 
-def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
-    """Raise NoGasError if a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed recently.
+def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) -> None:
+    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed just now.
 
-    Failures are judged by `refuse_failed` and do not count for the day's share.
+    `payment` is the most that this one may cost, in wei. What failed is judged by `refuse_failed`, and is no part of the day's share.
     """
     share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
     good, failed = _of_a_day(merchant_id, chain, now)
@@ -81,31 +86,39 @@ def refuse_greedy(merchant_id: int, chain: str, *, now: datetime) -> None:
         lately=lately,
         # The sweep finishes older ones.
         open=_sum(_OPEN, merchant_id, chain, now - _DAY),
+        payment=payment,
     )
     refuse_failed(costs, share, chain)
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCosts:
-    """The cost of a merchant's failed payments within a day and within WINDOW, and of those in progress."""
+    """What a merchant's failed payments cost within a day and within WINDOW, and what those on their way may cost.
+
+    `payment` is the most that the one to be sent may cost.
+    """
 
     day: int
     lately: int
     open: int
+    payment: int
 
 
 def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
     """Raise NoGasError if a merchant's payers failed too much recently, or have too much in progress.
 
     Honest payers wait for minutes, and for no day: only what failed within WINDOW counts. The gas that failures drain stays
-    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it,
-    payments in progress count as failed until they succeed, so that ten minutes cost a 300th of the share (FAILED_PART) or
-    one payment, and the day half a share. Beside what succeeds, one merchant's failures cost three quarters of its share a
-    day at most, except for payments judged at the same moment. Nothing is sent once the chain's daily gas (GAS_DAILY_COINS)
-    is spent.
+    bounded. A first wave costs what may be on its way at once, a quarter of the share (OPEN_PART). For a day after it what is on
+    its way counts as failed until it did not fail, so that ten minutes cost a 300th of the share (FAILED_PART) or one payment,
+    and the day half a share. Where gas is dear, a few payments cost more than a 300th; they may fail too (FAILED_LEAST) until the
+    day's failures cost what a first wave may (DEAR_PART). Beside what succeeds, one merchant's failures cost three quarters of its
+    share a day at most, or the quarter and one payment in ten minutes, but for what is judged at the same moment. No failure is
+    let through where the day's gas of the chain (GAS_DAILY_COINS) is spent.
     """
-    most = share / FAILED_PART
-    doubted = costs.open if costs.day > most else 0
+    part = share / FAILED_PART
+    few = min(Decimal(FAILED_LEAST * costs.payment), share / DEAR_PART - costs.day)
+    most = max(part, few)
+    doubted = costs.open if costs.day > part else 0
     if costs.lately + doubted > most:
         raise NoGasError(
             f"too many payments of the merchant failed on {chain} just now"

@@ -11,13 +11,15 @@ from checkouts.inbox.queries import (
     doing_count,
     open_count,
 )
+from checkouts.lifecycle.cancellation import cancel_checkout
 from checkouts.models import InboxItem
 from checkouts.states import (
     InboxAct,
     InboxReason,
 )
 from gateway.core.api.keyset import PAGE_ROWS
-from tests.checkouts.inboxes import extra_item, late_item
+from tests.checkouts.inboxes import extra_item, late_for, late_item
+from tests.checkouts.watcher import DOLLAR, SOON
 from tests.dashboard.inboxes import (
     DECIDE,
     ITEM,
@@ -82,6 +84,25 @@ def test_reversed_payments_are_alarms_above_everything(
     assert page.index(link) < page.index(other)
     assert "alarms" not in owner.get("dashboard_inbox", "?reason=extra").text
     assert link in owner.get("dashboard_inbox", "?reason=reversed").text
+
+
+def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expired(
+    owner: Desk,
+) -> None:
+    checkout = make_checkout(owner.merchant)
+    assert cancel_checkout(checkout.pk, address=None, now=SOON)
+    late_for(checkout, 25 * DOLLAR)
+    item = InboxItem.objects.get()
+    pages = (
+        owner.get("dashboard_inbox").text,
+        owner.get(ITEM, item_id=item.pk).text,
+        owner.get("dashboard_checkout", checkout_id=checkout.public_id).text,
+    )
+    assert "Cancelled checkout" in pages[1]
+    for page in pages:
+        assert "Arrived after the checkout was cancelled." in page
+        assert "after it expired" not in page
+        assert "Expired checkout" not in page
 
 
 def test_a_reason_narrows_the_list_and_nonsense_does_not(

@@ -1,13 +1,16 @@
 """The days' sums: kept by whoever writes what they sum up, and compared with it to the cent."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import ProgrammingError, connection
 from django.db.models import Max, Min
 
 from accounts.models import Merchant
+from checkouts.lifecycle import totals
+from checkouts.lifecycle.counts import CHECKOUT_COUNTS
 from checkouts.lifecycle.totals import (
     check_yesterday,
     differences,
@@ -54,6 +57,20 @@ def test_the_sums_are_those_of_the_rows() -> None:
         play(scenario, merchant)
     assert DailyTotal.objects.filter(merchant=merchant).exists()
     assert differences(since=date(2020, 1, 1), until=date(2030, 1, 1)) == []
+
+
+def test_a_table_that_cannot_be_folded_leaves_the_others_to_be_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    merchant = make_merchant()
+    for _ in range(2):
+        play("completed", merchant)
+    broken = replace(CHECKOUT_COUNTS, name="no_such_table")
+    monkeypatch.setattr(totals, "CHECKOUT_COUNTS", broken)
+    with pytest.raises(ProgrammingError, match="no_such_table"):
+        fold_totals()
+    kept_rows = DailyTotal.objects.filter(merchant=merchant).order_by("chain")
+    assert [row.is_sum for row in kept_rows] == [True, True]
 
 
 def test_a_cent_too_much_is_reported_and_repaired() -> None:

@@ -1,12 +1,14 @@
 """Leases by name: of many processes one has a piece of work to itself."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import connection
 
 from gateway.core.leases import EPOCH, Lease, LeaseLostError, alone, leases
-from tests.concurrency.races import crew
+from tests.concurrency.races import SECONDS, crew, holding, wait_for_waiters
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -39,6 +41,20 @@ def test_without_the_condition_all_would_have_it(
     Lease.objects.create(name="work")
     monkeypatch.setattr(leases, "_take", careless)
     assert together() == 8
+
+
+def test_a_lease_begins_once_its_row_is_no_longer_waited_for() -> None:
+    Lease.objects.create(name="work")
+    with crew() as threads:
+        with holding("SELECT FROM gateway_lease FOR UPDATE"):
+            taking = threads.start(partial(leases.take, "work", "a", seconds=60))
+            wait_for_waiters(1)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT clock_timestamp()")
+                [waited_until] = cursor.fetchone()
+        row = taking.result(SECONDS)
+    assert row
+    assert row.lease_until >= waited_until + timedelta(seconds=60)
 
 
 def test_whoever_is_alone_keeps_others_out_until_the_end_of_the_block() -> None:

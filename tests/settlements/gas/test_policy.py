@@ -6,10 +6,19 @@ import pytest
 
 from settlements.errors import NoGasError
 from settlements.gas.node import GasNode
+from settlements.gas.policy import coin_usd, daily_coins, gas_policy
 from settlements.models import GasTransaction
 from tests.settlements.calls import ask
 
 pytestmark = pytest.mark.django_db
+
+
+def test_solana_has_a_days_limit_and_no_price_of_gas_in_wei(settings: Any) -> None:
+    settings.GAS_MAX_GWEI = settings.GAS_COIN_USD = {"solana": "1"}
+    assert daily_coins("solana") > 0
+    for ask_for in (gas_policy, coin_usd):
+        with pytest.raises(KeyError, match="solana"):
+            ask_for("solana")
 
 
 def test_the_days_limit_is_kept(node: GasNode, base_settings: Any) -> None:

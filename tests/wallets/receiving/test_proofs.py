@@ -1,6 +1,7 @@
 """Signatures that prove no receiving wallet: hostile text, other keys, other messages."""
 
 import pytest
+from django.conf import settings
 
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
@@ -11,6 +12,7 @@ from tests.wallets.signing import SEED, Signer
 from wallets.chains.registry import CHAINS
 from wallets.models import ReceivingWallet
 from wallets.receiving.proofs import message_of
+from wallets.states import ClaimKind
 
 EXACT_AMOUNT_CHAINS = [one.name for one in CHAINS if one.exact_amount_required]
 
@@ -54,6 +56,25 @@ def test_a_hostile_signature_proves_nothing(
     proof.refresh_from_db()
     assert proof.used_at is None
     assert not ReceivingWallet.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("purpose", "payments"),
+    [
+        (ClaimKind.CHECKOUT, "payments of buyers"),
+        (ClaimKind.X402, "payments of machines (x402)"),
+    ],
+)
+def test_the_message_says_what_is_signed_and_that_it_moves_no_money(
+    merchant: Merchant, purpose: ClaimKind, payments: str
+) -> None:
+    proof = start(merchant)
+    proof.purpose = purpose
+    message = message_of(proof)
+    assert f"this merchant may receive {payments} at it." in message
+    assert "moves no money" in message
+    assert f"a wallet at {settings.BASE_URL}." in message
+    assert f"Merchant: {merchant.public_id}" in message
 
 
 @pytest.mark.parametrize("chain", EXACT_AMOUNT_CHAINS)

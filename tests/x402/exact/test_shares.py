@@ -120,20 +120,39 @@ def test_each_further_failure_doubles_the_wait_up_to_a_quarter_of_an_hour(
 
 
 def test_what_fails_for_a_merchants_payers_takes_a_small_part_of_its_gas_at_once(
-    base_node: Anvil, seller: ApiClient, usdc: str, settings: Any
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert pay(base_node, seller, usdc)["success"]
     # One payer's failure may be anybody's: the merchant's others are not to pay for many.
-    Authorization.objects.update(state=AuthorizationState.FAILED)
-    cost = GasTransaction.objects.get().most_wei
-    share = cost * shares.FAILED_PART / 10**18
-    settings.GAS_MERCHANT_SHARE = "1"
-    settings.GAS_DAILY_COINS = {"base": f"{share * Decimal('0.9'):f}"}
+    failures = shares.FAILED_LEAST + 1
+    cost = attack(base_node, seller, usdc, payers=failures)
+    GasTransaction.objects.update(cost_wei=cost)
+    share = cost * failures * shares.FAILED_PART
+    give(settings, monkeypatch, share=share * 9 // 10)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
-    assert GasTransaction.objects.count() == 1
+    assert GasTransaction.objects.count() == failures
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
     GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW)
     assert pay(base_node, seller, usdc)["success"]
+
+
+def test_where_gas_is_dear_one_failed_payment_stops_no_other_and_leaves_no_queue(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On Ethereum one payment may cost more than a 300th of a merchant's share."""
+    cost = attack(base_node, seller, usdc, payers=1)
+    give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
+    for _ in range(3):
+        assert pay(base_node, seller, usdc)["success"]
+        on_their_way = Authorization.objects.exclude(state=AuthorizationState.FAILED)
+        on_their_way.update(state=AuthorizationState.SENT)
 
 
 def attack(node: Anvil, client: ApiClient, usdc: str, *, payers: int) -> int:
@@ -185,7 +204,8 @@ def test_what_is_on_its_way_after_an_attack_counts_as_failed_until_it_did_not(
     long_ago = timezone.now() - shares.WINDOW - timedelta(seconds=1)
     GasTransaction.objects.update(created_at=long_ago)
     give(settings, monkeypatch, share=cost * shares.FAILED_PART // 2)
-    assert pay(base_node, seller, usdc)["success"]
+    for _ in range(shares.FAILED_LEAST + 1):
+        assert pay(base_node, seller, usdc)["success"]
     open_ones = Authorization.objects.filter(state=AuthorizationState.SETTLED)
     open_ones.update(state=AuthorizationState.SENT)
     assert pay(base_node, seller, usdc)["errorReason"] == "unexpected_settle_error"
@@ -213,10 +233,11 @@ def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
     assert pay(base_node, seller, usdc)["success"]
 
 
-def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> None:
-    """What may fail is judged every minute of a day by attackers who send all that they may, and all of it fails."""
-    share = Decimal(10**16)
-    piece = 10**11
+SHARE = Decimal(10**16)
+
+
+def failed_in_a_day(payment: int) -> int:
+    """What fails in a day of an attacker who sends, every minute, all payments that are let through."""
     failed: list[tuple[int, int]] = []
     for minute in range(24 * 60):
         spent = 0
@@ -225,14 +246,29 @@ def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> N
             day=sum(cost for _, cost in failed),
             lately=sum(cost for at, cost in failed if at > window),
             open=0,
+            payment=payment,
         )
         with suppress(NoGasError):
             while True:
-                shares.refuse_failed(replace(costs, open=spent), share, "base")
-                spent += piece
+                shares.refuse_failed(replace(costs, open=spent), SHARE, "base")
+                spent += payment
         failed.append((minute, spent))
-    total = sum(cost for _, cost in failed)
-    assert share / 2 < total <= share * 3 / 4
+    return sum(cost for _, cost in failed)
+
+
+def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> None:
+    assert SHARE / 2 < failed_in_a_day(10**11) <= SHARE * 3 / 4
+
+
+@pytest.mark.parametrize("part", [50, 100, 300, 1_000])
+def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(
+    part: int,
+) -> None:
+    payment = int(SHARE) // part
+    windows = int(timedelta(days=1) / shares.WINDOW)
+    in_ten_minutes = SHARE / shares.FAILED_PART + payment
+    most = SHARE / 4 + payment + windows * in_ten_minutes
+    assert failed_in_a_day(payment) <= most
 
 
 @pytest.fixture

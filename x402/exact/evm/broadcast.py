@@ -11,15 +11,18 @@ from settlements.gas.broadcast import (
     broadcast,
     find_receipt,
 )
+from settlements.gas.fees import first_fees
 from settlements.gas.ledger import (
     GasCall,
     intend,
 )
 from settlements.gas.node import GasNode, Receipt
+from settlements.gas.policy import gas_policy
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
 from x402.exact.authorizations import adopt
+from x402.exact.checks import refuse_late
 from x402.exact.errors import (
     BalanceUnknownError,
     ReceiptMissingError,
@@ -33,7 +36,7 @@ from x402.exact.evm.nodes import (
     gas_node_of,
     pool_of,
 )
-from x402.exact.inputs import StandardRequest
+from x402.exact.inputs import Clock, StandardRequest
 from x402.exact.promises import (
     Balance,
     must_ask_balance,
@@ -46,26 +49,33 @@ _FIRST_PAUSES: Final = (0.003, 0.005, 0.01)
 
 
 def send(
-    row: Authorization, request: StandardRequest, call: Call, *, now: datetime
+    row: Authorization, request: StandardRequest, call: Call, *, clock: Clock
 ) -> None:
     """Store the transaction that carries an authorisation out, and send it to a node.
 
-    Raises RevertedError if the call would revert, OverdrawnError, NoGasError, ChainError: then nothing was sent.
+    Raises RevertedError where the call would not get through, RefusedPaymentError where its time is over by now,
+    OverdrawnError, NoGasError, ChainError: then nothing was sent.
     """
     spec = request.spec
     gas = calls.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
-    refuse_greedy(row.merchant_id, spec.name, now=now)
-    # Requested here, so that the ledger's transaction below waits for no node.
-    node.prices()
-    balance = _balance_of(row, request) if must_ask_balance(row, now=now) else None
+    # Asked for here, so that the ledger's transaction below waits for no node.
+    fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
+    # Where gas costs too much for any payment the ledger refuses.
+    most_wei = gas * fees.max_fee if fees else 0
+    refuse_greedy(row.merchant_id, spec.name, payment=most_wei, now=clock())
+    must_ask = must_ask_balance(row, now=clock())
+    balance = _balance_of(row, request) if must_ask else None
+    # The nodes may have been slow, so that its time is judged again.
+    refuse_late(request, now=clock())
     try:
-        attempt = _write(row, sent, balance, node=node, now=now)
+        attempt = _write(row, sent, balance, node=node, now=clock())
     except BalanceUnknownError:
         # Another payment of this payer was sent meanwhile.
         asked = _balance_of(row, request)
-        attempt = _write(row, sent, asked, node=node, now=now)
-    # The ledger records its acceptance once it is in a block, or waits unusually long.
+        refuse_late(request, now=clock())
+        attempt = _write(row, sent, asked, node=node, now=clock())
+    # Whether it was taken is written down once it is in a block, or waits for longer than most.
     with suppress(ChainError):
         node.send(bytes(attempt.raw))
 

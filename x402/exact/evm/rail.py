@@ -28,6 +28,7 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import (
     OverdrawnError,
     ReceiptMissingError,
+    RefusedPaymentError,
     RevertedError,
 )
 from x402.exact.evm import (
@@ -155,10 +156,12 @@ class EvmRail:
             return answers.trouble(request)
         row = take()
         try:
-            send(row, request, call, now=clock())
+            send(row, request, call, clock=clock)
         except RevertedError as error:
             reason = kind.reason_of(error)
             return self._refused(row, request, reason, clock=clock)
+        except RefusedPaymentError as error:
+            return fail_row(row, answers.failed(request, error.reason))
         except OverdrawnError:
             return fail_row(row, answers.overdrawn(request))
         except (ChainError, NoGasError):

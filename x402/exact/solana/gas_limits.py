@@ -46,7 +46,9 @@ def refuse_spending(row: Authorization, cost: int, *, now: datetime) -> None:
         raise NoGasError(
             f"the merchant's share of the day's gas on {row.chain} is spent"
         )
-    costs = FailedCosts(spent["failed"], lately=spent["lately"], open=spent["open"])
+    costs = FailedCosts(
+        spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost
+    )
     refuse_failed(costs, share, row.chain)
 
 

@@ -1,8 +1,12 @@
 """How authorisations are sent."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
+from accounts.states import Mode
 from demo.localnet.anvil import Anvil
 from demo.localnet.authorizations import authorize
 from settlements.models import GasTransaction
@@ -16,8 +20,11 @@ from x402.exact import (
     waiters,
 )
 from x402.exact.authorizations import LEASE
+from x402.exact.evm import calls
 from x402.exact.evm.broadcast import reference_of
+from x402.exact.settlement import settle_standard
 from x402.models import Authorization
+from x402.payments.claims import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -36,6 +43,39 @@ def left_lying(node: Anvil, seller: ApiClient, usdc: str) -> Authorization:
     body = body_of(authorize(node, pay_to_of(seller), UNITS), usdc)
     assert settle(seller, body)["errorReason"] == "settlement_pending"
     return Authorization.objects.latest("pk")
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_authorisation_whose_time_ran_out_while_nodes_were_asked_is_not_sent(
+    base_node: Anvil,
+    seller: ApiClient,
+    usdc: str,
+    monkeypatch: pytest.MonkeyPatch,
+    others: int,
+) -> None:
+    for _ in range(others):
+        # The payer's balance is asked for then, which takes time too.
+        left_lying(base_node, seller, usdc)
+    now = timezone.now()
+    end = int(now.timestamp()) + 60
+    told = authorize(base_node, pay_to_of(seller), UNITS, valid_before=end)
+    late = [False]
+    ask = calls.gas_for
+
+    def ask_slowly(*arguments: Any) -> int:
+        late[0] = True
+        return ask(*arguments)
+
+    monkeypatch.setattr(calls, "gas_for", ask_slowly)
+    assert seller.merchant is not None
+    answer = settle_standard(
+        Caller(seller.merchant.pk, Mode.LIVE),
+        body_of(told, usdc),
+        clock=lambda: now + timedelta(minutes=1) if late[0] else now,
+    )
+    reason = "invalid_exact_evm_payload_authorization_valid_before"
+    assert (answer["success"], answer["errorReason"]) == (False, reason)
+    assert GasTransaction.objects.count() == others
 
 
 def finish() -> None:
