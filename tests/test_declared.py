@@ -31,6 +31,7 @@ NAMED = {
     "django-stubs": ("pyproject.toml", "mypy_django_plugin"),
     "djlint": ("script/test", "djlint"),
     "httptools": ("benchmarks/stack.py", "httptools"),
+    "py-spy": ("benchmarks/layers.py", "py-spy"),
     "import-linter": ("script/test", "lint-imports"),
     "mypy": ("script/test", "mypy"),
     "pytest-randomly": ("tests/conftest.py", "random order"),

@@ -19,8 +19,8 @@ APPS: Final = (
     "reports",
     "demo",
 )
-LEAST_SHARE: Final = 0.67
-"""How many modules have a test of their name. It may rise, and does not fall; the aim is 0.8."""
+LEAST_SHARE: Final = 0.85
+"""The share of modules that have a test of their name. It may rise, and does not fall."""
 
 ABROAD: Final = (
     "tests/wallets/contract/",
