@@ -67,14 +67,14 @@ def test_the_hammer_sees_a_counter_that_reads_before_it_writes(
     """The negative control: DRF's own throttle counts like this."""
     both_have_read = Barrier(THREADS)
 
-    def racy(client: Any, key: str, kept_seconds: int) -> int:
-        del kept_seconds
+    def racy(command: str, script: str, keys: int, key: str, kept_seconds: int) -> int:
+        client = valkey.client()
         used = int(client.get(key) or 0)
         both_have_read.wait()
         client.set(key, used + 1)
         return used + 1
 
-    monkeypatch.setattr("gateway.core.api.rate_limits._count", racy)
+    monkeypatch.setattr("gateway.core.api.rate_limits.valkey.ask", racy)
     answers = hammer(lambda: tester.send("GET", "/checkouts", b""), 30 + 50)
     assert admitted(answers) > 30
 
