@@ -1,5 +1,6 @@
-"""The one table that belongs to no app: leases by name."""
+"""The tables that belong to no app: leases by name, and restores of the database."""
 
 from gateway.core.leases import Lease
+from gateway.core.restores import Restore
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "Restore"]

@@ -310,6 +310,7 @@ WEBHOOK_EVENT_TYPES = [
     "checkout.underpaid",
     "x402.payment.reversed",
     "x402.payment.returned",
+    "gateway.restored",
 ]
 
 # What each app adds to a merchant's export: functions of the merchant that return files.
