@@ -17,6 +17,9 @@ VERBS = (
     "backup",
     "restore",
     "drill",
+    "install",
+    "upgrade",
+    "rollback",
     "support-bundle",
 )
 SECRETS = {
