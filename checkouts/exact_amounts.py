@@ -31,6 +31,19 @@ KEPT_FROM_LINKS: Final = tuple(
 )
 """Half of all suffixes, and half of those of each tier. A payment link's checkout gets none of them."""
 
+KEPT_FOR_RESTORES: Final = tuple(
+    suffix
+    for suffix in range(1, CAPACITY + 1)
+    if suffix % _BLOCK and sum(divmod(suffix, _BLOCK)) % 16 in (6, 7)
+)
+"""About an eighth of all suffixes, none of them round: given out when all others of a price are, and after a restore only these.
+
+Then nobody knows which of the others lost checkouts have. About half of these are kept from links.
+"""
+GIVEN_BEFORE_RESTORES: Final = tuple(
+    sorted({*range(1, CAPACITY + 1)} - {*KEPT_FOR_RESTORES})
+)
+
 _MEMO_BYTES: Final = 10
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET)
 

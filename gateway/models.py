@@ -1,5 +1,6 @@
-"""The named leases, the one table that belongs to no app."""
+"""The tables that belong to no app: named leases, and restores of the database."""
 
 from gateway.core.leases import Lease
+from gateway.core.restores import Restore
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "Restore"]

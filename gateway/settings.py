@@ -309,6 +309,7 @@ WEBHOOK_EVENT_TYPES = [
     "checkout.underpaid",
     "x402.payment.reversed",
     "x402.payment.returned",
+    "gateway.restored",
 ]
 
 # Each app's part of a merchant's export: functions of the merchant that return files.

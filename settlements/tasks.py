@@ -12,10 +12,11 @@ from settlements.books.check import (
     check_chain,
     next_to_check,
 )
+from settlements.errors import NoGasError
 from settlements.gas.balances import refresh_balances
 from settlements.gas.broadcast import gas_node
 from settlements.gas.keys import gas_keys
-from settlements.gas.ledger import open_transactions
+from settlements.gas.ledger import open_accounts, open_transactions
 from settlements.gas.node import GasNode
 from settlements.gas.retention import (
     prune_raw,
@@ -107,6 +108,11 @@ def _has_work(chain: str) -> bool:
 
 
 def _tend(chain: str, node: GasNode, now: datetime) -> None:
+    try:
+        open_accounts(chain, node=node)
+    except NoGasError as error:
+        log.warning("nothing is sent yet", chain=chain, error=str(error))
+        return
     tend(chain, node=node, now=now)
     resume(chain, node=node, now=now)
 

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from decimal import Decimal
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import django
@@ -21,9 +22,9 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from accounts.keys.service import create_api_key  # noqa: E402
+from accounts.keys.service import create_api_key, revoke_api_key  # noqa: E402
 from accounts.merchants.service import create_merchant  # noqa: E402
-from accounts.models import Merchant, User  # noqa: E402
+from accounts.models import ApiKey, Merchant, User  # noqa: E402
 from accounts.states import Mode  # noqa: E402
 from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
@@ -108,6 +109,25 @@ def resume_chain(*, chain: str, height: int) -> None:
     call_command("resume_chain", chain, height, stdout=io.StringIO())
 
 
+def after_restore(*, lost_from: str, checkouts: str) -> str:
+    """Tell the gateway that it lost time, and the ids of lost checkouts, a line each in a file; answers what was said."""
+    merchant = Merchant.objects.get()
+    said = io.StringIO()
+    call_command(
+        "after_restore",
+        lost_from=lost_from,
+        merchant=merchant.public_id,
+        checkouts=Path(checkouts),
+        stdout=said,
+    )
+    return said.getvalue()
+
+
+def revoke_key(*, public_id: str) -> None:
+    """Revoke an API key."""
+    revoke_api_key(ApiKey.objects.get(public_id=public_id), now=timezone.now())
+
+
 COMMANDS: dict[str, Callable[..., Any]] = {
     "set_up": set_up,
     "offered": offered,
@@ -115,6 +135,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "create_key": create_key,
     "choose_option": choose_option,
     "resume_chain": resume_chain,
+    "after_restore": after_restore,
+    "revoke_key": revoke_key,
 }
 
 

@@ -200,18 +200,23 @@ def test_the_template_rule_sees_inline_code(markup: str) -> None:
 def test_versions_that_matter_are_locked_and_installed(
     package: str, allowed: str
 ) -> None:
-    assert re.match(allowed, locked_versions(ROOT / "requirements/run.txt")[package])
+    assert re.match(allowed, locked_versions(ROOT / "requirements/server.txt")[package])
     assert re.match(allowed, version(package))
 
 
 def test_development_and_production_lock_the_same_versions() -> None:
-    run = locked_versions(ROOT / "requirements/run.txt")
-    dev = locked_versions(ROOT / "requirements/dev.txt")
-    assert run
+    server, run, dev = (
+        locked_versions(ROOT / f"requirements/{name}.txt")
+        for name in ("server", "run", "dev")
+    )
+    assert server
+    assert {name: run.get(name) for name in server} == server
     assert {name: dev.get(name) for name in run} == run
 
 
-@pytest.mark.parametrize("name", ["bootstrap.txt", "run.txt", "dev.txt", "x402.txt"])
+@pytest.mark.parametrize(
+    "name", ["bootstrap.txt", "server.txt", "run.txt", "dev.txt", "x402.txt"]
+)
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     assert unhashed_requirements(text) == []

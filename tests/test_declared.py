@@ -68,12 +68,18 @@ def of_extras(lines: Iterable[str]) -> set[str]:
 
 def of_the_product() -> list[str]:
     lines: list[str] = project()["project"]["dependencies"]
-    return lines
+    return [*lines, *_groups()["demo"]]
 
 
 def of_development() -> list[str]:
+    return [
+        line for name, group in _groups().items() if name != "demo" for line in group
+    ]
+
+
+def _groups() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = project()["dependency-groups"]
-    return [line for group in groups.values() for line in group]
+    return groups
 
 
 def folders_of_the_product() -> frozenset[str]:

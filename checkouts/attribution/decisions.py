@@ -7,7 +7,8 @@ the locks. Only the second decision counts.
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import Q
@@ -33,6 +34,7 @@ from checkouts.attribution.evidence import Verdict
 from checkouts.attribution.exact_rules import decide_exact
 from checkouts.models import Checkout, Payment
 from checkouts.states import CheckoutStatus, InboxReason
+from gateway.core.restores import lost_checkouts_may_be_paid
 from wallets.networks import is_accepted
 from wallets.states import TransferState
 
@@ -80,9 +82,9 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
         if transfer.decided_at is None and transfer.state != TransferState.ORPHANED
     ]
     arrivals = [_arrival(t) for t in undecided if t.wallet_id is not None]
-    cautious = _cautious(arrivals)
-    guessed = _first_look(arrivals, cautious)
-    work = _Work(undecided, arrivals, guessed, cautious)
+    doubts = _doubts(arrivals)
+    guessed = _first_look(arrivals, doubts)
+    work = _Work(undecided, arrivals, guessed, doubts)
     checkouts = _lock(transfers, work.likely())
     outcome = work.decide(checkouts)
     for _ in range(_TRIES):
@@ -94,15 +96,22 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
     return outcome, checkouts
 
 
-def _first_look(arrivals: Sequence[Arrival], cautious: set[int]) -> dict[int, Verdict]:
-    """Judge without locks, as many as there is time for; return the verdicts by transfer id."""
+class _Doubts(NamedTuple):
+    """When a price alone is no proof: merchants who want round payments beside a rival reviewed, and lost checkouts' times."""
+
+    cautious: set[int]
+    lost: set[datetime]
+
+
+def _first_look(arrivals: Sequence[Arrival], doubts: _Doubts) -> dict[int, Verdict]:
+    """Judge as things stand without locks, as many as there is time for; return the verdicts by transfer id."""
     verdicts: dict[int, Verdict] = {}
     around = _surroundings(())
     ends_at = time.monotonic() + _LOOKING_SECONDS
     for start in range(0, len(arrivals), _LOOKED_AT):
         some = arrivals[start : start + _LOOKED_AT]
         around.look_around(some)
-        verdicts |= {arrival.pk: _judge(arrival, around, cautious) for arrival in some}
+        verdicts |= {arrival.pk: _judge(arrival, around, doubts) for arrival in some}
         if time.monotonic() >= ends_at:
             break
     return verdicts
@@ -116,22 +125,23 @@ def _rival_span() -> timedelta:
     return timedelta(minutes=settings.RIVAL_MINUTES)
 
 
-def _cautious(arrivals: Sequence[Arrival]) -> set[int]:
-    """Return the ids of the merchants that review round payments beside a rival."""
+def _doubts(arrivals: Sequence[Arrival]) -> _Doubts:
     ids = {arrival.merchant_id for arrival in arrivals}
     if not ids:
-        return set()
+        return _Doubts(set(), set())
     found = Merchant.objects.filter(pk__in=ids, round_price_rivals=True)
-    return set(found.values_list("pk", flat=True))
+    lost = lost_checkouts_may_be_paid([one.facts.block_time for one in arrivals])
+    return _Doubts(set(found.values_list("pk", flat=True)), lost)
 
 
-def _judge(arrival: Arrival, around: Surroundings, cautious: set[int]) -> Verdict:
+def _judge(arrival: Arrival, around: Surroundings, doubts: _Doubts) -> Verdict:
     """Judge one transfer, and count its money for the next ones."""
     verdict = decide_exact(
         arrival.facts,
         around.known(arrival.pk),
         rival_span=_rival_span(),
-        doubts_round_prices=arrival.merchant_id in cautious,
+        doubts_round_prices=arrival.merchant_id in doubts.cautious,
+        doubts_prices=arrival.facts.block_time in doubts.lost,
     )
     if isinstance(verdict.decision, Credit) and verdict.checkout is not None:
         around.count(verdict.checkout.pk, arrival.facts.units)
@@ -175,10 +185,10 @@ class _Work:
         undecided: Sequence[QueuedTransfer],
         arrivals: Sequence[Arrival],
         guessed: Mapping[int, Verdict],
-        cautious: set[int],
+        doubts: _Doubts,
     ) -> None:
         self._undecided = undecided
-        self._cautious = cautious
+        self._doubts = doubts
         self._guessed = guessed
         self._arrivals = {a.pk: a for a in arrivals}
         self._named = [
@@ -204,7 +214,7 @@ class _Work:
             else:
                 known = self._guessed[transfer.pk]
                 if transfer.pk in named:
-                    known = _judge(arrival, around, self._cautious)
+                    known = _judge(arrival, around, self._doubts)
                 _note(transfer, known, checkouts.by_pk, outcome)
         return outcome
 

@@ -55,21 +55,30 @@ def decide_exact(
     *,
     rival_span: timedelta,
     doubts_round_prices: bool = False,
+    doubts_prices: bool = False,
 ) -> Verdict:
     """Judge a transfer that arrived in a merchant's own wallet.
 
-    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. With
-    `doubts_round_prices`, a payment of exactly the price beside a rival is doubtful; otherwise `passed_over` names the
-    rival.
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. Exactly
+    a round price is doubtful beside one where `doubts_round_prices` says so; elsewhere `passed_over` names it. Where
+    `doubts_prices` says so, a restore may have lost the checkout that is meant: then only a label or an exact amount counts.
     """
     if refusal := unfit(transfer):
         return Verdict(refusal)
     field = _Field(transfer, known, rival_span)
     # No suffix: exactly a price, because prices are whole cents.
     field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
+    named = _named(field)
+    verdict = named or _by_price(field)
+    if doubts_prices and not named and verdict.checkout is not None:
+        meant = PassedOver(verdict.checkout, "its price fits")
+        return ambiguous("a restore may have lost the checkout that is meant", [meant])
+    return verdict
+
+
+def _by_price(field: "_Field") -> Verdict:
     return (
-        _named(field)
-        or _crowded(field)
+        _crowded(field)
         or _by_round_price(field)
         or _crowded_near(field)
         or _by_tolerance(field)

@@ -1,6 +1,5 @@
 """Creates a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
 
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,6 +19,7 @@ from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_code, new_id
+from gateway.core.secrets import derive
 from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import (
     checksum,
@@ -129,7 +129,9 @@ def _parameters(
     chains: list[Offerable],
     now: datetime,
 ) -> dict[str, Any]:
-    nonce = secrets.token_bytes(32)
+    public_id = new_id(f"chk_{mode}")
+    # Whoever knows the id and our keys finds the address again where the row was lost.
+    nonce = derive(f"deposit:{public_id}")
     destinations = list(
         {chain.destination for chain in chains if chain.destination is not None}
     )
@@ -138,7 +140,7 @@ def _parameters(
     }
     expires_at = now + timedelta(seconds=wanted.expires_in)
     return _creation_key(merchant_id, mode, wanted) | {
-        "public_id": new_id(f"chk_{mode}"),
+        "public_id": public_id,
         "code": new_code(),
         "description": wanted.description,
         "metadata": wanted.metadata,

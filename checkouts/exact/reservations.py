@@ -22,6 +22,8 @@ from accounts.states import Mode
 from checkouts.exact.exhaustion import note_exhausted
 from checkouts.exact_amounts import (
     CAPACITY,
+    GIVEN_BEFORE_RESTORES,
+    KEPT_FOR_RESTORES,
     KEPT_FROM_LINKS,
     REFERENCE_BYTES,
     best_free,
@@ -82,10 +84,12 @@ def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
 
 def _take_free_amount(wanted: AmountReservation) -> None:
     """Fill in suffix, reference and memo, and write the row. Raises ConflictError (capacity_exhausted)."""
-    kept = KEPT_FROM_LINKS if wanted.checkout.is_from_link else ()
+    from_links = KEPT_FROM_LINKS if wanted.checkout.is_from_link else ()
     for _ in range(_TRIES):
-        taken = _taken(wanted)
-        free = best_free([*taken, *kept])
+        taken, restores = _taken(wanted)
+        kept = [*from_links, *_unknown(restores)]
+        free = best_free([*taken, *kept, *KEPT_FOR_RESTORES])
+        free = free or best_free([*taken, *kept])
         if not free and not _release_early(wanted, kept):
             break
         if free and _insert(wanted, secrets.choice(free)):
@@ -111,16 +115,33 @@ def _note_exhausted(wanted: AmountReservation, *, for_links: bool = False) -> No
 
 # Two bytes each, decoded at once: decoding thousands of integers is slow.
 _TAKEN = """
-    SELECT COALESCE(string_agg(int2send(suffix), ''::bytea), ''::bytea) FROM checkouts_amountreservation
+    SELECT COALESCE(string_agg(int2send(suffix), ''::bytea), ''::bytea),
+        (SELECT count(*) FROM gateway_restore WHERE amounts_until > %s::timestamptz)
+    FROM checkouts_amountreservation
     WHERE merchant_id = %s AND mode = %s AND price = %s::numeric AND released_at IS NULL
 """
 
 
-def _taken(wanted: AmountReservation) -> tuple[int, ...]:
+def _taken(wanted: AmountReservation) -> tuple[tuple[int, ...], int]:
+    """Return the suffixes that are in use, and after how many restores others may be, too."""
+    values: list[Any] = [
+        wanted.reserved_at,
+        wanted.merchant_id,
+        wanted.mode,
+        wanted.price,
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(_TAKEN, [wanted.merchant_id, wanted.mode, wanted.price])
-        data = bytes(cursor.fetchone()[0])
-    return struct.unpack(f">{len(data) // 2}h", data)
+        cursor.execute(_TAKEN, values)
+        found, restores = cursor.fetchone()
+    data = bytes(found)
+    return struct.unpack(f">{len(data) // 2}h", data), restores
+
+
+def _unknown(restores: int) -> Sequence[int]:
+    """Return the suffixes that lost checkouts may have; after a second restore those given out since the first, too."""
+    if not restores:
+        return ()
+    return GIVEN_BEFORE_RESTORES if restores == 1 else range(1, CAPACITY + 1)
 
 
 _INSERT = """

@@ -1,5 +1,10 @@
-"""Encrypts secrets that must be recoverable (webhook secrets), with keys from the environment."""
+"""Encrypts secrets that must be recoverable (webhook secrets), with keys from the environment.
 
+Others are derived from the same keys, so that they can be found again where the database was lost.
+"""
+
+import hmac
+import secrets
 from functools import cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -31,3 +36,14 @@ def unseal(token: bytes) -> str:
         return _fernet(tuple(settings.ENCRYPTION_KEYS)).decrypt(bytes(token)).decode()
     except InvalidToken as error:
         raise SecretUnreadableError("no configured key opens this secret") from error
+
+
+def derive(name: str) -> bytes:
+    """Return the 32 bytes that the first configured key makes of a name; random ones where no key is configured."""
+    return next(iter(derivations(name)), None) or secrets.token_bytes(32)
+
+
+def derivations(name: str) -> list[bytes]:
+    """Return what each configured key makes of a name: `derive` returned one of them, whichever key was first then."""
+    keys = settings.ENCRYPTION_KEYS
+    return [hmac.digest(key.encode(), name.encode(), "sha256") for key in keys]

@@ -23,6 +23,14 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=80, primary_key=True, serialize=False)),
             ],
         ),
+        migrations.CreateModel(
+            name='Restore',
+            fields=[
+                ('lost_from', models.DateTimeField(primary_key=True, serialize=False)),
+                ('restored_at', models.DateTimeField()),
+                ('amounts_until', models.DateTimeField()),
+            ],
+        ),
         # For whoever migrates, who is the role of all processes; they look at start whether it is so (gateway/core/postgres).
         migrations.RunSQL(LIMIT_PAUSES, migrations.RunSQL.noop),
     ]

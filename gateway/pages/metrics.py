@@ -1,7 +1,10 @@
 """The metrics for operators, read from the database at each scrape, beside this process's own counters."""
 
+import json
+from contextlib import suppress
 from datetime import datetime
 
+from django.conf import settings
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
@@ -50,6 +53,7 @@ def measure(*, now: datetime) -> bytes:
         _measure_agreement(registry, cursor.fetchall(), now)
     _measure_gas(registry, now)
     _measure_books(registry)
+    _measure_backups(registry, now)
     return generate_latest(registry) + generate_latest(REGISTRY)
 
 
@@ -211,3 +215,18 @@ def _measure_books(registry: CollectorRegistry) -> None:
         differences.labels(check.chain).set(len(check.differences))
     for chain, count in troubled_forwarders().items():
         troubled.labels(chain).set(count)
+
+
+def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
+    """Tell how old what `florinctl` noted is; nothing where it notes nothing here."""
+    known: dict[str, float] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads((settings.VAR_DIR / "backups.json").read_text())
+    for name, noted, help_text in (
+        ("florin_backup_age_seconds", "backup_at", "Since the last backup."),
+        ("florin_wal_age_seconds", "wal_at", "Since WAL was last shipped."),
+        ("florin_restore_drill_age_seconds", "drill_at", "Since the last good drill."),
+    ):
+        if noted in known:
+            age = Gauge(name, help_text, registry=registry)
+            age.set(now.timestamp() - known[noted])

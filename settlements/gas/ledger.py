@@ -12,7 +12,7 @@ from math import floor
 from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from gateway.core.daily_totals import SumTable
 from settlements.errors import NoGasError
@@ -60,7 +60,7 @@ def intend(
     fees = first_fees(node.prices(), most=policy.max_fee)
     if fees is None:
         raise NoGasError(f"gas on {chain} costs more than GAS_MAX_GWEI allows")
-    _open_accounts(chain, keys, node)
+    open_accounts(chain, node=node)
     with transaction.atomic():
         accounts = _locked(chain, keys)
         if known := find(purpose, reference):
@@ -161,16 +161,27 @@ def find(purpose: Purpose, reference: str) -> GasTransaction | None:
     )
 
 
-def _open_accounts(chain: str, keys: Mapping[str, GasKey], node: GasNode) -> None:
-    """Create rows for new keys, with the nonce from the chain."""
+def open_accounts(chain: str, *, node: GasNode) -> None:
+    """Make the rows of keys that are new, and ask the chain how many transactions theirs were.
+
+    After a restore each number is asked anew (`forget_numbers`), and is above those of our own transactions. Raises
+    NoGasError where nodes do not agree, and ChainError.
+    """
+    keys = gas_keys()
     present = GasAccount.objects.filter(chain=chain, address__in=keys)
     ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
     for address in sorted(set(keys) - ready):
         account, _ = GasAccount.objects.get_or_create(chain=chain, address=address)
         mined = first_number(address, node=node)
+        last = account.transactions.aggregate(last=Max("nonce"))["last"]
         GasAccount.objects.filter(pk=account.pk, next_nonce=None).update(
-            next_nonce=mined
+            next_nonce=mined if last is None else max(mined, last + 1)
         )
+
+
+def forget_numbers() -> int:
+    """Let no account send before its chain's nodes agree on its next number; return how many there are."""
+    return GasAccount.objects.update(next_nonce=None)
 
 
 def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:

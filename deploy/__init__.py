@@ -1,0 +1,1 @@
+"""What installs and keeps Florin on a machine."""

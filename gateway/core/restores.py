@@ -1,0 +1,39 @@
+"""Restores of the database from a backup: what was given out in the lost time is unknown, and is not given out again."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import models
+
+LONGEST_CHECKOUT: Final = timedelta(days=1)
+"""A checkout that was lost can still be paid for so long (`checkouts.creation.forms.MAX_EXPIRES_IN`)."""
+
+
+class Restore(models.Model):
+    """One restore, written by `manage.py after_restore`. Everything from `lost_from` on may be missing."""
+
+    lost_from = models.DateTimeField(primary_key=True)
+    restored_at = models.DateTimeField()
+    # Until then a lost checkout may have an exact amount that looks free here.
+    amounts_until = models.DateTimeField()
+
+    class Meta:
+        app_label = "gateway"
+
+    def __str__(self) -> str:
+        return f"lost from {self.lost_from:%Y-%m-%d %H:%M:%S}"
+
+
+def lost_checkouts_may_be_paid(moments: list[datetime]) -> set[datetime]:
+    """Return those block times at which a buyer may have paid a checkout that a restore lost."""
+    if not moments:
+        return set()
+    spans = Restore.objects.filter(
+        lost_from__lte=max(moments), restored_at__gte=min(moments) - LONGEST_CHECKOUT
+    ).values_list("lost_from", "restored_at")
+    return {
+        moment
+        for first, last in spans
+        for moment in moments
+        if first <= moment <= last + LONGEST_CHECKOUT
+    }

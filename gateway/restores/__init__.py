@@ -1,0 +1,1 @@
+"""What `manage.py after_restore` does: the gateway learns that its database lost time."""

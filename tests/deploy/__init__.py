@@ -1,0 +1,1 @@
+"""Tests of what installs and keeps Florin."""

@@ -1,0 +1,231 @@
+"""florinctl finds the usual mistakes, says what to do, and gives no secret away."""
+
+import json
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.florinctl import call, florinctl, settings_of, write_env
+
+VERBS = (
+    "check",
+    "status",
+    "backup",
+    "restore",
+    "drill",
+    "install",
+    "upgrade",
+    "rollback",
+    "support-bundle",
+)
+SECRETS = {
+    "SECRET_KEY": "k3" * 30,
+    "ENCRYPTION_KEYS": "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=",
+    "DATABASE_URL": "postgresql://florin:hunter2-database@db.internal/florin",
+    "REDIS_URL": "redis://:hunter2-valkey@cache.internal:6379/0",
+    "EMAIL_HOST_PASSWORD": "hunter2-mail",
+    "METRICS_TOKEN": "hunter2-metrics-token-of-30-letters",
+    "GAS_KEYS": "0x" + "ab" * 32,
+    "CHAIN_BASE_RPC_URLS": "https://a.example/v2/nodekey111,https://b.example/nodekey222",
+}
+GOOD = {
+    **SECRETS,
+    "BASE_URL": "https://pay.invalid",
+    "EMAIL_HOST": "mail.example",
+    "BACKUP_RECIPIENT": "age1abc",
+}
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Nobody answers on the network, unless a test says what."""
+
+    def answer(status: int = 0, **headers: str) -> None:
+        monkeypatch.setattr(florinctl, "fetch", lambda _url: (status, headers))
+
+    answer()
+    return answer
+
+
+def installed(folder: Path, **values: str) -> Any:
+    """A careful installation, with a young backup and drill."""
+    settings = settings_of(folder, **(GOOD | values))
+    florinctl.note_status(settings, backup_at=time.time(), drill_at=time.time())
+    return settings
+
+
+def names(settings: Any) -> list[str]:
+    return [finding.name for finding in florinctl.find_mistakes(settings)]
+
+
+@pytest.fixture(autouse=True)
+def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk has room, whatever the machine of the tests says."""
+    monkeypatch.setattr(
+        florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30)
+    )
+
+
+class Usage:
+    """What shutil.disk_usage returns."""
+
+    def __init__(self, total: int, free: int) -> None:
+        self.total, self.free = total, free
+
+
+def test_a_careful_installation_has_no_mistake(tmp_path: Path, quiet: Any) -> None:
+    assert names(installed(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "finding"),
+    [
+        ({"SECRET_KEY": "development-only"}, "secret key"),
+        ({"ENCRYPTION_KEYS": ""}, "encryption keys"),
+        ({"FLORIN_ENV": "development"}, "development"),
+        ({"DEBUG": "true"}, "debug"),
+        ({"DJANGO_SETTINGS_MODULE": "demo.debug.settings"}, "debug"),
+        ({"BASE_URL": "http://pay.invalid"}, "https"),
+        ({"CHECKOUT_HOST": "http://pay.invalid"}, "https"),
+        ({"METRICS_TOKEN": "metrics"}, "metrics"),
+        ({"DATABASE_URL": "sqlite:///florin.db"}, "database"),
+        ({"REDIS_URL": ""}, "valkey"),
+        ({"EMAIL_HOST": ""}, "mail"),
+        ({"CHAIN_BASE_RPC_URLS": "https://a.example/1,https://a.example/2"}, "nodes"),
+        ({"BACKUP_RECIPIENT": ""}, "backup key"),
+    ],
+)
+def test_a_setting_that_costs_money_is_found(
+    tmp_path: Path, quiet: Any, values: dict[str, str], finding: str
+) -> None:
+    assert names(installed(tmp_path, **values)) == [finding]
+
+
+def test_an_env_file_that_others_read_is_found(tmp_path: Path, quiet: Any) -> None:
+    settings = installed(tmp_path)
+    settings.env_file.chmod(0o644)
+    assert names(settings) == ["env file"]
+    settings.env_file.chmod(0o640)
+    assert names(settings) == []
+
+
+def test_no_backup_an_old_one_and_no_drill_are_found(
+    tmp_path: Path, quiet: Any
+) -> None:
+    settings = settings_of(tmp_path, **GOOD)
+    assert names(settings) == ["backup", "drill"]
+    old = time.time() - 40 * 86_400
+    florinctl.note_status(settings, backup_at=old, drill_at=old)
+    found = florinctl.find_mistakes(settings)
+    assert [one.name for one in found] == ["backup", "drill"]
+    assert "40 days" in found[0].problem
+
+
+def test_metrics_that_answer_everybody_are_found(tmp_path: Path, quiet: Any) -> None:
+    quiet(200)
+    assert names(installed(tmp_path)) == ["metrics"]
+
+
+def test_a_clock_that_is_off_is_found(tmp_path: Path, quiet: Any) -> None:
+    quiet(405, Date="Mon, 01 Jan 2024 00:00:00 GMT")
+    assert names(installed(tmp_path)) == ["clock"]
+    now = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
+    quiet(405, Date=now)
+    assert names(installed(tmp_path)) == []
+
+
+def test_a_disk_that_is_nearly_full_is_found(
+    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 2**30)
+    )
+    assert set(names(installed(tmp_path))) == {"disk"}
+
+
+def test_a_support_bundle_has_no_secret(
+    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = [
+        *("sk_live_4f8h2k5m9", "whsec_abcDEF123", "AGE-SECRET-KEY-1QQQ"),
+        *("ines@halden.example", "cd" * 32, "tr0ub4dor"),
+    ]
+    log = "\n".join(
+        [
+            f"key {planted[0]} secret {planted[1]} {planted[2]}",
+            f"mail to {planted[3]}, gas 0x{planted[4]}",
+            f"connecting to https://user:{planted[5]}@node.example/",
+            "asked https://a.example/v2/nodekey111, authorization: Bearer abc.def",
+            f"settings {GOOD['DATABASE_URL']} {GOOD['GAS_KEYS']}",
+        ]
+    )
+    monkeypatch.setattr(florinctl, "logs", lambda _settings: log)
+    target = tmp_path / "bundle.tar.gz"
+    settings = installed(tmp_path)
+    florinctl.support_bundle(settings, target)
+    with tarfile.open(target) as bundle:
+        files = {
+            member.name: bundle.extractfile(member).read().decode()  # type: ignore[union-attr]
+            for member in bundle.getmembers()
+        }
+    whole = "\n".join(files.values())
+    hidden = [*planted, *SECRETS.values(), "hunter2", "nodekey111", "abc.def"]
+    assert [secret for secret in hidden if secret in whole] == []
+    assert "BASE_URL" in files["florin-support/env.txt"]
+    assert "connecting to" in files["florin-support/logs.txt"]
+    assert target.stat().st_mode & 0o077 == 0
+
+
+def test_without_redaction_the_planted_secrets_would_be_there(tmp_path: Path) -> None:
+    text = f"{GOOD['DATABASE_URL']} sk_live_4f8h2k5m9"
+    assert "hunter2" in text
+    assert "hunter2" not in florinctl.redact(text, GOOD)
+    assert "sk_live" not in florinctl.redact(text, {})
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_explains_itself_before_anything_is_installed(verb: str) -> None:
+    # -I: no site packages of ours, no environment.
+    told = call(verb, "--help")
+    assert told.returncode == 0
+    assert told.stdout.startswith(f"usage: florinctl {verb}")
+    assert len(told.stdout.splitlines()) > 4
+
+
+def test_exit_codes_and_words_tell_what_to_do(tmp_path: Path) -> None:
+    missing = call("--env", tmp_path / "none", "check")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "Name another file with --env" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    file = write_env(tmp_path, BASE_URL="http://x.invalid", FLORIN_VAR=str(tmp_path))
+    found = call("--env", file, "check")
+    assert found.returncode == 1
+    assert "https: BASE_URL is not https." in found.stdout
+    backup = call("--env", file, "backup")
+    assert backup.returncode == 1
+    assert "age-keygen" in backup.stderr
+    assert call("--env", file, "nothing").returncode == 2
+
+
+def test_values_in_quotes_and_comments_are_read_as_systemd_does(tmp_path: Path) -> None:
+    file = tmp_path / "env"
+    file.write_text("# A=1\n\nB=\"two words\"\nC='x=y'\nexport D=4\n")
+    assert florinctl.read_env(file) == {"B": "two words", "C": "x=y", "D": "4"}
+
+
+def test_a_position_is_in_the_file_that_postgresql_names() -> None:
+    # As pg_walfile_name says.
+    assert florinctl.wal_file(1, "0/3000028") == "000000010000000000000003"
+    assert florinctl.wal_file(2, "1A/FF000000") == "000000020000001A000000FF"
+
+
+def test_the_status_file_is_whole_json(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    florinctl.note_status(settings, backup_at=1.0)
+    florinctl.note_status(settings, drill_at=2.0)
+    told = json.loads(settings.status_file.read_text())
+    assert told == {"backup_at": 1.0, "drill_at": 2.0}

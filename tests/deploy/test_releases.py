@@ -1,0 +1,198 @@
+"""Installing, upgrading and rolling back under systemd, whose program is a stand-in that writes down what it is told."""
+
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.florinctl import call, florinctl, settings_of
+from tests.tree import ROOT
+
+NEEDED = {
+    "BASE_URL": "https://pay.example",
+    "ALLOWED_HOSTS": "pay.example",
+    "DATABASE_URL": "postgresql:///florin",
+    "REDIS_URL": "redis://127.0.0.1",
+    "EMAIL_HOST": "mail.example",
+}
+
+
+class Machine:
+    """A machine of a test: what systemd and manage.py were told, and which ports are ready."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.settings = settings_of(folder, **NEEDED)
+        self.releases = florinctl.Releases(folder / "opt", folder / "units")
+        self.releases.units.mkdir()
+        self.told: list[str] = []
+        self.ready: Callable[[int], bool] = lambda _port: True
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir()
+        self.log = folder / "systemctl.log"
+        program = programs / "systemctl"
+        program.write_text(f'#!/bin/sh\necho "$@" >> {self.log}\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        monkeypatch.setattr(florinctl, "add_user", lambda: None)
+        monkeypatch.setattr(florinctl, "install_packages", lambda _place: None)
+        monkeypatch.setattr(florinctl, "manage", self._manage)
+        monkeypatch.setattr(florinctl, "is_ready", lambda port: self.ready(port))
+        monkeypatch.setattr(florinctl, "READY_SECONDS", 0.0)
+        # More than one release in a second.
+        monkeypatch.setattr(florinctl, "release_of", self._version)
+
+    def _manage(self, settings: Any, *arguments: str) -> str:
+        self.told.append(f"{settings.home.name}: {arguments[0]}")
+        (self.settings.var / "static").mkdir(exist_ok=True)
+        return ""
+
+    def _version(self, source: Path) -> str:
+        return (source / "version").read_text()
+
+    def source(self, version: str) -> Path:
+        """A source tree of this version."""
+        place = self.folder / f"source-{version}"
+        (place / "requirements").mkdir(parents=True)
+        (place / "requirements" / "server.txt").touch()
+        (place / "deploy").mkdir()
+        (place / "deploy" / "florinctl").touch()
+        (place / "deploy" / "systemd").mkdir()
+        for unit in (ROOT / "deploy" / "systemd").iterdir():
+            (place / "deploy" / "systemd" / unit.name).write_text(unit.read_text())
+        (place / "version").write_text(version)
+        return place
+
+    def install(self, version: str) -> Path:
+        return Path(
+            florinctl.install(self.settings, self.releases, self.source(version))
+        )
+
+    def upgrade(self, version: str) -> Path:
+        return Path(
+            florinctl.upgrade(self.settings, self.releases, self.source(version))
+        )
+
+    def services(self) -> list[str]:
+        """What systemd was told since the last call."""
+        told = self.log.read_text().splitlines() if self.log.exists() else []
+        self.log.unlink(missing_ok=True)
+        return told
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_an_installation_is_checked_migrated_and_started(machine: Machine) -> None:
+    release = machine.install("1.0")
+    assert machine.told == [
+        f"{release.name}: {what}" for what in ("check", "migrate", "collectstatic")
+    ]
+    assert machine.releases.current.resolve() == release
+    reload, enable = machine.services()
+    assert reload == "daemon-reload"
+    assert enable.startswith("enable --now florin.target florin-web@1 florin-web@2")
+    unit = machine.releases.units / "florin-worker.service"
+    assert "ProtectSystem=strict" in unit.read_text()
+
+
+def test_web_processes_roll_one_by_one_behind_readiness(machine: Machine) -> None:
+    first = machine.install("1.0")
+    machine.services()
+    asked: list[tuple[int, int]] = []
+
+    def ready(port: int) -> bool:
+        asked.append((port, len(machine.log.read_text().splitlines())))
+        return True
+
+    machine.ready = ready
+    second = machine.upgrade("1.1")
+    assert machine.services() == [
+        "restart florin-web@1",
+        "restart florin-web@2",
+        "restart florin-streams florin-worker florin-beat",
+    ]
+    # Each port is asked before the next one restarts.
+    assert asked == [(8001, 1), (8002, 2)]
+    assert machine.releases.current.resolve() == second
+    assert machine.releases.previous.resolve() == first
+
+
+def test_a_release_that_is_not_ready_is_rolled_back(machine: Machine) -> None:
+    first = machine.install("1.0")
+    machine.services()
+    answers = iter([False])
+    machine.ready = lambda _port: next(answers, True)
+    with pytest.raises(florinctl.ProblemError, match="The release before runs again"):
+        machine.upgrade("1.1")
+    assert machine.releases.current.resolve() == first
+    restarts = machine.services()
+    # The second web process never left the old release while the first was not ready.
+    assert restarts[:2] == ["restart florin-web@1", "restart florin-web@1"]
+
+
+def test_a_migration_that_fails_leaves_what_runs_alone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = machine.install("1.0")
+    machine.services()
+
+    def refuse(*_: Any) -> str:
+        raise florinctl.ProblemError("migrate failed")
+
+    monkeypatch.setattr(florinctl, "manage", refuse)
+    with pytest.raises(florinctl.ProblemError, match="migrate failed"):
+        machine.upgrade("1.1")
+    assert machine.releases.current.resolve() == first
+    assert machine.services() == []
+
+
+def test_rollback_goes_back_and_forth(machine: Machine) -> None:
+    first, second = machine.install("1.0"), machine.upgrade("1.1")
+    assert florinctl.rollback(machine.settings, machine.releases) == first
+    assert machine.releases.current.resolve() == first
+    assert florinctl.rollback(machine.settings, machine.releases) == second
+
+
+def test_there_is_nothing_to_return_to_at_first(machine: Machine) -> None:
+    machine.install("1.0")
+    with pytest.raises(florinctl.ProblemError, match="no release before"):
+        florinctl.rollback(machine.settings, machine.releases)
+
+
+def test_an_upgrade_of_nothing_is_refused(machine: Machine) -> None:
+    with pytest.raises(florinctl.ProblemError, match="Use florinctl install"):
+        machine.upgrade("1.0")
+
+
+def test_the_first_run_writes_secrets_and_says_what_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "etc" / "florin.env"
+    told = call("--env", file, "install", tmp_path)
+    assert told.returncode == 1
+    assert "Fill in BASE_URL, ALLOWED_HOSTS" in told.stderr
+    assert file.stat().st_mode & 0o077 == 0
+    env = florinctl.read_env(file)
+    assert len(env["SECRET_KEY"]) >= 50
+    assert len(env["ENCRYPTION_KEYS"]) == 44
+    before = file.read_text()
+    call("--env", file, "install", tmp_path)
+    assert file.read_text() == before
+
+
+def test_what_is_no_source_tree_is_refused(machine: Machine) -> None:
+    with pytest.raises(florinctl.ProblemError, match="no source tree"):
+        florinctl.install(machine.settings, machine.releases, machine.folder)
+
+
+def test_every_package_of_the_product_is_copied() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    apps = set(project["tool"]["importlinter"]["root_packages"]) - {"demo"}
+    assert apps <= set(florinctl.SOURCES)
+    built = (ROOT / "deploy" / "Containerfile").read_text()
+    assert [app for app in sorted(apps) if f"COPY {app} " not in built] == []
+    assert all((ROOT / name).exists() for name in florinctl.SOURCES)

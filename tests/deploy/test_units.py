@@ -1,0 +1,81 @@
+"""The units and the compose file start what the guide says, hardened."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.florinctl import call, florinctl
+from tests.tree import ROOT
+
+UNITS = ROOT / "deploy" / "systemd"
+SERVICES = ("web@", "streams", "worker", "beat")
+HARDENING = (
+    "User=florin",
+    "NoNewPrivileges=yes",
+    "ProtectSystem=strict",
+    "ProtectHome=yes",
+    "PrivateTmp=yes",
+    "CapabilityBoundingSet=",
+    "SystemCallFilter=~@privileged @resources",
+    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
+)
+
+
+def unit(name: str) -> list[str]:
+    return (UNITS / name).read_text().splitlines()
+
+
+def started(name: str) -> str:
+    """What a service starts."""
+    [line] = [line for line in unit(name) if line.startswith("ExecStart=")]
+    return line.removeprefix("ExecStart=")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_each_service_is_hardened_and_starts_again(service: str) -> None:
+    lines = unit(f"florin-{service}.service")
+    assert [line for line in HARDENING if line not in lines] == []
+    assert "Restart=always" in lines
+    assert "EnvironmentFile=/etc/florin/florin.env" in lines
+
+
+def test_the_target_and_florinctl_know_the_same_services() -> None:
+    [wants] = [line for line in unit("florin.target") if line.startswith("Wants=")]
+    named = wants.removeprefix("Wants=").split()
+    assert [name.removesuffix(".service") for name in named] == list(florinctl.UNITS)
+
+
+def test_the_ports_of_web_are_those_that_florinctl_asks() -> None:
+    assert "--port 800%i" in started("florin-web@.service")
+    settings = florinctl.Settings(Path("none"), {})
+    assert florinctl.ports(settings) == [8001, 8002]
+
+
+@pytest.mark.parametrize("job", ["backup", "wal", "drill"])
+def test_each_timer_has_a_job_that_florinctl_understands(job: str) -> None:
+    program, *arguments = started(f"florin-{job}.service").split()
+    assert program == "/opt/florin/current/deploy/florinctl"
+    told = call("--env", "/nonexistent/florin.env", *arguments)
+    assert "Cannot read /nonexistent/florin.env" in told.stderr
+    assert any(line.startswith("OnCalendar=") for line in unit(f"florin-{job}.timer"))
+
+
+def test_compose_runs_the_same_processes_read_only() -> None:
+    text = (ROOT / "deploy" / "compose.yaml").read_text()
+    services = re.findall(
+        r"^  ([\w-]+):$", text.split("\nservices:\n")[1], re.MULTILINE
+    )
+    ours = ["proxy", "migrate", "web1", "web2", "streams", "worker", "beat"]
+    assert services[:9] == [*ours, "postgres", "valkey"]
+    shared = text.split("x-no-web")[0]
+    for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true"):
+        assert line in shared
+    assert text.count("<<: *florin") == 6
+    assert "summarize_wal=on" in text
+
+
+def test_the_proxy_shows_nobody_the_metrics_and_leads_streams_apart() -> None:
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    assert "respond /metrics 404" in text
+    assert "reverse_proxy /c/*/stream streams:8000" in text

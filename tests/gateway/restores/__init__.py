@@ -1,0 +1,1 @@
+"""Tests of what happens after a restore."""
