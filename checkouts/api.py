@@ -106,7 +106,10 @@ class CheckoutViewSet(ApiViewSet):
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List checkouts, newest first."""
+        """List checkouts.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params

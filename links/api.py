@@ -119,7 +119,10 @@ class LinkViewSet(ApiViewSet):
         responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List payment links, newest first."""
+        """List payment links.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params
@@ -282,7 +285,10 @@ class TemplateViewSet(ApiViewSet):
         responses={200: schemas.LinkTemplateList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List link templates, newest first."""
+        """List link templates.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         page = parse_page(request.query_params)
         rows = templates_of(principal.merchant_id, principal.mode)

@@ -179,7 +179,10 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False)
     def payments(self, request: Request) -> Response:
-        """List x402 payments, newest first."""
+        """List x402 payments.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         query = request.query_params
         wanted = parse_filter(principal.merchant_id, principal.mode, query)

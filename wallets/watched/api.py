@@ -95,7 +95,10 @@ class WatchedWalletViewSet(ApiViewSet):
         responses={200: schemas.WatchedWalletList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List watched wallets, newest first."""
+        """List watched wallets.
+
+        Newest first.
+        """
         principal, query = principal_of_request(request), request.query_params
         wanted = parse_wallet_filter(principal.merchant_id, principal.mode, query)
         page = parse_page(query)
