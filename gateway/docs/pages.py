@@ -48,6 +48,7 @@ _SECTIONS: dict[str, list[str]] = {
     "Operations": [
         "docs/guide/deploying.md",
         "docs/guide/configuration.md",
+        "docs/guide/operations.md",
         "docs/guide/settlement.md",
         "docs/guide/operator.md",
         "SECURITY.md",
