@@ -33,6 +33,7 @@ _SECTIONS: dict[str, list[str]] = {
     "Concepts": [
         "docs/guide/payments.md",
         "docs/guide/custody.md",
+        "docs/guide/chains.md",
         "GLOSSARY.md",
     ],
     "Dashboard": [

@@ -1,14 +1,20 @@
 """Commands, metrics and settings: each has its entry in the guides, and each entry is about one."""
 
 import re
+from typing import Any
 
 import pytest
 from django.apps import apps
 from django.core.management import get_commands
+from django.urls import get_resolver
 
+from gateway.core.api.rate_limits import PER_ADDRESS
+from gateway.core.api.views import ApiViewSet
 from gateway.pages.metrics import measure
 from tests.factories import NOON, make_live_chain
 from tests.tree import ROOT
+from wallets.networks import chains
+from x402.api import SETTLE
 
 GUIDE = ROOT / "docs" / "guide"
 OURS = {app.name for app in apps.get_app_configs() if "site-packages" not in app.path}
@@ -51,3 +57,39 @@ def test_each_entry_of_the_configuration_is_a_setting() -> None:
     unread = {name for name in named if name not in words}
     assert named
     assert {name for name in unread if name.split("_", 2)[-1] not in words} == set()
+
+
+def test_the_table_of_chains_says_what_is_offered(settings: Any) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    text = (GUIDE / "chains.md").read_text()
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([\w, ]+) \| (\d+) \| (\d+) s \| (.*) \|$", text, re.MULTILINE
+    )
+    assert rows == [
+        (
+            name,
+            ", ".join(token.symbol for token in spec.accepted_tokens),
+            str(spec.confirmations),
+            str(spec.estimated_confirm_seconds),
+            "your wallet, an exact amount"
+            if spec.exact_amount_required
+            else "a deposit address of the checkout",
+        )
+        for name, spec in chains().items()
+    ]
+
+
+def test_the_table_of_limits_says_what_is_counted() -> None:
+    text = (GUIDE / "chains.md").read_text()
+    rows = re.findall(r"^\| `([\w.]+)` \| (\d+) \|", text, re.MULTILINE)
+    views = [
+        pattern.callback.cls
+        for pattern in get_resolver().url_patterns
+        for pattern in getattr(pattern, "url_patterns", [])
+        if issubclass(getattr(pattern.callback, "cls", object), ApiViewSet)
+    ]
+    keyed = [view for view in views if view.key_required]
+    limits = {PER_ADDRESS, SETTLE, *(view.other_limit for view in keyed)}
+    limits |= {limit for view in keyed for limit in view.limits.values()}
+    counted = {limit.scope: limit.most for limit in limits if limit.scope != "other"}
+    assert {name: int(requests) for name, requests in rows} == counted
