@@ -70,9 +70,11 @@ class CheckoutViewSet(ApiViewSet):
         },
     )
     def create(self, request: Request) -> Response:
-        """Create a payment session and return the hosted page's address.
+        """Create a checkout.
 
-        409 `state_conflict`: the merchant account is closed.
+        The answer has the address of the hosted page, `checkout_url`, and the chains that the buyer can pay on. Equal `order_ref`,
+        amount and currency make one checkout: a repeat answers 200 with the first. 409 `state_conflict`: the merchant account
+        is closed.
         """
         wanted = parse_create(json_body(request), url_policy())
         principal = principal_of_request(request)
@@ -104,7 +106,10 @@ class CheckoutViewSet(ApiViewSet):
         responses={200: schemas.CheckoutList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List checkouts, newest first."""
+        """List checkouts.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params
@@ -118,7 +123,10 @@ class CheckoutViewSet(ApiViewSet):
         responses={200: schemas.Checkout, **schemas.errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, checkout_id: str) -> Response:
-        """Return a checkout as it stands now."""
+        """Get a checkout.
+
+        Poll it only as a fallback: a webhook reports each outcome.
+        """
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
@@ -131,10 +139,10 @@ class CheckoutViewSet(ApiViewSet):
     )
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, checkout_id: str) -> Response:
-        """End a checkout that nobody has paid. It is `expired` from then on, with `cancelled: true`. Repeatable.
+        """Cancel an unpaid checkout.
 
-        `checkout.expired` is sent. Money that still comes is late money: it waits in your inbox. 409 `state_conflict`: money
-        came for it, or it has ended.
+        Its status becomes `expired`, with `cancelled: true`, and `checkout.expired` is sent. Money that arrives later waits in
+        your inbox. A repeat answers the same. 409 `state_conflict`: money was seen for it, or it has ended.
         """
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
@@ -155,7 +163,9 @@ class CheckoutViewSet(ApiViewSet):
     )
     @action(detail=True, methods=["post"])
     def release(self, request: Request, checkout_id: str) -> Response:
-        """Let the money of an ended checkout go that is held in escrow; the next sweep takes it to your wallet. Repeatable.
+        """Release escrow.
+
+        The next sweep takes the money to your wallet. A release cannot be undone; a repeat answers the same.
 
         409 `state_conflict`: the checkout is not completed or expired yet, or was created without escrow.
         """
@@ -178,7 +188,9 @@ class CheckoutViewSet(ApiViewSet):
     # By another name than its path's: `options` is DRF's own.
     @action(detail=True, methods=["post"], url_path="options")
     def choose(self, request: Request, checkout_id: str) -> Response:
-        """Choose a chain and token; the answer says where and how much to pay. Repeatable.
+        """Choose a chain and token.
+
+        The answer has the address and the amount to pay. A repeat answers the same.
 
         On a chain with `exactAmountRequired` this reserves the amount that identifies the checkout: the price and some digits
         below a cent, the same on all such chains. An underpaid checkout gets a fresh amount for what is missing. 409

@@ -205,20 +205,30 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["gateway.core.api.wire.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["gateway.core.api.wire.JsonParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.core.api.wire.AlwaysJson",
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "gateway.core.api.openapi.DescribedSchema",
     "EXCEPTION_HANDLER": "gateway.core.api.views.handle_exception",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Florin API",
-    "DESCRIPTION": "Take stablecoin payments on several chains through one API.",
+    "DESCRIPTION": "Accept stablecoin payments on several chains through one API.",
     "VERSION": SERVICE_VERSION,
+    "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": BASE_URL, "description": "This installation"}],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
-    # Three kinds of object have a status; this gives each set of choices its own name.
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.pages.api_description.finish",
+    ],
+    "WEBHOOKS": "gateway.pages.api_description.WEBHOOKS",
+    # Clients get classes of these names.
+    "ENUM_SUFFIX": "",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "CheckoutStatus": "checkouts.states.CheckoutStatus",
+        "CheckoutException": "checkouts.states.CheckoutException",
         "TransferState": "wallets.states.TransferState",
         "ChainStatus": "wallets.states.ChainStatus",
         "LinkStatus": "links.states.LinkStatus",

@@ -20,6 +20,7 @@ urlpatterns = [
     # Last, so that every other path of the API gets the error envelope and headers.
     re_path(r"^api/", RouteMissing.as_view()),
     path("", home),
+    path("", include("gateway.docs.urls")),
     path("account/", include("accounts.urls")),
     path("dashboard/", include("gateway.dashboard.urls")),
     path("operator/", operator.urls),

@@ -89,7 +89,9 @@ class LinkViewSet(ApiViewSet):
         },
     )
     def create(self, request: Request) -> Response:
-        """Create a link that can be shared. With `template` the template's values stand where the body has none.
+        """Create a payment link.
+
+        With `template`, the template's values are used where the body has none.
 
         409 `state_conflict`: the merchant account is closed.
         """
@@ -117,7 +119,10 @@ class LinkViewSet(ApiViewSet):
         responses={200: schemas.LinkList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List links, newest first."""
+        """List payment links.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params
@@ -131,7 +136,10 @@ class LinkViewSet(ApiViewSet):
         responses={200: schemas.PaymentLink, **schemas.errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, link_id: str) -> Response:
-        """Return a link with what it brought in so far."""
+        """Get a payment link.
+
+        The answer includes the number of payments and the amount collected.
+        """
         return Response(link_object(_link(request, link_id)))
 
     @extend_schema(
@@ -144,9 +152,9 @@ class LinkViewSet(ApiViewSet):
         },
     )
     def partial_update(self, request: Request, link_id: str) -> Response:
-        """Change what the link asks for from now on; checkouts made from it stay as they are.
+        """Update a payment link.
 
-        409: the amount of an invoice that is paid, or being paid.
+        Existing checkouts stay as they are. 409 `state_conflict`: the amount of an invoice that is paid or being paid.
         """
         link = _link(request, link_id)
         wanted = parse_changes(link, json_body(request), url_policy())
@@ -164,7 +172,10 @@ class LinkViewSet(ApiViewSet):
     )
     @action(detail=True, methods=["patch"], url_path="status")
     def set_status(self, request: Request, link_id: str) -> Response:
-        """Pause, archive or activate a link. Any status may change to any other."""
+        """Pause, archive or activate a link.
+
+        Any status may change to any other.
+        """
         link = _link(request, link_id)
         status = parse_status(json_body(request))
         changed = set_status(link, status, now=timezone.now(), by=_key_of(request))
@@ -180,7 +191,7 @@ class LinkViewSet(ApiViewSet):
     )
     @action(detail=True, url_path="qr.svg")
     def qr_svg(self, request: Request, link_id: str) -> HttpResponse:
-        """Return the QR code of the link's address as an SVG file."""
+        """Get a link's QR code as SVG."""
         return _image(qr_svg(_address(request, link_id)), "image/svg+xml", link_id)
 
     @extend_schema(
@@ -193,7 +204,10 @@ class LinkViewSet(ApiViewSet):
     )
     @action(detail=True, url_path="qr.png")
     def qr_png(self, request: Request, link_id: str) -> HttpResponse:
-        """Return the QR code of the link's address as a PNG file, some 500 pixels wide."""
+        """Get a link's QR code as PNG.
+
+        About 500 pixels wide.
+        """
         return _image(qr_png(_address(request, link_id)), "image/png", link_id)
 
 
@@ -251,7 +265,10 @@ class TemplateViewSet(ApiViewSet):
         },
     )
     def create(self, request: Request) -> Response:
-        """Save defaults that links can be made from."""
+        """Create a link template.
+
+        A template holds defaults for new links.
+        """
         principal = principal_of_request(request)
         template = create_template(
             principal.merchant_id,
@@ -268,7 +285,10 @@ class TemplateViewSet(ApiViewSet):
         responses={200: schemas.LinkTemplateList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List templates, newest first."""
+        """List link templates.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         page = parse_page(request.query_params)
         rows = templates_of(principal.merchant_id, principal.mode)
@@ -282,7 +302,7 @@ class TemplateViewSet(ApiViewSet):
         responses={200: schemas.LinkTemplate, **schemas.errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, template_id: str) -> Response:
-        """Return a template."""
+        """Get a link template."""
         return Response(template_payload(_template(request, template_id)))
 
     @extend_schema(
@@ -291,7 +311,10 @@ class TemplateViewSet(ApiViewSet):
         responses={200: schemas.DeletedTemplate, **schemas.errors(401, 404, 429)},
     )
     def destroy(self, request: Request, template_id: str) -> Response:
-        """Delete a template; links made from it stay."""
+        """Delete a link template.
+
+        Links made from it stay.
+        """
         delete_template(
             _template(request, template_id), now=timezone.now(), by=_key_of(request)
         )

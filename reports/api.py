@@ -49,7 +49,11 @@ class ReportViewSet(ApiViewSet):
     )
     @action(detail=False)
     def summary(self, request: Request) -> Response:
-        """Add up what came, left and is held: the last thirty days, or at most 366 that `from` and `to` name."""
+        """Get totals.
+
+        What was received, what left watched wallets and what they hold, over the last 30 days, or over the range from `from` to
+        `to`, at most 366 days.
+        """
         principal = principal_of_request(request)
         wanted = parse_summary(
             principal.merchant_id,
@@ -71,7 +75,10 @@ class ReportViewSet(ApiViewSet):
     )
     @action(detail=False)
     def transactions(self, request: Request) -> HttpResponseBase:
-        """List what came and left, newest first, or send all of it as a CSV file, which has no pages."""
+        """List transactions.
+
+        Transfers in and out, newest first. With `format=csv`, all of them in one file.
+        """
         principal = principal_of_request(request)
         query = request.query_params
         wanted = parse_transactions(principal.merchant_id, principal.mode, query)

@@ -41,6 +41,7 @@ _IN_ENGLISH: Final = (
     "templates/account/",
     "templates/admin/",
     "templates/dashboard/",
+    "templates/docs/",
     "templates/mfa/",
     "templates/operator/",
 )

@@ -38,6 +38,7 @@ NAMED = {
     "pytest-socket": ("pyproject.toml", "--disable-socket"),
     "ruff": ("script/test", "ruff"),
     "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
+    "types-pygments": ("gateway/docs/rendering.py", "from pygments"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),
     "watchfiles": ("gateway/management/commands/dev.py", '"watchfiles"'),
     "vyper": ("wallets/forwarders/contracts/compile.py", "vyper"),

@@ -117,6 +117,10 @@ def test_the_readme_names_the_two_commands() -> None:
     assert "script/test" in text
 
 
+def test_the_readme_takes_two_minutes() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
+
+
 def test_commands_that_documents_name_can_be_run() -> None:
     named = {
         name

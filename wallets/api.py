@@ -31,7 +31,10 @@ class ChainViewSet(ApiViewSet):
         responses={200: CHAIN_LIST, **errors(429)},
     )
     def list(self, request: Request) -> Response:
-        """List the supported chains, the recommended one first. Needs no key."""
+        """List supported chains.
+
+        The recommended chain comes first. No key is needed.
+        """
         statuses = chain_statuses(now=timezone.now())
         return Response(
             {"data": [_chain(spec, statuses) for spec in chains().values()]}

@@ -50,7 +50,10 @@ class EventViewSet(ApiViewSet):
         responses={200: EventList, **errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List events, newest first; with `after` oldest first, to catch up after an outage."""
+        """List events.
+
+        Newest first; with `after`, oldest first, to catch up after an outage.
+        """
         principal: Principal = request.auth  # type: ignore[assignment]
         wanted, page = parse_filter(
             principal.merchant_id, principal.mode, request.query_params

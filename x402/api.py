@@ -72,9 +72,10 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False)
     def config(self, request: Request) -> Response:
-        """Tell where machines pay, on which networks, in which tokens; and where a wallet is missing.
+        """Get the x402 configuration.
 
-        No key sets wallets: `missing` names the page of the dashboard on which an owner does.
+        The addresses, networks and tokens that machines pay with. `missing` lists networks without a wallet, each with the
+        dashboard page on which an owner adds one.
         """
         principal = principal_of_request(request)
         found = pay_to_everywhere(principal.merchant_id, principal.mode)
@@ -93,7 +94,10 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False)
     def supported(self, request: Request) -> Response:
-        """Tell which payments of the public x402 standard are settled here."""
+        """List supported x402 payment kinds.
+
+        The schemes and networks of the public standard that this facilitator settles.
+        """
         principal = principal_of_request(request)
         return Response(
             supported_payload(principal.mode, merchant_id=principal.merchant_id)
@@ -110,7 +114,9 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False, methods=["post"])
     def verify(self, request: Request) -> Response:
-        """Verify a payment by its transaction's hash, and use it up: asked again it is `already_used`.
+        """Verify an x402 payment.
+
+        A payment by transaction hash is verified and used up: the next request with it gets `already_used`.
 
         With `x402Version` in the body a payment of the public standard is verified instead, which changes nothing.
 
@@ -137,7 +143,10 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False, methods=["post"])
     def settle(self, request: Request) -> Response:
-        """Send on what machines paid into the merchant's forwarders, of one chain or token or of all; it takes a while.
+        """Settle an x402 payment, or send on what was collected.
+
+        Without `x402Version`, money in the merchant's forwarders is sent to its wallet: of one chain or token, or of all. 202 lists
+        the settlements that began.
 
         With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
         answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
@@ -170,7 +179,10 @@ class X402ViewSet(ApiViewSet):
     )
     @action(detail=False)
     def payments(self, request: Request) -> Response:
-        """List what machines paid, newest first."""
+        """List x402 payments.
+
+        Newest first.
+        """
         principal = principal_of_request(request)
         query = request.query_params
         wanted = parse_filter(principal.merchant_id, principal.mode, query)

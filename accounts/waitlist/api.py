@@ -37,7 +37,10 @@ class WaitlistViewSet(ApiViewSet):
     )
     @action(detail=False, methods=["post"])
     def fiat(self, request: Request) -> Response:
-        """Say who would take card payments. 200: the address is on the list already, and what was said first stands."""
+        """Join the waitlist for card payments.
+
+        200: the e-mail address is on the list already, and the first entry stays.
+        """
         principal = principal_of_request(request)
         interest = parse_interest(json_body(request))
         kept, is_new = keep_interest(

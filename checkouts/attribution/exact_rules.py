@@ -71,8 +71,8 @@ def decide_exact(
     named = _named(field)
     verdict = named or _by_price(field)
     if doubts_prices and not named and verdict.checkout is not None:
-        meant = PassedOver(verdict.checkout, "its price fits")
-        return ambiguous("a restore may have lost the checkout that is meant", [meant])
+        fits = [PassedOver(verdict.checkout, "its price fits")]
+        return ambiguous("a restore may have lost the checkout that is meant", fits)
     return verdict
 
 

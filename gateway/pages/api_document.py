@@ -28,12 +28,13 @@ class OpenApiDocumentView(ApiView):
         """Return the document as JSON."""
         # Held while it is built, so that parallel requests wait instead of building their own.
         with _building:
-            document = _document()
-        return HttpResponse(document, content_type=_MEDIA_TYPE)
+            body = document()
+        return HttpResponse(body, content_type=_MEDIA_TYPE)
 
 
 @cache
-def _document() -> bytes:
+def document() -> bytes:
+    """Return the document as JSON."""
     with translation.override("en"):
         generator: Any = SchemaGenerator()  # type: ignore[no-untyped-call]
         return json.dumps(generator.get_schema(public=True))

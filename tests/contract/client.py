@@ -4,7 +4,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -41,6 +41,7 @@ class Answer:
     body: Any
     headers: Mapping[str, str]
     raw: bytes
+    sent: bytes | None = None
 
     @property
     def error(self) -> dict[str, Any]:
@@ -127,7 +128,8 @@ class ApiClient:
             extra.setdefault("HTTP_AUTHORIZATION", f"Bearer {self.key}")
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
         full = path if path.startswith("/api") else PREFIX + path
-        return check(client.generic(method, full, body or b"", content_type, **extra))
+        response = client.generic(method, full, body or b"", content_type, **extra)
+        return replace(check(response), sent=body)
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Answer:
         """GET."""

@@ -50,3 +50,11 @@ def seller() -> ApiClient:
         make_live_chain(chain)
         make_wallet(merchant, chain)
     return client_of(merchant, Mode.LIVE)
+
+
+@pytest.fixture(scope="module")
+def document(django_db_blocker: Any) -> dict[str, Any]:
+    """The document as a client downloads it."""
+    with django_db_blocker.unblock():
+        body: dict[str, Any] = ApiClient().get("/openapi.json").body
+    return body

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from accounts.models import Merchant
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.examples import check_example
 from tests.contract.machines import MACHINES
 from tests.contract.payments import pay
 from tests.contract.provoking import (
@@ -35,14 +36,11 @@ OPTIONS = "/checkouts/{checkout_id}/options"
 CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
 CHOICE = {"chain": "base", "token": "USDC"}
-
-
-@pytest.fixture(scope="module")
-def document(django_db_blocker: Any) -> Document:
-    """The document as a client downloads it."""
-    with django_db_blocker.unblock():
-        body: Document = ApiClient().get("/openapi.json").body
-    return body
+NEW_CHECKOUT = {
+    "description": "Two tickets",
+    "order_ref": "order-1001",
+    "redirect_url": "https://shop.example/thanks",
+}
 
 
 def test_the_document_passes_its_own_validation_without_a_warning() -> None:
@@ -128,8 +126,8 @@ def release_unpaid(client: ApiClient) -> Answer:
 
 
 def repeat(client: ApiClient) -> Answer:
-    client.created(order_ref="o")
-    return client.create(order_ref="o")
+    client.created(**NEW_CHECKOUT)
+    return client.create(**NEW_CHECKOUT)
 
 
 LINK = "/links/{link_id}"
@@ -261,7 +259,7 @@ REPORTS: dict[Case, Send] = {
 
 
 PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
-    ("post", "/checkouts", 201): lambda client: client.create(),
+    ("post", "/checkouts", 201): lambda client: client.create(**NEW_CHECKOUT),
     ("post", "/checkouts", 200): repeat,
     ("post", "/checkouts", 400): lambda client: client.create(amount="x"),
     ("post", "/checkouts", 401): nobody("POST", "/checkouts"),
@@ -339,6 +337,8 @@ def test_what_comes_back_is_what_the_document_says(
     if media_type == "application/json":
         schema = content[media_type]["schema"]
         validator_of(document, schema).validate(answer.body)
+        is_last = status == max(int(s) for s in operation["responses"] if s < "3")
+        check_example(f"{method.upper()} {path}", answer, with_request=is_last)
     else:
         assert list(content) == [media_type]
 

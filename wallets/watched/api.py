@@ -70,9 +70,9 @@ class WatchedWalletViewSet(ApiViewSet):
         },
     )
     def create(self, request: Request) -> Response:
-        """Have an address watched. One that is watched already is answered as it is, with 200.
+        """Watch a wallet.
 
-        409: as many are watched as may be.
+        If the address is watched already, the answer is 200 with that wallet. 409: the limit of watched wallets is reached.
         """
         principal = principal_of_request(request)
         wanted = parse_watch(json_body(request))
@@ -95,7 +95,10 @@ class WatchedWalletViewSet(ApiViewSet):
         responses={200: schemas.WatchedWalletList, **schemas.errors(400, 401, 429)},
     )
     def list(self, request: Request) -> Response:
-        """List watched wallets, newest first."""
+        """List watched wallets.
+
+        Newest first.
+        """
         principal, query = principal_of_request(request), request.query_params
         wanted = parse_wallet_filter(principal.merchant_id, principal.mode, query)
         page = parse_page(query)
@@ -111,7 +114,10 @@ class WatchedWalletViewSet(ApiViewSet):
         responses={200: schemas.WatchedWallet, **schemas.errors(401, 404, 429)},
     )
     def retrieve(self, request: Request, wallet_id: str) -> Response:
-        """Return a watched wallet with what it holds."""
+        """Get a watched wallet.
+
+        The answer includes its balances.
+        """
         return Response(_wallet_object(_wallet(request, wallet_id)))
 
     @extend_schema(
@@ -124,7 +130,10 @@ class WatchedWalletViewSet(ApiViewSet):
         },
     )
     def partial_update(self, request: Request, wallet_id: str) -> Response:
-        """Give a watched wallet another label or other tags."""
+        """Update a watched wallet.
+
+        Changes its label and tags.
+        """
         wallet = _wallet(request, wallet_id)
         wanted = parse_changes(wallet, json_body(request))
         try:
@@ -145,7 +154,10 @@ class WatchedWalletViewSet(ApiViewSet):
         responses={204: None, **schemas.errors(401, 404, 429)},
     )
     def destroy(self, request: Request, wallet_id: str) -> Response:
-        """Stop watching a wallet. What was recorded of it stays in the reports of its days."""
+        """Stop watching a wallet.
+
+        Reports keep what was recorded.
+        """
         wallet = _wallet(request, wallet_id)
         try:
             remove_watched_wallet(wallet, now=timezone.now(), **_doer(request))
@@ -161,7 +173,10 @@ class WatchedWalletViewSet(ApiViewSet):
     )
     @action(detail=True)
     def transactions(self, request: Request, wallet_id: str) -> Response:
-        """List what moved in and out of a watched wallet, newest first."""
+        """List a watched wallet's transactions.
+
+        Newest first.
+        """
         wallet, query = _wallet(request, wallet_id), request.query_params
         wanted, page = parse_movement_filter(query), parse_page(query)
         data = [movement_payload(row) for row in movement_page(wallet, wanted, page)]

@@ -7,25 +7,25 @@ from gateway.core.api.openapi import errors
 __all__ = ["Settled", "StandardPayment", "Supported", "Verified", "errors"]
 
 
-class KindExtra(s.Serializer[None]):
-    """What payers must know of a kind."""
+class SupportedPaymentFee(s.Serializer[None]):
+    """Who pays the network's fee."""
 
     feePayer = s.CharField(help_text="Solana: the account that pays the network.")
 
 
-class Kind(s.Serializer[None]):
-    """A kind of payment."""
+class SupportedPayment(s.Serializer[None]):
+    """A scheme and network that this facilitator settles."""
 
     x402Version = s.ChoiceField([1, 2])
     scheme = s.ChoiceField(["exact"])
     network = s.CharField(help_text="Version 1: a name. Version 2: CAIP-2.")
-    extra = KindExtra(required=False)
+    extra = SupportedPaymentFee(required=False)
 
 
 class Supported(s.Serializer[None]):
     """Which payments are settled, and by which accounts."""
 
-    kinds = Kind(many=True)
+    kinds = SupportedPayment(many=True)
     extensions = s.ListField(child=s.CharField())
     signers = s.DictField(child=s.ListField(child=s.CharField()))
 
@@ -47,7 +47,7 @@ class Verified(s.Serializer[None]):
     invalidMessage = s.CharField(required=False)
 
 
-class SettledExtra(s.Serializer[None]):
+class SettledPaymentReference(s.Serializer[None]):
     """What Florin tells beside the standard's own fields."""
 
     paymentId = s.CharField()
@@ -61,6 +61,6 @@ class Settled(s.Serializer[None]):
     network = s.CharField(allow_blank=True)
     payer = s.CharField(required=False)
     amount = s.CharField(required=False, help_text="Version 2: base units.")
-    extra = SettledExtra(required=False)
+    extra = SettledPaymentReference(required=False)
     errorReason = s.CharField(required=False)
     errorMessage = s.CharField(required=False)

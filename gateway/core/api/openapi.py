@@ -1,5 +1,6 @@
 """Pieces shared by all routes' OpenAPI descriptions."""
 
+import inspect
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -40,16 +41,16 @@ PAGE_PARAMETERS = [
 ]
 
 _MEANINGS = {
-    400: "The request cannot be understood.",
-    401: "No valid API key.",
+    400: "The request is invalid. `param` names the field.",
+    401: "The API key is missing, unknown or revoked.",
     403: "Not allowed.",
-    404: "No such object.",
+    404: "There is no such object in this key's account and mode.",
     408: "The body did not arrive within ten seconds.",
-    409: "The state of things refuses it.",
+    409: "The object's current state does not allow this.",
     413: "The body is larger than 256 KB.",
     415: "The body is not JSON.",
     429: "Too many requests.",
-    503: "A chain does not answer, or the server takes no more requests just now.",
+    503: "A chain does not answer, or the server is overloaded. Try again.",
 }
 
 
@@ -99,6 +100,25 @@ def listed(
     return made
 
 
+class DescribedSchema(AutoSchema):
+    """Takes an operation's summary from its docstring's first line, and its description from the rest."""
+
+    def get_summary(self) -> str:
+        """Return the first line without its full stop."""
+        return self._docstring().partition("\n")[0].removesuffix(".")
+
+    def get_description(self) -> str:  # type: ignore[override]  # drf-spectacular calls it without arguments
+        """Return the paragraphs below the first line, or that line where there are none."""
+        first, _, rest = self._docstring().partition("\n")
+        return rest.strip() or first
+
+    def _docstring(self) -> str:
+        method: Any = getattr(
+            self.view, getattr(self.view, "action", self.method.lower())
+        )
+        return inspect.getdoc(method) or ""
+
+
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describes the API key."""
 
@@ -111,4 +131,5 @@ class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "sk_live_… or sk_test_…",
+            "description": "An API key from the dashboard. `sk_live_` keys watch chains, `sk_test_` keys simulate payments.",
         }

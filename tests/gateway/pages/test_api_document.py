@@ -26,9 +26,9 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return build(self, *args, **kwargs)
 
     monkeypatch.setattr(SchemaGenerator, "get_schema", noted)
-    api_document._document.cache_clear()
+    api_document.document.cache_clear()
     yield made
-    api_document._document.cache_clear()
+    api_document.document.cache_clear()
 
 
 @pytest.mark.concurrency

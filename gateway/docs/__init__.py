@@ -1,0 +1,1 @@
+"""The documentation of this version: pages from docs/ and from the OpenAPI document, served under /docs/."""

@@ -1,0 +1,168 @@
+"""The pages of the documentation: where each one's Markdown comes from, and in which section it stands."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+from gateway.docs.reference import REFERENCE, reference
+from gateway.docs.rendering import Rendered, render
+
+_ROOT: Path = settings.BASE_DIR
+# Each section's name, and the documents of its pages.
+_SECTIONS: dict[str, list[str]] = {
+    "Start": [
+        "docs/guide/quickstart.md",
+        "docs/guide/going-live.md",
+        "docs/guide/test-mode.md",
+        "docs/guide/demo.md",
+    ],
+    "Tasks": [
+        "docs/guide/checkouts.md",
+        "docs/guide/links.md",
+        "docs/guide/webhooks.md",
+        "docs/guide/escrow.md",
+        "docs/guide/x402-clients.md",
+        "docs/guide/x402.md",
+        "docs/guide/reports.md",
+        "docs/guide/wallets.md",
+    ],
+    "Concepts": [
+        "docs/guide/payments.md",
+        "docs/guide/custody.md",
+        "docs/guide/chains.md",
+        "GLOSSARY.md",
+    ],
+    "Dashboard": [
+        "docs/guide/dashboard.md",
+        "docs/guide/inbox.md",
+        "docs/guide/settings.md",
+        "docs/guide/team.md",
+        "docs/guide/fees.md",
+        "docs/guide/branding.md",
+        "docs/guide/languages.md",
+    ],
+    "API reference": ["docs/guide/errors.md"],
+    "Operations": [
+        "docs/guide/deploying.md",
+        "docs/guide/configuration.md",
+        "docs/guide/operations.md",
+        "docs/guide/settlement.md",
+        "docs/guide/operator.md",
+        "SECURITY.md",
+        "CHANGELOG.md",
+    ],
+    "Development": [
+        "clients/python/README.md",
+        "docs/guide/add-a-chain.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/diagrams/payments.md",
+        "docs/diagrams/tables.md",
+        "docs/adr/README.md",
+    ],
+}
+_UNLISTED = "Decisions"
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+_SLUGS = {
+    "clients/python/README.md": "florin-x402",
+    "docs/adr/README.md": "decisions",
+    "README.md": "",
+}
+_FOLDERS = {"adr": "decisions/", "diagrams": "diagrams/"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: `slug` is its path below /docs/. Its Markdown is read when somebody asks for it."""
+
+    slug: str
+    title: str
+    section: str
+    read: Callable[[], str]
+    folder: Path = _ROOT
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"/docs/{self.slug}/"
+
+    @property
+    def markdown_url(self) -> str:
+        """Where its Markdown is."""
+        return f"/docs/{self.slug}.md"
+
+    def rendered(self) -> Rendered:
+        """Return the page as HTML, with its headings."""
+        return _rendered(self.slug)
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """Return every page by its slug, in the order of the sections."""
+    found = []
+    for section, names in _SECTIONS.items():
+        found += [_page_of(_ROOT / name, section) for name in names]
+        if section == "API reference":
+            found += [
+                Page(slug, title, section, lambda slug=slug: reference(slug))  # type: ignore[misc]
+                for slug, title in REFERENCE.items()
+            ]
+    decisions = sorted((_ROOT / "docs" / "adr").glob("0*.md"))
+    found += [_page_of(path, _UNLISTED) for path in decisions]
+    return {page.slug: page for page in found}
+
+
+def sections() -> list[tuple[str, list[Page]]]:
+    """Return the sections of the menu with their pages."""
+    return [
+        (name, [page for page in pages().values() if page.section == name])
+        for name in _SECTIONS
+    ]
+
+
+def neighbours(page: Page) -> tuple[Page | None, Page | None]:
+    """Return the page before this one in the menu, and the one after it."""
+    listed = [each for _, found in sections() for each in found]
+    if page not in listed:
+        return None, None
+    at = listed.index(page)
+    after = listed[at + 1] if at + 1 < len(listed) else None
+    return (listed[at - 1] if at else None), after
+
+
+def _page_of(path: Path, section: str) -> Page:
+    title = _TITLE.search(path.read_text())
+    if title is None:
+        raise ValueError(f"{path.name} has no title.")
+    return Page(_slug_of(path), title[1], section, path.read_text, path.parent)
+
+
+def _slug_of(path: Path) -> str:
+    name = path.relative_to(_ROOT).as_posix()
+    if name in _SLUGS:
+        return _SLUGS[name]
+    folder = _FOLDERS.get(path.parent.name, "")
+    return folder + path.stem.lower()
+
+
+@cache
+def _rendered(slug: str) -> Rendered:
+    page = pages()[slug]
+    return render(page.read(), link=lambda target: _address(page, target))
+
+
+def _address(page: Page, target: str) -> str | None:
+    """Return the address that a link of the page leads to here; None where it leads to a file that is no page."""
+    if re.match(r"[a-z]+:|[/#]", target):
+        return target
+    name, _, anchor = target.partition("#")
+    path = (page.folder / name).resolve()
+    slug = _slug_of(path) if path.suffix == ".md" and path.exists() else None
+    if slug is None or (slug and slug not in pages()):
+        return None
+    address = f"/docs/{slug}/" if slug else "/docs/"
+    return f"{address}#{anchor}" if anchor and slug else address

@@ -1,0 +1,14 @@
+"""Addresses of the documentation."""
+
+from django.urls import path
+
+from gateway.docs import views
+
+urlpatterns = [
+    path("docs/", views.index, name="docs"),
+    path("docs/search.json", views.search_index, name="docs-search"),
+    path("docs/<path:slug>.md", views.markdown, name="docs-markdown"),
+    path("docs/<path:slug>/", views.page, name="docs-page"),
+    path("llms.txt", views.llms, name="llms"),
+    path("llms-full.txt", views.llms_full, name="llms-full"),
+]

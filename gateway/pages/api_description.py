@@ -1,0 +1,145 @@
+"""What the OpenAPI document says beside its operations: tags, webhooks with their bodies, examples."""
+
+from pathlib import Path
+from typing import Any
+
+from drf_spectacular.utils import OpenApiWebhook, extend_schema
+from rest_framework import serializers as s
+
+from checkouts.schemas import Checkout
+from gateway.core import json
+from webhooks.schemas import EventBody
+from x402.schemas import X402Payment
+
+# Written by tests/contract/test_examples.py, from requests that it sends and answers that it gets.
+_EXAMPLES = Path(__file__).with_name("api_examples.json")
+_METHODS = {"get", "post", "put", "patch", "delete"}
+
+TAGS = [
+    {
+        "name": "Checkouts",
+        "description": "Requests for one payment each, with a hosted page.",
+    },
+    {
+        "name": "Payment links",
+        "description": "Addresses to share. Each payment through one is a checkout.",
+    },
+    {"name": "Events", "description": "What was sent to webhooks, to catch up."},
+    {"name": "Webhooks", "description": "What Florin sends to your server."},
+    {
+        "name": "x402",
+        "description": "Verify and settle payments by machines for a paid API.",
+    },
+    {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
+    {
+        "name": "Watched wallets",
+        "description": "Balances and transfers of addresses that you name.",
+    },
+    {"name": "Chains", "description": "Supported chains, tokens and their status."},
+    {
+        "name": "Waitlist",
+        "description": "Register interest in card payments, which do not exist yet.",
+    },
+]
+
+
+class CheckoutEvent(EventBody):
+    """What is sent about a checkout."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the checkout, as GET returned it when the event happened."""
+        return super().get_fields() | {"data": Checkout()}
+
+
+class X402PaymentEvent(EventBody):
+    """What is sent about a payment by a machine. `checkout_id` is the payment's id."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the payment, as the list of payments returned it when the event happened."""
+        return super().get_fields() | {"data": X402Payment()}
+
+
+_DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
+    "checkout.completed": (
+        CheckoutEvent,
+        "A checkout was paid",
+        "The payment is final. Deliver the order.",
+    ),
+    "checkout.expired": (
+        CheckoutEvent,
+        "A checkout expired",
+        "It was not paid in time, or you cancelled it. Then `cancelled` is true.",
+    ),
+    "checkout.underpaid": (
+        CheckoutEvent,
+        "A checkout was underpaid",
+        "The transfers are final and too small. Sent again after each top-up that is still too small.",
+    ),
+    "x402.payment.reversed": (
+        X402PaymentEvent,
+        "An x402 payment was reversed",
+        "A reorg removed the transaction, or it never became final.",
+    ),
+    "x402.payment.returned": (
+        X402PaymentEvent,
+        "A reversed x402 payment returned",
+        "The transaction is on the chain again.",
+    ),
+}
+
+
+WEBHOOKS = [
+    OpenApiWebhook(
+        name,
+        extend_schema(
+            operation_id=name,
+            summary=summary,
+            description=f"{description} Verify `X-Service-Signature` before you read the body.",
+            tags=["Webhooks"],
+            request=body,
+            responses={"2XX": None},
+        ),
+    )
+    for name, (body, summary, description) in _DESCRIPTIONS.items()
+]
+
+
+def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
+    """Add examples to a generated document, write null as a type, and name the public operations. A hook of drf-spectacular."""
+    examples = json.loads(_EXAMPLES.read_bytes())
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            if method not in _METHODS:
+                continue
+            operation.setdefault("security", [])
+            found = examples.get(f"{method.upper()} {path.removeprefix('/api/v1')}", {})
+            _add_examples(operation, found)
+    for name, operations in result["webhooks"].items():
+        operations["post"]["security"] = []
+        _add_examples(operations["post"], examples.get(name, {}))
+    result["tags"] = TAGS
+    for name in ("Blank", "Null"):
+        result["components"]["schemas"].pop(name, None)
+    finished: dict[str, Any] = _with_null_types(result)
+    return finished
+
+
+def _add_examples(operation: dict[str, Any], found: dict[str, Any]) -> None:
+    if "request" in found:
+        operation["requestBody"]["content"]["application/json"]["example"] = found[
+            "request"
+        ]
+    for status, body in found.get("answers", {}).items():
+        operation["responses"][status]["content"]["application/json"]["example"] = body
+
+
+def _with_null_types(part: Any) -> Any:
+    """Return the part with `{"type": "null"}` for references to the components of empty choices."""
+    if isinstance(part, list):
+        kept = [each for each in part if each != {"$ref": "#/components/schemas/Blank"}]
+        return [_with_null_types(each) for each in kept]
+    if isinstance(part, dict):
+        if part == {"$ref": "#/components/schemas/Null"}:
+            return {"type": "null"}
+        return {key: _with_null_types(value) for key, value in part.items()}
+    return part

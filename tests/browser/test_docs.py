@@ -1,0 +1,70 @@
+"""The documentation in a browser: looks, search, tabs, and what is left of it without scripts."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browser.test_screenshots import faults
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Open = Callable[..., Page]
+
+
+@pytest.mark.parametrize(
+    "path", ["", "quickstart/", "webhooks/", "errors/", "api/checkouts/"]
+)
+def test_a_page_is_whole_in_every_size_and_both_themes(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer, path: str
+) -> None:
+    page = open_context().new_page()
+    page.goto(f"{live_server.url}/docs/{path}")
+    name = path.strip("/").replace("/", "-") or "index"
+    assert faults(page, f"docs-{name}", narrowest=390) == []
+
+
+def test_the_search_needs_no_other_host_and_leads_to_the_heading(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer
+) -> None:
+    page = open_context().new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{live_server.url}/docs/")
+    page.get_by_role("searchbox").fill("verify signature")
+    results = page.get_by_role("list", name="Search results").get_by_role("link")
+    expect(results.first).to_be_visible()
+    page.get_by_role("searchbox").fill("body_late")
+    results.first.click()
+    expect(page).to_have_url(re.compile(r"/docs/errors/#body_late$"))
+    assert [url for url in asked if not url.startswith(live_server.url)] == []
+
+
+def test_a_language_is_chosen_for_every_example_by_pointer_and_by_keys(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer
+) -> None:
+    page = open_context().new_page()
+    page.goto(f"{live_server.url}/docs/quickstart/")
+    page.get_by_role("tab", name="Python").first.click()
+    shown = page.get_by_role("tab", name="Python", selected=True)
+    expect(shown).to_have_count(2)
+    expect(page.get_by_text("import json, os, urllib.request").first).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="TypeScript").first).to_be_focused()
+    expect(page.get_by_role("tab", selected=True)).to_have_text(["TypeScript"] * 2)
+
+
+def test_without_scripts_every_example_and_the_menu_are_there(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer
+) -> None:
+    page = open_context(java_script_enabled=False).new_page()
+    page.goto(f"{live_server.url}/docs/quickstart/")
+    for language in ("curl", "Python", "TypeScript", "PHP", "Go"):
+        expect(page.get_by_text(language, exact=True).first).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("link", name="Menu").click()
+    menu = page.get_by_role("navigation", name="Documentation")
+    menu.get_by_role("link", name="Receive webhooks").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Receive webhooks")

@@ -1,0 +1,81 @@
+"""The examples of the OpenAPI document: what the tests of the contract sent and received.
+
+`FLORIN_RECORD_EXAMPLES=1 python -m pytest tests/contract/test_openapi.py tests/contract/test_webhook_examples.py -n 0`
+writes them anew. Otherwise each test compares its own with what is written.
+"""
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from gateway.pages import api_description
+from tests.contract.client import Answer
+from wallets.networks import chains
+
+FILE = Path(api_description.__file__).with_name("api_examples.json")
+# Ids, deposit addresses, transaction hashes and keys are random: each becomes a fixed one of its kind.
+_RANDOM = re.compile(
+    r"(?P<id>/[cp]/|\b[a-z0-9]{2,6}_(?:live_|test_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
+    r"|\b0x(?P<hex>[0-9a-fA-F]{64}|[0-9a-fA-F]{40})\b"
+)
+
+
+def check_example(name: str, answer: Answer, *, with_request: bool) -> None:
+    """Compare an answer, and the JSON of its request, with the example; or write them."""
+    sent = json.loads(answer.sent) if answer.sent and with_request else None
+    body, request = json.loads(_with_fixed_ids(json.dumps([answer.body, sent])))
+    examples = json.loads(FILE.read_text())
+    if os.environ.get("FLORIN_RECORD_EXAMPLES"):
+        example = examples.setdefault(name, {"answers": {}})
+        example["answers"][str(answer.status)] = body
+        if request is not None:
+            example["request"] = request
+        _write(examples)
+        return
+    assert examples[name]["answers"][str(answer.status)] == body
+    assert request is None or examples[name]["request"] == request
+
+
+def check_event_example(name: str, body: Any) -> None:
+    """Compare the body of a webhook with the example, or write it."""
+    fixed = json.loads(_with_fixed_ids(json.dumps(body)))
+    examples = json.loads(FILE.read_text())
+    if os.environ.get("FLORIN_RECORD_EXAMPLES"):
+        _write(examples | {name: {"request": fixed}})
+        return
+    assert examples[name]["request"] == fixed
+
+
+def _write(examples: dict[str, Any]) -> None:
+    text = json.dumps(examples, indent=1, sort_keys=True, ensure_ascii=False)
+    FILE.write_text(text + "\n")
+
+
+def _with_fixed_ids(text: str) -> str:
+    kept = {
+        token.address.lower()
+        for spec in chains().values()
+        for token in spec.tokens.values()
+    }
+    seen: dict[str, str] = {}
+
+    def fixed(match: re.Match[str]) -> str:
+        found = match.group(0)
+        if found.lower() in kept:
+            return found
+        if found not in seen:
+            digest = hashlib.sha256(str(len(seen)).encode()).hexdigest()
+            if match["hex"]:
+                seen[found] = "0x" + digest[: len(match["hex"])]
+            else:
+                seen[found] = match["id"] + digest[: len(match["rest"])]
+        return seen[found]
+
+    return _RANDOM.sub(
+        fixed, text.replace(settings.BASE_URL, "https://pay.example.com")
+    )
