@@ -1,7 +1,6 @@
 """Rules for transfers to a merchant's one wallet, which only amount and labels tell apart.
 
-Pure: no database, no clock. The rules run in the contract's order and carry its numbers. The first rule with candidates
-decides: credit or inbox. docs/adr/0005 and 0007 explain why some rules are narrow.
+Pure: no database, no clock. Order and numbers are the contract's; docs/adr/0005 and 0007 say why some rules are narrow.
 """
 
 from collections.abc import Sequence
@@ -28,11 +27,7 @@ from checkouts.attribution.evidence import (
     ambiguous,
     undecided,
 )
-from checkouts.exact_amounts import (
-    CENT_UNITS,
-    is_cut_of,
-    is_rounded_of,
-)
+from checkouts.exact_amounts import CENT_UNITS, is_cut_of, is_rounded_of
 from checkouts.pricing import tolerance
 from checkouts.states import GRACE, LIVE, CheckoutStatus, InboxReason
 from gateway.core.money import from_units, to_units
@@ -44,6 +39,7 @@ MOST_NEAR: Final = 20
 """How many checkouts of a near price are looked at: with this many none is unique, and a person reads no more."""
 
 _SECOND: Final = timedelta(seconds=1)
+_LOST: Final = "a restore may have lost the checkout that is meant"
 
 # No price has digits there, so an amount rounded to five decimals is explained like the others.
 _EXPLAINED: Final = (1_000, 100, 10)
@@ -59,20 +55,20 @@ def decide_exact(
 ) -> Verdict:
     """Judge a transfer that arrived in a merchant's own wallet.
 
-    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. Exactly
-    a round price is doubtful beside one where `doubts_round_prices` says so; elsewhere `passed_over` names it. Where
-    `doubts_prices` says so, a restore may have lost the checkout that is meant: then only a label or an exact amount counts.
+    A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. With
+    `doubts_round_prices`, exactly a round price beside a rival is doubtful; otherwise `passed_over` names the rival. With
+    `doubts_prices`, a restore may have lost the checkout that is meant: then only a label or an exact amount counts.
     """
     if refusal := unfit(transfer):
         return Verdict(refusal)
     field = _Field(transfer, known, rival_span)
     # No suffix: exactly a price, because prices are whole cents.
     field.asks_rivals = doubts_round_prices or transfer.units % CENT_UNITS != 0
-    named = _named(field)
-    verdict = named or _by_price(field)
-    if doubts_prices and not named and verdict.checkout is not None:
-        fits = [PassedOver(verdict.checkout, "its price fits")]
-        return ambiguous("a restore may have lost the checkout that is meant", fits)
+    if named := _named(field):
+        return named
+    verdict = _by_price(field)
+    if doubts_prices and verdict.checkout is not None:
+        return ambiguous(_LOST, [PassedOver(verdict.checkout, "its price fits")])
     return verdict
 
 
