@@ -180,7 +180,7 @@ def test_a_support_bundle_has_no_secret(
     assert target.stat().st_mode & 0o077 == 0
 
 
-def test_without_redaction_the_planted_secrets_would_be_there(tmp_path: Path) -> None:
+def test_planted_secrets_are_redacted(tmp_path: Path) -> None:
     text = f"{GOOD['DATABASE_URL']} sk_live_4f8h2k5m9"
     assert "hunter2" in text
     assert "hunter2" not in florinctl.redact(text, GOOD)
