@@ -48,6 +48,7 @@ _SECTIONS: dict[str, list[str]] = {
     "API reference": ["docs/guide/errors.md"],
     "Operations": [
         "docs/guide/deploying.md",
+        "docs/guide/restoring.md",
         "docs/guide/configuration.md",
         "docs/guide/operations.md",
         "docs/guide/settlement.md",

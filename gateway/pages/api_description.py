@@ -59,6 +59,21 @@ class X402PaymentEvent(EventBody):
         return super().get_fields() | {"data": X402Payment()}
 
 
+class GatewayRestore(s.Serializer[Any]):
+    """The time whose changes a restore of the database may have lost."""
+
+    lost_from = s.DateTimeField()
+    restored_at = s.DateTimeField()
+
+
+class GatewayRestoredEvent(EventBody):
+    """What is sent after a restore. `checkout_id` is empty."""
+
+    def get_fields(self) -> dict[str, s.Field[Any, Any, Any, Any]]:
+        """Add the lost time."""
+        return super().get_fields() | {"data": GatewayRestore()}
+
+
 _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
     "checkout.completed": (
         CheckoutEvent,
@@ -84,6 +99,11 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
         X402PaymentEvent,
         "A reversed x402 payment returned",
         "The transaction is on the chain again.",
+    ),
+    "gateway.restored": (
+        GatewayRestoredEvent,
+        "The gateway was restored from a backup",
+        "What happened in the time named may be missing. Compare your orders with GET /checkouts.",
     ),
 }
 

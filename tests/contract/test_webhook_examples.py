@@ -1,11 +1,13 @@
 """The body of each webhook fits the OpenAPI document, and its example there is a real one."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from gateway.restores.service import note_restore
 from tests.contract.client import ApiClient
 from tests.contract.examples import check_event_example
 from tests.contract.machines import verified
@@ -40,6 +42,12 @@ def _returned(client: ApiClient) -> None:
     _become(TransferState.DETECTED, orphaned_at=None)
 
 
+def _restored(client: ApiClient) -> None:
+    del client
+    now = timezone.now()
+    note_restore(now - timedelta(minutes=10), now=now)
+
+
 def _become(state: TransferState, **values: object) -> None:
     Transfer.objects.update(state=state, queued_at=timezone.now(), **values)
     follow_transfers(now=timezone.now())
@@ -51,6 +59,7 @@ CAUSES = {
     "checkout.expired": _expired,
     "x402.payment.reversed": _reversed,
     "x402.payment.returned": _returned,
+    "gateway.restored": _restored,
 }
 
 

@@ -1,0 +1,55 @@
+"""The documentation for browsers, for clients that prefer Markdown, for its search and for language models."""
+
+import json
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from gateway.docs.pages import Page, pages, sections
+from tests.gateway.docs.addresses import get
+from tests.tree import ROOT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("page", pages().values(), ids=lambda page: page.slug)
+def test_each_page_has_a_markdown_twin(page: Page) -> None:
+    assert get(page.markdown_url) == page.read()
+    assert get(page.markdown_url).startswith("# ")
+
+
+def test_a_client_that_prefers_markdown_gets_it() -> None:
+    answer = Client().get("/docs/webhooks/", headers={"Accept": "text/markdown"})
+    assert answer.headers["Content-Type"].startswith("text/markdown")
+    assert "Accept" in answer.headers["Vary"].split(", ")
+    assert (
+        answer.content.decode() == (ROOT / "docs" / "guide" / "webhooks.md").read_text()
+    )
+
+
+@pytest.mark.parametrize("address", ["/docs/nothing/", "/docs/nothing.md"])
+def test_an_unknown_page_is_not_found(address: str) -> None:
+    assert Client().get(address).status_code == 404
+
+
+def test_the_search_finds_headings_of_every_listed_page(
+    written: dict[str, str],
+) -> None:
+    rows = json.loads(get("/docs/search.json"))
+    assert {row[0].partition("#")[0] for row in rows} == {
+        page.url for _, found in sections() for page in found
+    }
+    for address, _, _, _ in rows:
+        path, _, anchor = address.partition("#")
+        assert f'id="{anchor}"' in written[path] or not anchor
+
+
+def test_language_models_get_the_list_and_the_whole() -> None:
+    index, whole = get("/llms.txt"), get("/llms-full.txt")
+    assert index.startswith("# Florin\n\n> ")
+    assert get("/docs/index.md") == index
+    for _, found in sections():
+        for page in found:
+            assert f"({settings.BASE_URL}{page.markdown_url})" in index
+            assert page.read() in whole
