@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 
@@ -12,8 +13,7 @@ from gateway.docs.reference import REFERENCE, reference
 from gateway.docs.rendering import Rendered, render
 
 _ROOT: Path = settings.BASE_DIR
-# Each section's name, and the documents of its pages.
-_SECTIONS: dict[str, list[str]] = {
+SECTIONS: Final[dict[str, list[str]]] = {
     "Start": [
         "docs/guide/quickstart.md",
         "docs/guide/going-live.md",
@@ -66,6 +66,8 @@ _SECTIONS: dict[str, list[str]] = {
         "docs/adr/README.md",
     ],
 }
+"""Each section's name, and the documents of its pages, below the root."""
+
 _UNLISTED = "Decisions"
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _SLUGS = {
@@ -105,7 +107,7 @@ class Page:
 def pages() -> dict[str, Page]:
     """Return every page by its slug, in the order of the sections."""
     found = []
-    for section, names in _SECTIONS.items():
+    for section, names in SECTIONS.items():
         found += [_page_of(_ROOT / name, section) for name in names]
         if section == "API reference":
             found += [
@@ -121,7 +123,7 @@ def sections() -> list[tuple[str, list[Page]]]:
     """Return the sections of the menu with their pages."""
     return [
         (name, [page for page in pages().values() if page.section == name])
-        for name in _SECTIONS
+        for name in SECTIONS
     ]
 
 

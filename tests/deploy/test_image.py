@@ -97,6 +97,10 @@ def test_it_migrates_and_serves(database: Server) -> None:
     )
     try:
         wait_until(is_ready, seconds=60)
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{PORT}/docs/quickstart/"
+        ) as page:
+            assert b"Quickstart" in page.read()
     finally:
         subprocess.run(["podman", "stop", name], check=True, capture_output=True)
 

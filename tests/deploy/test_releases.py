@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.docs.pages import SECTIONS
 from tests.deploy.florinctl import call, florinctl, settings_of
 from tests.tree import ROOT
 
@@ -196,3 +197,12 @@ def test_every_package_of_the_product_is_copied() -> None:
     built = (ROOT / "deploy" / "Containerfile").read_text()
     assert [app for app in sorted(apps) if f"COPY {app} " not in built] == []
     assert all((ROOT / name).exists() for name in florinctl.SOURCES)
+
+
+def test_every_page_of_the_documentation_is_copied() -> None:
+    built = (ROOT / "deploy" / "Containerfile").read_text()
+    for name in (name for names in SECTIONS.values() for name in names):
+        folder, _, _ = name.rpartition("/")
+        assert {name, folder, folder.partition("/")[0]} & set(florinctl.SOURCES), name
+        copied = f"COPY {folder.partition('/')[0]}" if folder else " *.md "
+        assert copied in built, name
