@@ -29,10 +29,10 @@ def await_order(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None
         wait_until(lambda: next(audit(installation), None) is None, seconds=seconds)
     except AssertionError:
         found = list(audit(installation)) or ["in order, but too late"]
-        raise AssertionError("\n".join([*found, *_last_words(installation)])) from None
+        raise AssertionError("\n".join([*found, *last_words(installation)])) from None
 
 
-def _last_words(installation: Florin) -> Iterator[str]:
+def last_words(installation: Florin) -> Iterator[str]:
     """What the processes said in the end, for whoever must find out why."""
     for name in installation.names:
         yield f"{name}: {installation.log(name).read_text()[-1_000:]}"

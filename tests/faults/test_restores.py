@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.faults.oracle import settle
+from tests.faults.oracle import last_words, settle
 from tests.installation import Installation
 from tests.waiting import wait_until
 
@@ -73,7 +73,11 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
         )
     assert key in said
     installation.finalize()
-    wait_until(lambda: _what_became_of(installation) == (3, 2, 1))
+    try:
+        wait_until(lambda: _what_became_of(installation) == (3, 2, 1))
+    except AssertionError:
+        became = f"final, credited, in the inbox: {_what_became_of(installation)}"
+        raise AssertionError("\n".join([became, *last_words(installation)])) from None
     credited = dict(installation.database.rows(CREDITED))
     assert credited == {paid.public_id: 1, waiting.public_id: 1}
     assert installation.database.rows(IN_INBOX) == [(strayed, "unmatched")]
