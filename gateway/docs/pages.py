@@ -30,6 +30,10 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/reports.md",
         "docs/guide/wallets.md",
     ],
+    "Migrate": [
+        "docs/guide/from-btcpay.md",
+        "docs/guide/from-coinbase-commerce.md",
+    ],
     "Concepts": [
         "docs/guide/payments.md",
         "docs/guide/custody.md",
