@@ -30,6 +30,10 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/reports.md",
         "docs/guide/wallets.md",
     ],
+    "Migrate": [
+        "docs/guide/from-btcpay.md",
+        "docs/guide/from-coinbase-commerce.md",
+    ],
     "Concepts": [
         "docs/guide/payments.md",
         "docs/guide/custody.md",
@@ -155,10 +159,10 @@ def _slug_of(path: Path) -> str:
 @cache
 def _rendered(slug: str) -> Rendered:
     page = pages()[slug]
-    return render(page.read(), link=lambda target: _address(page, target))
+    return render(page.read(), link=lambda target: address_of(page, target))
 
 
-def _address(page: Page, target: str) -> str | None:
+def address_of(page: Page, target: str) -> str | None:
     """Return the address that a link of the page leads to here; None where it leads to a file that is no page."""
     if re.match(r"[a-z]+:|[/#]", target):
         return target

@@ -3,12 +3,15 @@
 import json
 from functools import cache
 
+from csp.constants import NONCE
+from csp.decorators import csp_update
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
+from gateway.docs.changes import changelog_feed
 from gateway.docs.pages import Page, neighbours, pages, sections
 
 _MARKDOWN = "text/markdown; charset=utf-8"
@@ -52,6 +55,20 @@ def markdown(_request: HttpRequest, slug: str) -> HttpResponse:
 def search_index(_request: HttpRequest) -> HttpResponse:
     """Send every section of every page as JSON, for the search in the browser."""
     return HttpResponse(_search_index(), content_type="application/json")
+
+
+def changelog(_request: HttpRequest) -> HttpResponse:
+    """Send the changelog as an Atom feed."""
+    return HttpResponse(
+        changelog_feed(), content_type="application/atom+xml; charset=utf-8"
+    )
+
+
+@csp_update({"style-src": [NONCE], "font-src": ["data:"], "img-src": ["data:"]})
+def explorer(request: HttpRequest) -> HttpResponse:
+    """Show the OpenAPI document in Redoc, which writes its styles into the page and therefore gets a nonce."""
+    with translation.override("en"):
+        return render(request, "docs/explorer.html", _shared())
 
 
 def llms(_request: HttpRequest) -> HttpResponse:

@@ -15,11 +15,11 @@ from django.urls import resolve
 from gateway.docs.pages import pages
 from gateway.pages.api_document import document
 
-_STATIC = re.compile(r"""(?:/static/|\.\./)([\w./-]+\.(?:css|js|woff2|svg))""")
+_STATIC = re.compile(r"""(?:/static/|\.\./)([\w./-]+\.(?:css|m?js|woff2|svg))""")
 
 
 class Command(BaseCommand):
-    """Writes each page, its Markdown, the search index, llms.txt and the static files that they name."""
+    """Writes each page, its Markdown, the explorer, the search index, the feed, llms.txt and the static files that they name."""
 
     help = "Write the documentation as static files."
     requires_system_checks = ()
@@ -33,6 +33,7 @@ class Command(BaseCommand):
         if folder.exists() and not (folder / "docs").is_dir() and any(folder.iterdir()):
             raise CommandError(f"{folder} has other files in it. Name an empty folder.")
         addresses = ["/docs/", "/docs/index.md", "/docs/search.json"]
+        addresses += ["/docs/changelog.xml", "/docs/api/explorer/"]
         addresses += ["/llms.txt", "/llms-full.txt"]
         for page in pages().values():
             addresses += [page.url, page.markdown_url]

@@ -1,6 +1,7 @@
 """The documentation for browsers, for clients that prefer Markdown, for its search and for language models."""
 
 import json
+import re
 
 import pytest
 from django.conf import settings
@@ -53,3 +54,26 @@ def test_language_models_get_the_list_and_the_whole() -> None:
         for page in found:
             assert f"({settings.BASE_URL}{page.markdown_url})" in index
             assert page.read() in whole
+
+
+def test_only_the_explorer_loads_redoc_and_may_style_itself(
+    written: dict[str, str],
+) -> None:
+    loads = {address for address, html in written.items() if "redoc.mjs" in html}
+    assert loads == {"/docs/api/explorer/"}
+    answer = Client().get("/docs/api/explorer/")
+    policy = answer.headers["Content-Security-Policy"]
+    [nonce] = re.findall(r"style-src 'self' 'nonce-([^']+)'", policy)
+    assert f'nonce="{nonce}"' in answer.content.decode()
+    assert "script-src 'self';" in policy + ";"
+    assert "unsafe" not in policy
+    assert "nonce-" not in Client().get("/docs/").headers["Content-Security-Policy"]
+
+
+def test_every_operations_page_leads_to_the_explorer(written: dict[str, str]) -> None:
+    without = {
+        address
+        for address, html in written.items()
+        if address.startswith("/docs/api/") and "/docs/api/explorer/" not in html
+    }
+    assert without == {"/docs/api/explorer/", "/docs/api/webhooks/"}
