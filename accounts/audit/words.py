@@ -33,7 +33,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.closed": "Account closed",
         "merchant.reopened": "Account reopened by the operator",
         "invitation.sent": "Invitation sent",
-        "invitation.withdrawn": "Invitation taken back",
+        "invitation.withdrawn": "Invitation withdrawn",
         "invitation.accepted": "Invitation accepted",
         "member.role_changed": "Role changed",
         "member.removed": "Member removed",

@@ -22,7 +22,7 @@ class BrandingForm(forms.Form):
     logo = forms.FileField(
         label="Logo",
         required=False,
-        help_text="PNG, JPEG, WebP or GIF, up to 2 MB. It is drawn anew, 40 pixels high on your pages.",
+        help_text="PNG, JPEG, WebP or GIF, up to 2 MB. We resize it. Your pages show it 40 pixels high.",
         widget=forms.FileInput(
             attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}
         ),
@@ -84,7 +84,7 @@ class CheckoutPageForm(forms.Form):
         required=False,
     )
     mails_receipts = forms.BooleanField(
-        label="Mail a receipt to buyers whose address came with the checkout",
+        label="Mail a receipt to the checkout's e-mail address",
         required=False,
     )
     round_price_rivals = forms.BooleanField(

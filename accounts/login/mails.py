@@ -88,7 +88,7 @@ LETTERS: Final = {
 MESSAGES: Final = {
     "account/messages/email_confirmation_sent.txt": "We sent a code to {email}.",
     "account/messages/email_confirmed.txt": "{email} is confirmed.",
-    "account/messages/email_confirmation_failed.txt": "{email} belongs to somebody else.",
+    "account/messages/email_confirmation_failed.txt": "{email} belongs to another account.",
     "account/messages/email_deleted.txt": "{email} was removed.",
     "account/messages/primary_email_set.txt": "Your e-mail address was changed.",
     "account/messages/unverified_primary_email.txt": "Confirm the address first.",

@@ -29,7 +29,7 @@ MOST_A_DAY: Final = 100
 MOST_TO_ONE: Final = 5
 _DAY: Final = timedelta(days=1)
 _SALT: Final = "accounts.invitation"
-_OVER: Final = "This invitation is over. Ask whoever sent it for a new one."
+_OVER: Final = "This invitation has ended. Ask for a new one."
 _NOT_YOURS: Final = "This invitation is for another e-mail address."
 _NOT_ALLOWED: Final = "You may not change this team any more."
 

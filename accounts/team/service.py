@@ -20,7 +20,7 @@ from accounts.team.permissions import (
     may,
 )
 
-_LAST_OWNER: Final = "A merchant needs an owner. Make somebody else an owner first."
+_LAST_OWNER: Final = "A merchant needs an owner. Make another member an owner first."
 _GONE: Final = "This person is not in the team any more."
 _NOT_ALLOWED: Final = "You may not change this team any more."
 

@@ -51,7 +51,7 @@ def _alarms(seat: Seat) -> Notice | None:
         return None
     many = f"{count} payments were" if count > 1 else "A payment was"
     return Notice(
-        f"{many} taken back by the network.",
+        f"{many} reversed by the network.",
         "Hold the goods back if you still can.",
         f"{seat.url('dashboard_inbox')}?reason=reversed",
         "See alarms",

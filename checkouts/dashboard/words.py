@@ -51,7 +51,7 @@ SCENARIOS: Final = MappingProxyType(
         TestScenario.OVERPAID: "Twice the price is paid",
         TestScenario.LATE: "Expires, then the money comes",
         TestScenario.EXPIRED: "Expires and nothing comes",
-        TestScenario.REORG: "Paid, taken back by the network, and paid again",
+        TestScenario.REORG: "Paid, reversed by the network, and paid again",
     }
 )
 

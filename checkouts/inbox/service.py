@@ -249,7 +249,7 @@ def _why_not_undone(decision: InboxDecision) -> str:
 def _who_was_faster(item: InboxItem) -> str:
     newest = item.decisions.order_by("-pk").select_related("actor").first()
     if newest is None:
-        return "This is resolved already; nobody needs to decide."
+        return "This item is already resolved."
     who = newest.actor
     name = (who.name or who.email) if who else "Somebody"
     said = f"{name} decided about this before you: {newest.get_act_display().lower()}."

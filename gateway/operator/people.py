@@ -24,7 +24,7 @@ class UserAdmin(ReadOnlyAdmin):
     fields = ["public_id", "email", "name", "is_active", "is_staff", "created_at"]
     actions = ["deactivate", "reactivate"]
 
-    @action(description="Deactivate: end every login, and let nobody in again")
+    @action(description="Deactivate: end all sessions and refuse new ones")
     def deactivate(self, request: HttpRequest, people: QuerySet[User]) -> None:
         """Revoke these people's access, except the operator's own."""
         self._switch(

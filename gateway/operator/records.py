@@ -51,7 +51,7 @@ class SourceDifferenceAdmin(ReadOnlyAdmin):
     ordering = ["-pk"]
     actions = ["close"]
 
-    @action(description="Close: somebody looked into it")
+    @action(description="Close: investigated")
     def close(self, request: HttpRequest, rows: QuerySet[SourceDifference]) -> None:
         """Close these alerts, audited."""
         ids = sorted(rows.values_list("pk", flat=True))

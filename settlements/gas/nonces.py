@@ -92,7 +92,7 @@ def _doubt(account_id: int, told: int, now: datetime) -> None:
         f"gas-number:{account.pk}",
         subject=f"A gas account's number is in doubt on {title}",
         text=f"A node says that {account.address} has sent {told} transactions; the next number by our ledger is "
-        f"{account.next_nonce}. That is not believed: either the node is wrong, or somebody else uses the key.\n\n"
+        f"{account.next_nonce}. We ignore this nonce: the node is wrong, or another program uses the key.\n\n"
         f"Look with: manage.py gas_account {account.chain} {account.address}\n",
         now=now,
     )

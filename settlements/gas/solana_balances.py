@@ -47,6 +47,6 @@ def _tell_operators(spec: ChainSpec, address: str, held: int, now: datetime) -> 
         subject=f"Gas runs low on {spec.title}",
         text=f"{address} holds {Decimal(held) / _SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
         f"payments by signed authorisation are not carried out on {spec.title}.\n\n"
-        "Send it some coin. No money is lost meanwhile: it stays with whoever wants to pay.\n",
+        "Send SOL to it. No money is lost meanwhile: payers keep theirs.\n",
         now=now,
     )

@@ -9,9 +9,9 @@ def refuse_traps(spec: ChainSpec, address: str) -> None:
     """Raise AddressError if a canonical address cannot, or must not, hold a merchant's money on this chain."""
     key = spec.family.address_key(address)
     if key in _tokens(spec):
-        raise AddressError("must not be a token contract: what it gets is lost.")
+        raise AddressError("must not be a token contract: money sent there is lost.")
     if key == spec.family.address_key(spec.family.nobody):
-        raise AddressError("must not be nobody's address: what it gets is lost.")
+        raise AddressError("must not be a burn address: money sent there is lost.")
     spec.family.refuse_trap(address)
 
 

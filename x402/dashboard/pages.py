@@ -105,7 +105,7 @@ def signature(request: SeatedRequest) -> HttpResponse:
     told = (
         "From now on a hash counts only with the payer's signature."
         if wanted
-        else "From now on whoever shows a hash first may use it."
+        else "From now on the first request with a hash may use it."
     )
     messages.success(request, told)
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     """Compares, and with an option repairs, what the nightly check reported."""
 
     help = (
-        "Sum days up anew and report every difference from what is kept, to the cent and the base unit. Without dates, "
+        "Recompute daily totals and report every difference from the stored totals, to the cent and the base unit. Without dates, "
         "what the nightly check compares: yesterday's checkouts, and transfers, watched movements and fees of all days. "
         "--repair writes the new sums, and should be needed only after rows were changed by hand."
     )

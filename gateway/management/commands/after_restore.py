@@ -63,7 +63,7 @@ class Command(BaseCommand):
         self._list(since)
         if failures:
             told = "\n".join(failures)
-            raise CommandError(f"Not read again; run this once more:\n{told}")
+            raise CommandError(f"Not read again. Repeat this command:\n{told}")
 
     def _recover(self, merchant_id: str, file: Path, now: datetime) -> None:
         merchant = Merchant.objects.filter(public_id=merchant_id).first()

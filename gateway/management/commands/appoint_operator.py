@@ -13,7 +13,7 @@ from accounts.models import User
 class Command(BaseCommand):
     """Grants a person access to /operator/, or revokes it. Only this command can, so it takes access to the machine."""
 
-    help = "Let somebody who has a login see the operator's pages, or no longer."
+    help = "Give a person with a login access to the operator's pages, or remove it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the person, and whether to dismiss them."""

@@ -72,7 +72,7 @@ class Command(BaseCommand):
     ) -> Merchant:
         if User.objects.filter(email__iexact=options["owner"]).exists():
             raise CommandError(
-                f"There is somebody with the address {options['owner']}."
+                f"A person with the address {options['owner']} already exists."
             )
         owner = create_person(options["owner"], password)
         merchant = create_merchant(name=options["name"], owner=owner, now=now)

@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     help = (
         "Pay a checkout of the running demo on one of its local chains: exactly what the checkout asks for, with the"
-        " reference or comment that its payment link names. With --amount, as somebody pays who copied the address by"
+        " reference or comment that its payment link names. With --amount, like a payer who copied the address by"
         " hand. Prints the transaction's hash."
     )
     requires_system_checks: list[str] = []

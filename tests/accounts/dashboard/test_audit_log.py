@@ -150,7 +150,7 @@ def test_the_check_finds_what_was_changed_behind_the_log(
         in viewer.get("dashboard_audit_log_check").text
     )
     tamper("UPDATE accounts_auditentry SET action = 'x' WHERE id = %s", other.pk)
-    assert "behind our back" not in viewer.get("dashboard_audit_log_check").text
+    assert "outside Florin" not in viewer.get("dashboard_audit_log_check").text
     tamper("UPDATE accounts_auditentry SET action = 'x' WHERE id = %s", entry.pk)
     assert "does not fit its seal" in viewer.get("dashboard_audit_log_check").text
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 def test_a_payment_that_was_taken_back_is_told_first(owner: Desk) -> None:
     reverse_a_payment(owner)
     notices = owner.get("dashboard_overview").context["notices"]
-    assert notices[0].heading == "A payment was taken back by the network."
+    assert notices[0].heading == "A payment was reversed by the network."
     assert notices[0].tone == "bad"
     # It is not counted among what waits as well.
     assert not [one for one in notices if "in your inbox" in one.heading]

@@ -49,7 +49,7 @@ def test_what_is_resolved_without_a_decision_of_its_own_is_decided_no_more():
     with pytest.raises(ConflictError, match="being accepted already"):
         decide(swept, InboxAct.ACCEPT_LATE)
     apply_decisions(now=DONE)
-    with pytest.raises(ConflictError, match="resolved already"):
+    with pytest.raises(ConflictError, match="already resolved"):
         decide(swept, InboxAct.DISMISS)
 
 

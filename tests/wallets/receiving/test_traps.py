@@ -61,11 +61,11 @@ def test_a_wallet_of_each_chain_is_kept_in_its_canonical_form(chain: str) -> Non
         ("solana", USDC_MINT, "token contract"),
         ("solana", "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU", "token contract"),
         ("ton", TON_MASTER, "token contract"),
-        ("ton", "0:" + "00" * 32, "nobody's"),
+        ("ton", "0:" + "00" * 32, "a burn address"),
         ("ton", "-1:" + "5" * 64, "workchain 0"),
-        ("tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb", "nobody's"),
+        ("tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb", "a burn address"),
         ("ethereum", "0x0000000000000000000000000000000000000001", "network keeps"),
-        ("ethereum", "0x000000000000000000000000000000000000dEaD", "nobody's"),
+        ("ethereum", "0x000000000000000000000000000000000000dEaD", "a burn address"),
         ("solana", "1" * 32, "program of Solana"),
         ("solana", TOKEN_PROGRAM, "program of Solana"),
         ("solana", ATA_PROGRAM, "program of Solana"),
@@ -103,7 +103,7 @@ def test_no_published_token_and_no_stand_in_of_test_mode_is_a_wallet_on_any_netw
             canonical = spec.family.canonical_address(
                 text, is_testnet=network == "testnet"
             )
-            with pytest.raises(AddressError, match="what it gets is lost"):
+            with pytest.raises(AddressError, match="money sent there is lost"):
                 refuse_traps(spec, canonical)
 
 

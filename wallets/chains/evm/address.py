@@ -45,7 +45,7 @@ def _read(text: str) -> tuple[bytes, str]:
         raise AddressError("must be 0x and 40 hexadecimal digits.")
     key = bytes.fromhex(text[2:])
     if not any(key):
-        raise AddressError("must not be the zero address: what it gets is lost.")
+        raise AddressError("must not be the zero address: money sent there is lost.")
     digits, written = text[2:], checksum(key)
     if text != written and digits not in {digits.lower(), digits.upper()}:
         raise AddressError(MISTYPED)

@@ -41,7 +41,7 @@ def refuse_program(address: str) -> None:
     from solders.pubkey import Pubkey
 
     if address in _PROGRAMS or _NATIVE.search(address):
-        raise AddressError("must not be a program of Solana: what it gets is lost.")
+        raise AddressError("must not be a program of Solana: money sent there is lost.")
     # No private key can exist for a point off the curve, so no wallet is there: programs derive such addresses.
     if not Pubkey.from_string(address).is_on_curve():
         raise AddressError(

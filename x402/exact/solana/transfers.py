@@ -121,7 +121,9 @@ def _decoded(raw: bytes) -> tuple["VersionedTransaction", bytes]:
     if bytes(transaction) != raw or getattr(message, "address_table_lookups", None):
         raise _refused(reasons.UNDECODABLE, "Lookup tables are not read.")
     if message.header.num_required_signatures != 2 or len(transaction.signatures) != 2:
-        raise _refused(reasons.UNDECODABLE, "Payer and fee payer sign, nobody else.")
+        raise _refused(
+            reasons.UNDECODABLE, "Only the payer and the fee payer may sign."
+        )
     return transaction, to_bytes_versioned(message)
 
 

@@ -56,9 +56,9 @@ def test_the_list_is_narrowed_by_network_and_tag(owner: Desk) -> None:
 
 
 def test_empty_pages_explain_themselves(owner: Desk, viewer: Desk) -> None:
-    assert "Name an address" in owner.get("dashboard_watched_wallets").text
-    assert "An owner or admin" in viewer.get("dashboard_watched_wallets").text
-    assert "Nothing moved yet" in opened(owner, watch(owner.merchant)).text
+    assert "Add an address" in owner.get("dashboard_watched_wallets").text
+    assert "Owners and admins can add" in viewer.get("dashboard_watched_wallets").text
+    assert "No movements yet" in opened(owner, watch(owner.merchant)).text
     tester = make_desk(owner.merchant, mode=Mode.TEST)
     assert "reads no network" in tester.get("dashboard_watched_wallets").text
 
