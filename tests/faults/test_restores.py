@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from tests.faults.conftest import Lender
 from tests.faults.oracle import last_words, settle
 from tests.installation import Installation
 from tests.waiting import wait_until
@@ -30,6 +31,16 @@ TOLD = """
     SELECT count(*) FROM webhooks_delivery d JOIN webhooks_event e ON e.id = d.event_id
     WHERE e.type = 'gateway.restored' AND d.status = 'delivered'
 """
+
+
+@pytest.fixture
+def installation(lender: Lender) -> Iterator[Installation]:
+    """One that nobody used before, for the test counts everything in it; and nobody uses it afterwards."""
+    lender.close()
+    made = lender.lend(Installation)
+    made.restore()
+    yield made
+    lender.close()
 
 
 @contextmanager
