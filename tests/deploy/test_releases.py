@@ -1,6 +1,7 @@
 """Installing, upgrading and rolling back under systemd, whose program is a stand-in that writes down what it is told."""
 
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -206,3 +207,13 @@ def test_every_page_of_the_documentation_is_copied() -> None:
         assert {name, folder, folder.partition("/")[0]} & set(florinctl.SOURCES), name
         copied = f"COPY {folder.partition('/')[0]}" if folder else " *.md "
         assert copied in built, name
+
+
+def test_each_release_of_the_changelog_names_its_commit() -> None:
+    lines = (ROOT / "deploy" / "releases.txt").read_text().splitlines()
+    named = [line.split() for line in lines if not line.startswith("#")]
+    dated = re.findall(
+        r"^## (\S+) \(\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert [version for version, _ in named] == dated[::-1]
+    assert all(re.fullmatch(r"[0-9a-f]{40}", commit) for _, commit in named)
