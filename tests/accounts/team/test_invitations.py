@@ -76,10 +76,10 @@ def test_an_invitation_is_for_one_address_and_works_once(
     guest, thief = make_user("New@example.test"), make_user("thief@example.test")
     with pytest.raises(InvitationError, match="another e-mail address"):
         accept_invitation(offer, user=thief, now=NOON)
-    with pytest.raises(InvitationError, match="is over"):
+    with pytest.raises(InvitationError, match="has ended"):
         accept_invitation(offer, user=guest, now=NOON + timedelta(days=8))
     accept_invitation(offer, user=guest, now=NOON)
-    with pytest.raises(InvitationError, match="is over"):
+    with pytest.raises(InvitationError, match="has ended"):
         accept_invitation(offer, user=guest, now=NOON)
     assert Membership.objects.get(user=guest).role == Role.VIEWER
 
