@@ -13,7 +13,6 @@ from django.urls import resolve
 
 from gateway.core.api.views import RouteMissing
 from tests.tree import ROOT, relative, repository_files
-from wallets.chains import registry
 from webhooks.signatures import (
     new_secret,
     sign,
@@ -43,7 +42,6 @@ REGISTRIES.append(".".join(("files", "pythonhosted", "org")))
 
 MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCED_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-SETTING_READ = re.compile(r"""env\.\w+\(\s*["']([A-Z][A-Z0-9_]+)["']""")
 SCRIPT_MENTION = re.compile(r"(?<![\w/.-])((?:script|\.ci)/[a-z_-]+)\b")
 API_PATH_MENTION = re.compile(r"(/api/v1/[a-z0-9_/{}.]+[a-z}])")
 COMMAND_MENTION = re.compile(r"manage\.py ([a-z_][a-z0-9_]*)")
@@ -182,21 +180,6 @@ def test_decisions_are_numbered_without_gaps_and_have_every_section() -> None:
         for path in decisions
     }
     assert {name: sections for name, sections in missing.items() if sections} == {}
-
-
-def test_every_setting_of_the_environment_is_documented() -> None:
-    read = set(SETTING_READ.findall((ROOT / "gateway/settings.py").read_text()))
-    documented = (ROOT / "docs/guide/configuration.md").read_text()
-    assert "DATABASE_URL" in read
-    assert sorted(name for name in read if f"`{name}`" not in documented) == []
-
-
-def test_every_setting_of_a_chain_is_documented() -> None:
-    documented = (ROOT / "docs/guide/configuration.md").read_text()
-    keys = {*registry.KEYS, "POLL_SECONDS", "TOKEN_<SYMBOL>"}
-    assert (
-        sorted(key for key in keys if f"`CHAIN_<NAME>_{key}`" not in documented) == []
-    )
 
 
 @pytest.fixture
