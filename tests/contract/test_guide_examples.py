@@ -149,7 +149,9 @@ def test_a_shell_example_succeeds(
         assert json.loads(printed)
     if program.page == ERRORS:
         [shown] = re.findall(
-            r"^```json\n(.*?)^```", (ROOT / ERRORS).read_text(), re.M | re.S
+            r"^```json\n(.*?)^```",
+            (ROOT / ERRORS).read_text(),
+            re.MULTILINE | re.DOTALL,
         )
         assert json.loads(printed) == json.loads(shown)
 
