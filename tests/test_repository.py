@@ -228,3 +228,21 @@ def test_no_package_registry_is_named() -> None:
         if any(host in text for host in REGISTRIES)
     ]
     assert found == []
+
+
+def test_the_readme_is_short_and_has_a_picture_two_commands_and_a_table_with_sources() -> (
+    None
+):
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) < 150
+    assert (ROOT / re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)[0]).is_file()
+    tried = text.partition("## Try it")[2].partition("\n## ")[0]
+    assert re.findall(r"^(script/\w+)", tried, re.MULTILINE) == [
+        "script/demo",
+        "script/test",
+    ]
+    compared = text.partition("## Compared with others")[2].partition("\n## ")[0]
+    for peer in ("BTCPay Server", "Bitcart", "SHKeeper", "Stripe", "Coinbase"):
+        assert f"[{peer}](https://" in compared
+        assert peer in compared.partition("\n| ")[2].partition("\n")[0]
+    assert "## What it does not do" in text
