@@ -1,6 +1,8 @@
-"""Commands, metrics and settings: each has its entry in the guides, and each entry is about one."""
+"""Commands, metrics, settings, permissions: each has its entry in the guides, and each entry is about one."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,15 +10,22 @@ from django.apps import apps
 from django.core.management import get_commands
 from django.urls import get_resolver
 
+from accounts.states import Role
+from accounts.team.permissions import Act, may
 from gateway.core.api.rate_limits import PER_ADDRESS
 from gateway.core.api.views import ApiViewSet
 from gateway.pages.metrics import measure
+from tests.deploy.florinctl import florinctl
 from tests.factories import NOON, make_live_chain
 from tests.tree import ROOT
+from wallets.chains import registry
 from wallets.networks import chains
 from x402.api import SETTLE
 
 GUIDE = ROOT / "docs" / "guide"
+CONFIGURATION = (GUIDE / "configuration.md").read_text()
+# Read by the end of its name, and on one chain alone.
+ONE_CHAINS = {"CHAIN_TRON_GRID_URLS"}
 OURS = {app.name for app in apps.get_app_configs() if "site-packages" not in app.path}
 
 
@@ -34,8 +43,11 @@ def test_each_command_has_its_entry_and_each_entry_its_command() -> None:
 
 
 @pytest.mark.django_db
-def test_each_metric_that_is_told_has_its_entry() -> None:
+def test_each_metric_that_is_told_has_its_entry(settings: Any, tmp_path: Path) -> None:
     make_live_chain("base")
+    settings.VAR_DIR = tmp_path
+    noted = dict.fromkeys(("backup_at", "wal_at", "drill_at"), NOON.timestamp())
+    (tmp_path / "backups.json").write_text(json.dumps(noted))
     scraped = measure(now=NOON).decode()
     told = re.findall(r"^# HELP (florin_\w+) ", scraped, re.MULTILINE)
     # The library's own, of when a counter began.
@@ -43,20 +55,57 @@ def test_each_metric_that_is_told_has_its_entry() -> None:
     assert sorted(entries("operations.md", "Metrics")) == sorted(told)
 
 
-def test_each_entry_of_the_configuration_is_a_setting() -> None:
-    documented = (GUIDE / "configuration.md").read_text()
-    rows = re.findall(r"^\| ((?:`[A-Z_]+`(?:, )?)+) \|", documented, re.MULTILINE)
+def test_each_setting_has_its_entry_and_each_entry_its_setting() -> None:
+    text = (ROOT / "gateway" / "settings.py").read_text()
+    read = set(re.findall(r'env\.\w+\(\s*"([A-Z][A-Z0-9_]+)"', text))
+    rows = re.findall(
+        r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", CONFIGURATION, re.MULTILINE
+    )
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
-    words = {
-        word
-        for path in ROOT.glob("[a-z]*/**/*.py")
-        if path.relative_to(ROOT).parts[0] not in {"tests", "node_modules", "var"}
-        for word in re.findall(r"[A-Z][A-Z_]+", path.read_text())
-    }
-    # One of a single chain is read by the end of its name.
-    unread = {name for name in named if name not in words}
-    assert named
-    assert {name for name in unread if name.split("_", 2)[-1] not in words} == set()
+    assert sorted(named - ONE_CHAINS) == sorted(read)
+    assert named >= ONE_CHAINS
+
+
+def test_each_setting_of_every_chain_has_its_entry_and_each_entry_its_setting() -> None:
+    rows = re.findall(
+        r"^\| `CHAIN_<NAME>_([A-Z_]+)(?:<SYMBOL>)?` \|", CONFIGURATION, re.MULTILINE
+    )
+    assert sorted(rows) == sorted({*registry.KEYS, "TOKEN_"})
+
+
+def test_each_setting_of_florinctl_has_its_entry_and_each_entry_its_setting() -> None:
+    table = (GUIDE / "restoring.md").read_text().partition("| variable |")[2]
+    rows = re.findall(r"^ +\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", table, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
+    program = (ROOT / "deploy" / "florinctl").read_text()
+    own = re.findall(r'"((?:BACKUP|PG)_[A-Z_]+|FLORIN_HOME|FLORIN_PYTHON)"', program)
+    assert named == set(own)
+
+
+def test_each_verb_of_florinctl_has_its_entry_and_each_entry_its_verb() -> None:
+    table = (GUIDE / "deploying.md").read_text().partition("| command | does |")[2]
+    rows = re.findall(
+        r"^\| (`[\w-]+`(?:, `[\w-]+`)*) \|", table.partition("\n\n")[0], re.MULTILINE
+    )
+    named = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    verbs = re.findall(
+        r"^    ([a-z-]+)(?:  |$)", florinctl.parser().format_help(), re.MULTILINE
+    )
+    assert sorted(named) == sorted(verbs)
+
+
+def test_each_permission_has_its_entry_with_its_roles_and_each_entry_its_permission() -> (
+    None
+):
+    text = (GUIDE / "team.md").read_text()
+    rows = re.findall(
+        r"^\| `(\w+)` \| .+ \| (yes|no) \| (yes|no) \| (yes|no) \|$", text, re.MULTILINE
+    )
+    roles = (Role.OWNER, Role.ADMIN, Role.VIEWER)
+    assert sorted(rows) == sorted(
+        (act.value, *("yes" if may(role, act) else "no" for role in roles))
+        for act in Act
+    )
 
 
 def test_the_table_of_chains_says_what_is_offered(settings: Any) -> None:

@@ -27,6 +27,9 @@ _TABLES = {
     "</table>": "</table></div>",
     "<th></th>": "<td></td>",
 }
+NOT_RUN = "not run: "
+"""What the first line of a code block says after the language where no test runs it, before the reason."""
+
 Link = Callable[[str], str | None]
 
 
@@ -167,4 +170,10 @@ def _code(fence: Token) -> str:
     except ClassNotFound:
         lexer = get_lexer_by_name("text", stripnl=False)
     inner: str = highlight(fence.content, lexer, HtmlFormatter(nowrap=True))
-    return f'<div class="code"><pre tabindex="0"><code>{inner}</code></pre></div>'
+    code = f'<div class="code"><pre tabindex="0"><code>{inner}</code></pre></div>'
+    reason = fence.info.partition(NOT_RUN)[2]
+    return f"{code}{_note(reason)}" if reason else code
+
+
+def _note(reason: str) -> str:
+    return f'<p class="code-note">Not run by our tests: {escape(reason)}.</p>'

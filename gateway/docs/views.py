@@ -20,7 +20,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a page; to a client that prefers Markdown, that."""
     found = _page(slug)
-    if "text/markdown" in request.headers.get("Accept", ""):
+    if _prefers_markdown(request):
         answer = HttpResponse(found.read(), content_type=_MARKDOWN)
     else:
         before, after = neighbours(found)
@@ -41,9 +41,14 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the first page: every section with its pages."""
-    with translation.override("en"):
-        return render(request, "docs/index.html", _shared())
+    """Show the first page: every section with its pages. A client that prefers Markdown gets that."""
+    if _prefers_markdown(request):
+        answer = HttpResponse(llms_text(), content_type=_MARKDOWN)
+    else:
+        with translation.override("en"):
+            answer = render(request, "docs/index.html", _shared())
+    patch_vary_headers(answer, ["Accept"])
+    return answer
 
 
 def markdown(_request: HttpRequest, slug: str) -> HttpResponse:
@@ -121,6 +126,10 @@ def _search_index() -> str:
         for heading in each.rendered().headings
     ]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def _prefers_markdown(request: HttpRequest) -> bool:
+    return "text/markdown" in request.headers.get("Accept", "")
 
 
 def _page(slug: str) -> Page:

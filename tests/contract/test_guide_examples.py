@@ -1,28 +1,99 @@
-"""Every curl of the guides runs as it is written, against a live server."""
+"""Every program in the documentation is run by a test as it is written, or says why it is not.
+
+Shell blocks run here. `RUN_BY` names the tests that run the others.
+"""
 
 import json
 import os
 import re
-import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from cryptography.fernet import Fernet
+from django.db import connection
+from PIL import Image
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.states import Mode
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
+from tests.factories import make_user
+from tests.guides import Program, programs, programs_of, run
 from tests.tree import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-EXAMPLES = {
-    f"{path.stem}-{number}": code
-    for path in sorted((ROOT / "docs" / "guide").glob("*.md"))
-    for number, code in enumerate(BLOCK.findall(path.read_text()))
-    if '"$BASE_URL/api/v1' in code and path.stem != "quickstart"
+RUN_BY = {
+    ("README.md", "python"): "tests/test_repository.py",
+    ("clients/python/README.md", "python"): "tests/clients/test_documentation.py",
+    ("docs/guide/demo.md", "sh"): "tests/gateway/management/commands/test_demo.py",
+    ("docs/guide/from-btcpay.md", "python"): "tests/webhooks/test_signatures_guides.py",
+    ("docs/guide/webhooks.md", "go"): "tests/webhooks/test_signatures_guides.py",
+    ("docs/guide/webhooks.md", "php"): "tests/webhooks/test_signatures_guides.py",
+    ("docs/guide/webhooks.md", "python"): "tests/webhooks/test_signatures_guides.py",
+    ("docs/guide/webhooks.md", "ts"): "tests/webhooks/test_signatures_guides.py",
+    ("docs/guide/x402-clients.md", "js"): "tests/clients/test_documentation.py",
+    ("docs/guide/x402-clients.md", "python"): "tests/clients/test_documentation.py",
+    ("docs/guide/x402.md", "python"): "tests/x402/byhash/test_signatures_guide.py",
+    **{
+        ("docs/guide/quickstart.md", language): "tests/contract/test_quickstart.py"
+        for language in ("sh", "python", "ts", "php", "go")
+    },
 }
+"""The test that runs the blocks of a page in a language."""
+
+ERRORS = "docs/guide/errors.md"
+DEMO_COMMAND = "manage.py demo_x402"
+
+
+def runner_of(program: Program) -> str:
+    """The file of the test that runs a program; empty if none does."""
+    if DEMO_COMMAND in program.code:
+        return "tests/gateway/management/commands/test_demo.py"
+    here = "tests/contract/test_guide_examples.py" if program.language == "sh" else ""
+    return RUN_BY.get((program.page, program.language), here)
+
+
+ALL = list(programs())
+SHELL = [
+    each
+    for each in ALL
+    if not each.reason and Path(runner_of(each)) == Path(__file__).relative_to(ROOT)
+]
+
+
+def unaccounted(found: Iterable[Program]) -> list[str]:
+    """The programs that neither say why they are not run nor belong to a test that names their page."""
+    return [
+        str(each)
+        for each in found
+        if not each.reason
+        and (
+            not runner_of(each)
+            or (
+                each not in SHELL
+                and f'"{each.page}"' not in (ROOT / runner_of(each)).read_text()
+            )
+        )
+    ]
+
+
+def test_each_program_is_run_or_says_why_it_is_not() -> None:
+    assert len(SHELL) >= 12
+    assert unaccounted(ALL) == []
+    assert set(RUN_BY) <= {
+        (each.page, each.language) for each in ALL if not each.reason
+    }
+
+
+def test_a_program_that_no_test_runs_is_found() -> None:
+    text = "```php\n<?php\n```\n\n```php not run: it is yours\n<?php\n```\n"
+    assert unaccounted(programs_of("docs/guide/links.md", text)) == ["links-0-php"]
 
 
 def checkout_for(code: str, client: ApiClient) -> str:
@@ -34,33 +105,58 @@ def checkout_for(code: str, client: ApiClient) -> str:
     return checkout_id
 
 
-def test_the_guides_have_examples() -> None:
-    assert len(EXAMPLES) >= 7
+def here(program: Program, server: str) -> Program:
+    """The program with the places of this test instead of those of a clone and of the demo."""
+    code = program.code.replace("http://127.0.0.1:8000", server)
+    code = code.replace(" manage.py ", f" {ROOT}/manage.py ")
+    return replace(program, code=code.replace(".venv/bin/python", sys.executable))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_answers_without_an_error(
-    live_server: LiveServer, tmp_path: Path, name: str
+@pytest.mark.parametrize("program", SHELL, ids=str)
+def test_a_shell_example_succeeds(
+    live_server: LiveServer, tmp_path: Path, settings: Any, program: Program
 ) -> None:
+    # As in the demo.
+    settings.WEBHOOK_ALLOW_LOOPBACK = True
     # A test key plays all six chains.
     client = client_of(mode=Mode.TEST)
-    assert client.key
-    code = EXAMPLES[name]
-    (tmp_path / ".curlrc").write_text("silent\nshow-error\nfail\n")
-    ran = subprocess.run(
-        ["sh", "-eu", "-c", code],
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
+    key, merchant = client.key, client.merchant
+    assert key
+    assert merchant
+    # One page shows an error.
+    fails = "" if program.page == ERRORS else "fail\n"
+    (tmp_path / ".curlrc").write_text(f"silent\nshow-error\n{fails}")
+    # An operator is appointed among people with a login.
+    make_user("ines@halden.example")
+    Image.new("RGB", (64, 64), "teal").save(tmp_path / "logo.png")
+    code = f"exec <<'END'\na long password of the owner\nEND\n{program.code}"
+    printed = run(
+        here(replace(program, code=code), live_server.url),
+        tmp_path,
+        {
             "BASE_URL": live_server.url,
-            "CHECKOUT_ID": checkout_for(code, client),
-            **dict.fromkeys(("LIVE_KEY", "TEST_KEY", "API_KEY"), client.key),
+            "CHECKOUT_ID": checkout_for(program.code, client),
+            "MERCHANT_ID": merchant.public_id,
+            "DATABASE_URL": database_url(),
+            "REDIS_URL": os.environ["REDIS_URL"],
+            "FLORIN_ENV": "development",
+            "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+            **dict.fromkeys(("LIVE_KEY", "TEST_KEY", "API_KEY"), key),
         },
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout)
+    assert printed
+    if program.code.startswith("curl"):
+        assert json.loads(printed)
+    if program.page == ERRORS:
+        [shown] = re.findall(
+            r"^```json\n(.*?)^```",
+            (ROOT / ERRORS).read_text(),
+            re.MULTILINE | re.DOTALL,
+        )
+        assert json.loads(printed) == json.loads(shown)
+
+
+def database_url() -> str:
+    """The address of this test's database."""
+    name = f"/{connection.settings_dict['NAME']}"
+    return urlsplit(os.environ["DATABASE_URL"])._replace(path=name).geturl()

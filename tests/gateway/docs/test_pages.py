@@ -1,6 +1,7 @@
 """The documentation's pages: whole, linked, at their addresses."""
 
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -59,3 +60,18 @@ def test_no_page_has_a_script_or_a_style_of_its_own(written: dict[str, str]) -> 
         if re.search(r"<script(?![^>]*src=)|<style| style=| on\w+=\"", html)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    "guide",
+    sorted((ROOT / "docs" / "guide").glob("*.md")),
+    ids=lambda guide: guide.stem,
+)
+def test_a_guide_begins_with_what_its_reader_will_have_and_ends_with_the_next_step(
+    guide: Path,
+) -> None:
+    title, lead, *_, last = guide.read_text().split("\n\n")
+    assert title.startswith("# ")
+    assert re.match(r"(At the end of|After) this page |In five minutes you have ", lead)
+    assert re.search(r"\]\([\w./#-]+\)", last)
+    assert re.search(r"^(## Next|Next: .*)$", guide.read_text(), re.MULTILINE)

@@ -45,3 +45,11 @@ def test_what_is_below_a_heading_is_found_by_the_search() -> None:
         ("B", "three"),
     ]
     assert found.lead == "One two"
+
+
+def test_a_block_that_no_test_runs_says_so_with_its_reason() -> None:
+    found = html("```sh not run: it needs <root>\nls\n```")
+    assert (
+        '<p class="code-note">Not run by our tests: it needs &lt;root&gt;.</p>' in found
+    )
+    assert "code-note" not in html("```sh\nls\n```")

@@ -29,6 +29,13 @@ def test_a_client_that_prefers_markdown_gets_it() -> None:
     )
 
 
+def test_a_client_that_prefers_markdown_gets_the_list_of_pages() -> None:
+    answer = Client().get("/docs/", headers={"Accept": "text/markdown"})
+    assert answer.headers["Content-Type"].startswith("text/markdown")
+    assert "Accept" in answer.headers["Vary"].split(", ")
+    assert answer.content.decode() == get("/docs/index.md")
+
+
 @pytest.mark.parametrize("address", ["/docs/nothing/", "/docs/nothing.md"])
 def test_an_unknown_page_is_not_found(address: str) -> None:
     assert Client().get(address).status_code == 404

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,17 @@ import pytest
 
 from gateway.processes.stack import ROOT
 from tests.demo.lending import READY, Demos
-from tests.demo.running import Running, ask, demo_pay, manage, running, var_folder
+from tests.demo.running import (
+    Running,
+    ask,
+    demo_pay,
+    environment_for,
+    manage,
+    var_folder,
+)
+from tests.demo.running import running as running_demo
 from tests.demo.shop.client import Client
+from tests.guides import Program, run, running
 from tests.processes import alive, descendants
 from tests.waiting import wait_until
 from tests.x402.exact.published import bought_by_npm
@@ -29,6 +39,11 @@ PAID_SECONDS = 90.0
 def settings_of(demo: Running) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((demo.var / "demo.json").read_text())
     return document
+
+
+def demo_programs(page: str) -> list[Program]:
+    """The shell blocks of a page that need a running demo."""
+    return [each for each in running(page, "sh") if "manage.py demo_" in each.code]
 
 
 @pytest.fixture
@@ -79,6 +94,26 @@ def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(
     )
     told = json.loads(done.stdout)
     assert {chain["chain"] for chain in told} == {facts.name for facts in CHAINS}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [*running("docs/guide/demo.md"), *demo_programs("docs/guide/x402-clients.md")],
+    ids=str,
+)
+def test_the_commands_of_the_guides_work_on_the_running_demo(
+    demo: Running, tmp_path: Path, program: Program
+) -> None:
+    code = program.code.replace(
+        "http://127.0.0.1:8003/x402/report", settings_of(demo)["report_url"]
+    )
+    code = code.replace("var/demo.env", str(demo.var / "demo.env"))
+    code = code.replace(
+        ".venv/bin/python manage.py", f"{sys.executable} {ROOT}/manage.py"
+    )
+    ours = environment_for(demo.var)
+    settings = {name: ours[name] for name in ("FLORIN_VAR", "FLORIN_ENV")}
+    assert run(replace(program, code=code), tmp_path, settings)
 
 
 def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(
@@ -200,7 +235,7 @@ def test_a_test_checkout_pays_itself(demo: Running) -> None:
 
 
 def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> None:
-    with running(demo.var, "demo", "--no-chain") as second:
+    with running_demo(demo.var, "demo", "--no-chain") as second:
         assert second.process.wait(60) == 1
         assert "another supervisor runs" in second.output
     assert ask(settings_of(demo)["base_url"], "GET", "/healthz")[0] == 200
@@ -208,7 +243,7 @@ def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> N
 
 def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -> None:
     taken = str(demo.port)
-    with running(var, "demo", "--port", taken) as second:
+    with running_demo(var, "demo", "--port", taken) as second:
         assert second.process.wait(60) == 1
         assert f"Port {taken} is taken" in second.output
     assert not (var / "engines").exists()
@@ -238,7 +273,7 @@ def test_a_restart_keeps_keys_and_chains_and_ctrl_c_leaves_nothing(
 
 @pytest.mark.unmeasured
 def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
-    with running(var, "demo", "--no-chain") as demo:
+    with running_demo(var, "demo", "--no-chain") as demo:
         demo.await_line(READY)
         settings = settings_of(demo)
         assert settings["chains"] == {}
@@ -251,7 +286,7 @@ def test_without_chains_the_demo_sells_in_test_mode(var: Path) -> None:
 def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(
     var: Path,
 ) -> None:
-    with running(var, "up") as up:
+    with running_demo(var, "up") as up:
         up.await_line("Florin answers")
         base = f"http://127.0.0.1:{up.port}"
         web = [p for p, c in descendants(up.process.pid).items() if "gateway.rsgi" in c]

@@ -1,0 +1,90 @@
+"""The guides' programs that verify a webhook's signature take what we send and nothing else."""
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.demo.running import two_free_ports
+from tests.guides import RUNNERS, Program, is_installed, running, started
+from tests.waiting import wait_until
+from webhooks.signatures import new_secret, sign
+
+BODY = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+# A Go program is compiled first.
+START_SECONDS = 120.0
+
+
+def headers_at(timestamp: int, secret: str) -> dict[str, str]:
+    """The headers of a webhook that is sent at a time."""
+    return sign(BODY, message_id="evt_1", timestamp=timestamp, secrets=[secret])
+
+
+@pytest.mark.parametrize(
+    "program", running("docs/guide/webhooks.md", "python", "ts", "php", "go"), ids=str
+)
+def test_a_receiver_takes_a_genuine_webhook_and_refuses_every_other(
+    program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not is_installed(program.language, capsys):
+        return
+    secret, port = new_secret(), two_free_ports()
+    url = f"http://127.0.0.1:{port}/hooks/florin"
+    command, name = RUNNERS[program.language]
+    (tmp_path / name).write_text(program.code)
+    if program.language == "php":
+        command = ["php", "-S", f"127.0.0.1:{port}"]
+    now = int(time.time())
+    genuine, old = headers_at(now, secret), headers_at(now - 310, secret)
+    settings = {"PORT": str(port), "WEBHOOK_SECRET": secret}
+    with started([*command, name], tmp_path, settings) as output:
+        wait_until(lambda: answers(url), seconds=START_SECONDS)
+        assert post(url, genuine) == 204
+        assert "checkout.completed chk_live_1" in output.read_text()
+        assert post(url, genuine, BODY + b" ") == 400
+        assert post(url, headers_at(now, new_secret())) == 400
+        assert post(url, old) == 400
+        assert post(url, {}) == 400
+
+
+def answers(url: str) -> bool:
+    """Whether a server listens."""
+    try:
+        httpx.get(url, timeout=5)
+    except httpx.TransportError:
+        return False
+    return True
+
+
+def post(url: str, headers: dict[str, str], body: bytes = BODY) -> int:
+    """Send a webhook; return the answer's status."""
+    return httpx.post(url, content=body, headers=headers, timeout=30).status_code
+
+
+@pytest.fixture
+def handlers() -> dict[str, Callable[..., bool]]:
+    """The functions of the guide for those who come from BTCPay Server."""
+    [program] = running("docs/guide/from-btcpay.md", "python")
+    names: dict[str, Any] = {}
+    exec(program.code, names)
+    return names
+
+
+def test_the_handler_of_two_gateways_tells_them_apart(
+    handlers: dict[str, Callable[..., bool]],
+) -> None:
+    secret, now = new_secret(), int(time.time())
+    ours = headers_at(now, secret)["X-Service-Signature"]
+    theirs = "sha256=" + hmac.new(secret.encode(), BODY, hashlib.sha256).hexdigest()
+    old = headers_at(now - 310, secret)["X-Service-Signature"]
+    assert handlers["from_florin"](BODY, ours, secret)
+    assert handlers["from_btcpay"](BODY, theirs, secret)
+    assert not handlers["from_btcpay"](BODY, ours, secret)
+    assert not handlers["from_florin"](BODY + b" ", ours, secret)
+    assert not handlers["from_florin"](BODY, old, secret)
+    assert not handlers["from_btcpay"](BODY + b" ", theirs, secret)
