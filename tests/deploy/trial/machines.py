@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
-ROOT: Final = HERE.parent.parent
+SCRIPTS: Final = HERE / "machine"
+ROOT: Final = HERE.parents[2]
 CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 SMALL: Final = (
     '--aptopt=Acquire::Languages "none"',
@@ -57,18 +58,16 @@ def has_image(name: str) -> bool:
     return asked.returncode == 0
 
 
-def make_images(version: str) -> str:
-    """Make what is missing of the images, build Florin's anew, and return its name."""
+def make_images(image: str) -> None:
+    """Make what is missing of the images, and build Florin's anew."""
     for name, (suite, packages) in SUITES.items():
         if not has_image(name):
             _bootstrap(name, suite, packages)
-    image = f"localhost/florin:{version}"
     mounts = ("--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--network", "host")
     build = ("buildah", "bud", "--isolation", "chroot", *mounts, "--format", "docker")
     file = ROOT / "deploy" / "Containerfile"
     base = ("--build-arg", f"BASE={BASE}", "--timestamp", "0")
     run(*build, *base, "--file", file, "--tag", image, ROOT)
-    return image
 
 
 def _bootstrap(name: str, suite: str, packages: str) -> None:
@@ -89,7 +88,7 @@ def _bootstrap(name: str, suite: str, packages: str) -> None:
         if name == ENGINES:
             file = Path(folder) / "Containerfile"
             file.write_text(ENGINES_FILE.format(base=bare))
-            run("podman", "build", "--quiet", "--file", file, "--tag", name, HERE)
+            run("podman", "build", "--quiet", "--file", file, "--tag", name, SCRIPTS)
 
 
 def megabytes(image: str) -> int:

@@ -7,8 +7,14 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deploy.trial.machines import ROOT, make_images, megabytes, missing_programs, run
-from deploy.trial.story import WAYS, Way, summary, tell
+from tests.deploy.trial.machines import (
+    ROOT,
+    make_images,
+    megabytes,
+    missing_programs,
+    run,
+)
+from tests.deploy.trial.story import WAYS, Way, summary, tell
 
 
 def write(way: Way, image: str, version: str, folder: Path) -> None:
@@ -18,8 +24,8 @@ def write(way: Way, image: str, version: str, folder: Path) -> None:
     head = [
         f"# Florin {version} on a bare Debian machine, by {way.name}",
         "",
-        f"Written by `script/try-install {way.name}` on {datetime.now(UTC):%Y-%m-%d}, from commit {commit}; Linux "
-        f"{platform.release()}, {platform.machine()}. The machine is a container without anything of Florin.",
+        f"Written by `script/try-install {way.name}` on {datetime.now(UTC):%Y-%m-%d}, from commit {commit}.",
+        f"Linux {platform.release()}, {platform.machine()}. The machine is a container without anything of Florin.",
         "",
         f"Image of Florin: {megabytes(image)} MB.",
         "",
@@ -33,19 +39,21 @@ def write(way: Way, image: str, version: str, folder: Path) -> None:
 def main(chosen: list[str]) -> int:
     """Try the ways; return 1 where something is missing or failed."""
     if missing := missing_programs():
-        print(
-            f"Install {', '.join(missing)} first: nothing was tried.", file=sys.stderr
-        )
+        sys.stderr.write(f"Install {', '.join(missing)} first: nothing was tried.\n")
         return 1
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     version = project["project"]["version"]
-    image = make_images(version)
+    image = f"localhost/florin:{version}"
+    if "--no-build" in chosen:
+        chosen = [one for one in chosen if one != "--no-build"]
+    else:
+        make_images(image)
     for way in WAYS:
         if way.name in (chosen or [one.name for one in WAYS]):
             try:
                 write(way, image, version, ROOT / "deploy" / "transcripts")
             except subprocess.CalledProcessError as error:
-                print(f"{error.cmd}\n{error.output}", file=sys.stderr)
+                sys.stderr.write(f"{error.cmd}\n{error.output}\n")
                 return 1
     return 0
 

