@@ -122,7 +122,7 @@ def _install(kept: Transcript, way: Way, version: str) -> None:
         )
     else:
         kept.type(
-            f"printf '%s\\n' POSTGRES_IMAGE={ENGINES} VALKEY_IMAGE={ENGINES} CADDY_IMAGE={ENGINES} OPEN_FILES=1024"
+            f"printf '%s\\n' POSTGRES_IMAGE={ENGINES} VALKEY_IMAGE={ENGINES} CADDY_IMAGE={ENGINES}"
             " >> /etc/florin/florin.env"
         )
     kept.type(f"florinctl install {way.source.format(version=version)}", name="install")
