@@ -39,6 +39,7 @@ ENGINES_FILE: Final = """
 FROM {base}
 COPY docker-entrypoint.sh /usr/local/bin/
 ENV PATH=/usr/lib/postgresql/18/bin:/usr/local/bin:/usr/bin:/bin
+ENV XDG_DATA_HOME=/data XDG_CONFIG_HOME=/config
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile"]
 """
