@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import django
-import environ
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
+from gateway.environment import read_environment
 from gateway.logins import *  # noqa: F403
 from gateway.processes.timetable import TIMETABLE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = read_environment()
 
 # Production unless "development" is spelled out, so that a forgotten setting or a typing error stays on the safe side.
 FLORIN_ENV = env.str("FLORIN_ENV", default="production")
