@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -65,9 +66,9 @@ class Process:
             start_new_session=True,
         )
 
-    def end(self) -> None:
-        """End it as systemd does, and return once it has ended."""
-        self._process.terminate()
+    def end(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
+        """End it and its children as systemd does, and return once it has ended."""
+        os.killpg(self._process.pid, with_signal)
         self._process.wait(PATIENCE_SECONDS)
 
 
