@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
@@ -27,7 +27,9 @@ class Leaving:
 
 
 @transaction.atomic
-def retire(address: str, *, chains: Sequence[str], now: datetime) -> int:
+def retire(
+    address: str, *, chains: Sequence[str], now: datetime, dry_run: bool = False
+) -> int:
     """Give a key's accounts no new transactions on these chains; return how many accounts are newly retired.
 
     Raises NoGasError if it is no key of GAS_KEYS, or if the others are retired too.
@@ -43,9 +45,16 @@ def retire(address: str, *, chains: Sequence[str], now: datetime) -> int:
             raise NoGasError(
                 f"no other key would be left on {chain}: add a new one to GAS_KEYS first"
             )
-        GasAccount.objects.get_or_create(chain=chain, address=mine)
-    found = GasAccount.objects.filter(address=mine, chain__in=chains, retired_at=None)
-    return found.update(retired_at=now)
+    mine_retired = _accounts_of(mine, chains).exclude(retired_at=None).count()
+    if not dry_run:
+        for chain in chains:
+            GasAccount.objects.get_or_create(chain=chain, address=mine)
+        _accounts_of(mine, chains).filter(retired_at=None).update(retired_at=now)
+    return len(chains) - mine_retired
+
+
+def _accounts_of(address: str, chains: Sequence[str]) -> QuerySet[GasAccount]:
+    return GasAccount.objects.filter(address=address, chain__in=chains)
 
 
 def leaving() -> Sequence[Leaving]:
