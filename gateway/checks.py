@@ -9,6 +9,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks.security import base as security
 
+from gateway.releases.stages import our_migrations, problems
+
 DEPLOYMENT = "deployment"
 MOST_KEY_CACHE_SECONDS = 5
 LEAST_HOLD_HOURS = 24
@@ -114,4 +116,18 @@ def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
             hint="Set at least 50 random characters.",
             id="gateway.E006",
         )
+    ]
+
+
+@register()
+def migrations_have_stages(**_: Any) -> list[CheckMessage]:
+    """Check that each migration says whether old processes can stand it."""
+    found = problems(our_migrations())
+    return [
+        Error(
+            f"{problem}.",
+            hint="docs/adr/0023-migrations-expand-then-contract.md says what each stage may do.",
+            id="gateway.E007",
+        )
+        for problem in found
     ]

@@ -27,6 +27,9 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
+# While this file exists, /readyz says that this process is about to be replaced.
+DRAIN_FILE = env.str("DRAIN_FILE", default="")
+
 # Threads per web process. Requests that wait for a chain hold none.
 WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")

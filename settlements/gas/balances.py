@@ -39,7 +39,7 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
 def _note(account_id: int, balance: int, now: datetime) -> None:
     account = GasAccount.objects.select_for_update(no_key=True).get(pk=account_id)
     account.balance_wei, account.balance_at = Decimal(balance), now
-    is_low = balance < gas_policy(account.chain).low
+    is_low = balance < gas_policy(account.chain).low and account.retired_at is None
     if is_low and _is_untold(account, now):
         _tell_operators(account, now)
         account.low_told_at = now

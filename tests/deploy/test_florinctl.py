@@ -20,6 +20,7 @@ VERBS = (
     "install",
     "upgrade",
     "rollback",
+    "rotate",
     "support-bundle",
     "start",
     "stop",

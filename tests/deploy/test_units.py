@@ -53,6 +53,12 @@ def test_the_ports_of_web_are_those_that_florinctl_asks() -> None:
     assert florinctl.ports(settings) == [8001, 8002]
 
 
+def test_florinctl_drains_a_web_process_where_its_unit_looks() -> None:
+    lines = unit("florin-web@.service")
+    assert "RuntimeDirectory=florin-web-%i" in lines
+    assert "Environment=DRAIN_FILE=%t/florin-web-%i/drain" in lines
+
+
 @pytest.mark.parametrize("job", ["backup", "wal", "drill"])
 def test_each_timer_has_a_job_that_florinctl_understands(job: str) -> None:
     program, *arguments = started(f"florin-{job}.service").split()
