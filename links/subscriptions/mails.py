@@ -76,7 +76,9 @@ def _words(mail: SubscriberMail) -> MailWords:
         second = gettext("This is your personal link. Pay the next period there:")
     else:
         subject = gettext("%(title)s ends on %(date)s")
-        first = gettext("Your subscription to %(title)s by %(merchant)s ends on %(date)s.")
+        first = gettext(
+            "Your subscription to %(title)s by %(merchant)s ends on %(date)s."
+        )
         second = gettext("To continue, pay the next period here:")
     last = gettext(
         "Nothing is ever charged automatically. To stop these mails, open the link and stop reminders there."

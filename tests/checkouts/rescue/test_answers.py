@@ -82,7 +82,7 @@ def test_late_money_says_how_late_and_who_decides(client: Client) -> None:
     assert (
         "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in words
     )
-    assert "Don't pay again" in words
+    assert "Halden Roasters received it and can accept it for your order" in words
     assert checkout.public_id in words
     report = BuyerReport.objects.get()
     assert (report.verdict, report.details["late_seconds"]) == ("late", 240)
