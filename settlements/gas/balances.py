@@ -57,8 +57,8 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
     tell_operators(
         f"gas:{account.pk}",
         subject=f"Gas runs low on {title}",
-        text=f"{account.address} holds {coins:.6f} of {title}'s coin. Below what transactions cost, nothing is "
-        "settled there and payments by signed authorisation are refused.\n\n"
-        "Send it some coin. No payment is lost meanwhile: money waits in its forwarders.\n",
+        text=f"{account.address} holds {coins:.6f} of {title}'s coin. Without enough for gas, nothing is settled "
+        "there and payments by signed authorisation are refused.\n\n"
+        "Send coin to it. No payment is lost: money waits in its forwarders.\n",
         now=now,
     )

@@ -33,7 +33,7 @@ Answer = dict[str, Any]
 _LOOKS: Final = 3
 _PAUSE: Final = 0.5
 _USED = (
-    "The authorisation can be used no more, and no payment by it was found that paid for nothing else."
+    "The authorisation is already used or expired, and we found no unused payment by it."
     " If there is one, prove it by its transaction's hash."
 )
 
