@@ -161,7 +161,7 @@ def test_the_preview_says_what_is_done_to_a_yellow(viewer: Desk) -> None:
     page = viewer.get("dashboard_branding_preview", "?accent=%23ffe14d").text
     assert "dark text" in page
     assert "On light screens, links are drawn darker" in page
-    assert "On light screens, buttons get an edge" in page
+    assert "On light screens, buttons get a border" in page
 
 
 def test_the_previews_colours_are_a_file_for_both_themes(viewer: Desk) -> None:

@@ -10,7 +10,10 @@ from tests.demo.test_settings_file import CREDENTIALS
 from tests.demo.test_settings_file import settings as demo_settings
 
 PASSWORD_FIELD = f'value="{CREDENTIALS.owner_password}"'
-NODE = {"rpc_url": "http://127.0.0.1:9/node", "tokens": {"USDC": "0x1"}}
+NODE: dict[str, object] = {
+    "rpc_url": "http://127.0.0.1:9/node",
+    "tokens": {"USDC": "0x1"},
+}
 CHAINS: dict[str, dict[str, object]] = {"base": NODE}
 
 pytestmark = pytest.mark.django_db
