@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
     help = "Run Florin with a demo merchant, a shop on the next port, and local chains."
     requires_system_checks: list[str] = []
-    stack = DemoStack
+    stack: type[Stack] = DemoStack
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)

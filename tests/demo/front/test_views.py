@@ -14,7 +14,7 @@ NODE: dict[str, object] = {
     "rpc_url": "http://127.0.0.1:9/node",
     "tokens": {"USDC": "0x1"},
 }
-CHAINS: dict[str, dict[str, object]] = {"base": NODE}
+CHAINS: dict[str, dict[str, object]] = {"base": {**NODE}}
 
 pytestmark = pytest.mark.django_db
 
