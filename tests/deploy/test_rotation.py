@@ -54,10 +54,8 @@ def fernet(env: dict[str, str]) -> MultiFernet:
 
 
 def signer(env: dict[str, str]) -> Signer:
-    return Signer(
-        key=env["SECRET_KEY"],
-        fallback_keys=[*env["SECRET_KEY_FALLBACKS"].split(",")],
-    )
+    fallbacks: list[bytes | str] = [*env["SECRET_KEY_FALLBACKS"].split(",")]
+    return Signer(key=env["SECRET_KEY"], fallback_keys=fallbacks)
 
 
 @pytest.fixture
