@@ -5,6 +5,7 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from itertools import chain
 from typing import Any
 
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks.security import base as security
@@ -12,6 +13,7 @@ from django.core.checks.security import base as security
 DEPLOYMENT = "deployment"
 MOST_KEY_CACHE_SECONDS = 5
 LEAST_HOLD_HOURS = 24
+LEAST_TOKEN = 20
 
 
 @register()
@@ -113,5 +115,51 @@ def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
             "SECRET_KEY, or one of SECRET_KEY_FALLBACKS, is missing, short or made for development.",
             hint="Set at least 50 random characters.",
             id="gateway.E006",
+        )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def pages_come_by_https(**_: Any) -> list[CheckMessage]:
+    """Check that buyers and merchants come by https: keys, sessions and addresses of wallets go over these pages."""
+    names = ("BASE_URL", "CHECKOUT_HOST", "LINK_HOST")
+    return [
+        Error(
+            f"{name} is not https.",
+            hint=f"Set {name}=https://your.host and let the proxy end TLS.",
+            id="gateway.E007",
+        )
+        for name in names
+        if not getattr(settings, name).startswith("https://")
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def encryption_keys_encrypt(**_: Any) -> list[CheckMessage]:
+    """Check that each encryption key is one: otherwise the first webhook secret or restored address fails."""
+    for number, key in enumerate(settings.ENCRYPTION_KEYS, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            return [
+                Error(
+                    f"ENCRYPTION_KEYS: number {number} is no Fernet key.",
+                    hint="docs/guide/configuration.md has the command that makes one.",
+                    id="gateway.E008",
+                )
+            ]
+    return []
+
+
+@register(DEPLOYMENT, deploy=True)
+def metrics_are_private(**_: Any) -> list[CheckMessage]:
+    """Check that the token of the metrics cannot be guessed. Without a token there are no metrics."""
+    if not settings.METRICS_TOKEN or len(settings.METRICS_TOKEN) >= LEAST_TOKEN:
+        return []
+    return [
+        Error(
+            "METRICS_TOKEN is short: who guesses it reads what the installation earns.",
+            hint="Set 30 random characters.",
+            id="gateway.E009",
         )
     ]

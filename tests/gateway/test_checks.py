@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.checks import run_checks
 
 from gateway.checks import late_money_meets_no_stranger, revocation_is_prompt
 
 GOOD_KEY = "".join(f"{number:x}k-" for number in range(60))
+
+GOOD_FERNET = Fernet.generate_key().decode()
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +20,10 @@ def production(settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::1"]
     settings.EMAIL_HOST = "mail.example"
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = GOOD_KEY, []
+    settings.BASE_URL = settings.CHECKOUT_HOST = "https://pay.example"
+    settings.LINK_HOST = "https://links.example"
+    settings.ENCRYPTION_KEYS = [GOOD_FERNET]
+    settings.METRICS_TOKEN = ""
 
 
 def errors(*, deploy: bool = True) -> set[str]:
@@ -42,6 +49,10 @@ def test_a_careful_installation_passes() -> None:
         ("SECRET_KEY", "development-only", "gateway.E006"),
         ("SECRET_KEY", f"django-insecure-{GOOD_KEY}", "gateway.E006"),
         ("SECRET_KEY_FALLBACKS", ["development-only"], "gateway.E006"),
+        ("BASE_URL", "http://pay.example", "gateway.E007"),
+        ("LINK_HOST", "http://links.example", "gateway.E007"),
+        ("ENCRYPTION_KEYS", [GOOD_FERNET, "short"], "gateway.E008"),
+        ("METRICS_TOKEN", "metrics", "gateway.E009"),
     ],
 )
 def test_what_must_not_go_live_is_an_error(
