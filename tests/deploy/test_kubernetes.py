@@ -89,7 +89,7 @@ def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(
     if shutil.which("kubectl") is None:
         sys.stderr.write("kubectl is not installed: the example is not built\n")
         return
-    argv = ["kubectl", "kustomize", KUBERNETES / "example"]
+    argv = ["kubectl", "kustomize", str(KUBERNETES / "example")]
     built = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     kinds = [one["kind"] for one in yaml.safe_load_all(built)]
     assert kinds.count("Deployment") == 4
@@ -99,5 +99,5 @@ def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(
         return
     file = tmp_path / "built.yaml"
     file.write_text(built)
-    program = [sys.executable, "-m", "kubernetes_validate", "--strict", file]
+    program = [sys.executable, "-m", "kubernetes_validate", "--strict", str(file)]
     subprocess.run(program, check=True)

@@ -8,6 +8,7 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deploy.provenance import ROOT
 from tests.deploy.trial.machines import (
     ROOT,
     make_images,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from deploy.deb import build
+from deploy.provenance import ROOT
 from tests.deploy.trial.machines import (
     BARE,
     BARE_SYSTEMD,
     ENGINES,
-    ROOT,
     SCRIPTS,
     Machine,
     machine,
