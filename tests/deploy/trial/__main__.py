@@ -10,7 +10,6 @@ from pathlib import Path
 
 from deploy.provenance import ROOT
 from tests.deploy.trial.machines import (
-    ROOT,
     make_images,
     megabytes,
     missing_programs,
