@@ -1,5 +1,6 @@
 """Tries both ways to install, or those that are named, and writes deploy/transcripts/WAY.md."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -7,8 +8,8 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
+from deploy.provenance import ROOT
 from tests.deploy.trial.machines import (
-    ROOT,
     make_images,
     megabytes,
     missing_programs,
@@ -28,6 +29,7 @@ def write(way: Way, image: str, version: str, folder: Path) -> None:
         f"Linux {platform.release()}, {platform.machine()}. The machine is a container without anything of Florin.",
         "",
         f"Image of Florin: {megabytes(image)} MB.",
+        f"Times depend on the host: {os.cpu_count()} cores, load {os.getloadavg()[2]:.0f}.",
         "",
         *summary(kept),
     ]

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from deploy.provenance import ROOT, build
+
 HERE: Final = Path(__file__).resolve().parent
 SCRIPTS: Final = HERE / "machine"
-ROOT: Final = HERE.parents[2]
 CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 SMALL: Final = (
     '--aptopt=Acquire::Languages "none"',
@@ -64,11 +65,14 @@ def make_images(image: str) -> None:
     for name, (suite, packages) in SUITES.items():
         if not has_image(name):
             _bootstrap(name, suite, packages)
-    mounts = ("--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro", "--network", "host")
-    build = ("buildah", "bud", "--isolation", "chroot", *mounts, "--format", "docker")
-    file = ROOT / "deploy" / "Containerfile"
-    base = ("--build-arg", f"BASE={BASE}", "--timestamp", "0")
-    run(*build, *base, "--file", file, "--tag", image, ROOT)
+    mount = f"--volume={CERTIFICATES}:{CERTIFICATES}:ro"
+    options = (
+        "--isolation=chroot",
+        "--network=host",
+        mount,
+        f"--build-arg=BASE={BASE}",
+    )
+    build(image, options, ROOT / "var" / "image")
 
 
 def _bootstrap(name: str, suite: str, packages: str) -> None:
