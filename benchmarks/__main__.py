@@ -20,6 +20,7 @@ NAMES = (
     "verifying",
     "settling",
     "layers",
+    "memory",
 )
 
 

@@ -35,7 +35,10 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
     with stack.engines() as urls:
         merchant, key = stack.seed_merchant()
         _fill(merchant)
-        with stack.server("benchmarks.product:application") as port:
+        with (
+            stack.server("benchmarks.product:application") as port,
+            stack.folded_totals(),
+        ):
             base = Series("pgbench, creating", "tx/s")
             series = {name: Series(name, "req/s") for name in _kinds(key)}
             for _ in range(rounds):

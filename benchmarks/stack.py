@@ -5,11 +5,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 from cryptography.fernet import Fernet
 
@@ -72,6 +74,28 @@ def seed_merchant() -> tuple[int, str]:
         )
     _, key = make_key(merchant)
     return merchant.pk, key
+
+
+@contextmanager
+def folded_totals() -> Iterator[None]:
+    """Fold kept totals as often as beat has a worker do it."""
+    from checkouts.lifecycle.totals import fold_totals
+    from gateway.processes.timetable import TIMETABLE
+
+    every = cast("timedelta", TIMETABLE["fold totals"]["schedule"]).total_seconds()
+    ended = threading.Event()
+
+    def fold() -> None:
+        while not ended.wait(every):
+            fold_totals()
+
+    folder = threading.Thread(target=fold)
+    folder.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        folder.join()
 
 
 def free_port() -> int:

@@ -260,8 +260,17 @@ class Florin(ABC):
             "watcher": (*MANAGE, "run_watchers"),
             "sender": (*MANAGE, "run_sender", *lease),
             # Watchers and senders are processes that tests end one by one.
-            "worker": (*CELERY, "worker", *alone, *one, "--roles", "tasks", *quiet),
-            "beat": (*CELERY, "beat", *beat, *quiet),
+            "worker": (
+                *CELERY,
+                "gateway.celery",
+                "worker",
+                *alone,
+                *one,
+                "--roles",
+                "tasks",
+                *quiet,
+            ),
+            "beat": (*CELERY, "gateway.beat", "beat", *beat, *quiet),
         }[kind]
 
     def _create_checkouts(self, count: int, amount: str) -> list[dict[str, Any]]:

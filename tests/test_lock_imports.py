@@ -19,7 +19,13 @@ def modules(pattern: str) -> list[str]:
 
 COMMANDS = modules("*/management/commands/[a-z]*.py")
 # What granian and celery are told to load, and each URL's view.
-SERVERS = ["gateway.rsgi", "gateway.asgi", "gateway.celery", "gateway.urls"]
+SERVERS = [
+    "gateway.rsgi",
+    "gateway.asgi",
+    "gateway.celery",
+    "gateway.beat",
+    "gateway.urls",
+]
 # The pages of script/dev alone need what only development has: tests/demo/debug/test_settings.py.
 PROGRAMS = [
     name for name in modules("demo/**/[a-z]*.py") if not name.startswith("demo.debug.")

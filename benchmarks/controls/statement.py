@@ -1,16 +1,35 @@
-"""The tuned control's one statement: the three rows, nothing else."""
+"""The product's statement of a creation in asyncpg's form: positional parameters, each with its type."""
 
-CREATE = """
-WITH created AS (
-    INSERT INTO checkouts_checkout (
-        public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
-        customer_email, redirect_url, webhook_url, customer_ref, product_ref, order_ref, creation_ref, offers,
-        deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
-    VALUES ($1, $2, $3, 'live', 'pending', '', $4, 'USD', $5, $6, '', $7, '', $8, $9, $10, $10, $11::jsonb, $12,
-            0, 0, 0, '', $13, $14)
-), address AS (
-    INSERT INTO wallets_depositaddress (key, destination, nonce, merchant_id, mode, created_at, watched_until)
-    VALUES ($15, $16, $12, $3, 'live', $14, $13)
-)
-INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value) VALUES ($3, 'live', 'pending', 1)
-"""
+import re
+from typing import Any, Final
+
+from checkouts.creation.service import _CREATE
+
+# Without a driver's type codes PostgreSQL takes parameters of an INSERT's SELECT for text.
+_TYPES: Final = {
+    "merchant": "bigint",
+    "escrow": "boolean",
+    "amount": "numeric",
+    "nonce": "bytea",
+    "keys": "bytea",
+    "destinations": "bytea",
+    "day": "date",
+    "offers": "jsonb",
+    "expires_at": "timestamptz",
+    "created_at": "timestamptz",
+    "watched_until": "timestamptz",
+}
+_NAMES: Final[list[str]] = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", _CREATE)))
+
+
+def _positional(match: re.Match[str]) -> str:
+    name = match[1]
+    return f"${_NAMES.index(name) + 1}::{_TYPES.get(name, 'text')}"
+
+
+CREATE: Final = re.sub(r"%\((\w+)\)s", _positional, _CREATE)
+
+
+def values(parameters: dict[str, Any]) -> list[Any]:
+    """Return the statement's parameters in order."""
+    return [parameters[name] for name in _NAMES]

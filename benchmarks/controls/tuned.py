@@ -1,33 +1,47 @@
-"""The control a specialist would write: FastAPI and asyncpg, key cache, one statement, orjson. Same rows, same checks.
+"""The control a specialist would write: FastAPI on one event loop, asyncpg, a cache of keys, orjson.
 
-A bare prototype: no replay of an order_ref, no validation beyond what the row needs, no envelope for errors.
+It does the product's work: the same limit with its headers, validation, statement (with the replay of an order_ref), body
+and errors, by calling the product's own functions for these. So the ratio shows what Django, DRF, psycopg and threads cost.
+It lacks a deadline for bodies, request ids, and metrics.
 """
 
 import hashlib
 import os
-import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 import asyncpg
+import django
 import orjson
 import redis.asyncio as redis
+from asgiref.sync import sync_to_async
 from fastapi import FastAPI, Request, Response
 
-from benchmarks.controls.statement import CREATE
-from gateway.core.ids import new_code, new_id
-from wallets.forwarders.addresses import (
-    checksum,
-    deposit_key,
-)
+django.setup()
+
+from django.utils import timezone  # noqa: E402
+
+from accounts.states import Mode  # noqa: E402
+from benchmarks.controls.statement import CREATE, values  # noqa: E402
+from checkouts.creation import service  # noqa: E402
+from checkouts.creation.forms import parse_create  # noqa: E402
+from checkouts.options import available_chains  # noqa: E402
+from checkouts.rows import CheckoutRow  # noqa: E402
+from checkouts.selectors import checkout_object  # noqa: E402
+from gateway.core.api import rate_limits  # noqa: E402
+from gateway.core.api.errors import AuthenticationError, GatewayError  # noqa: E402
+from gateway.core.web_urls import url_policy  # noqa: E402
+from wallets.selectors import Offerable, offerable_chains  # noqa: E402
+
+_KEPT_SECONDS = 3
+# A load generator never reaches it.
+_LIMIT = rate_limits.Limit("tuned", 10**9)
 
 _state: dict[str, Any] = {}
 _keys: dict[bytes, tuple[float, int]] = {}
-_wallets: dict[int, tuple[float, bytes]] = {}
+_offerable: dict[int, tuple[float, list[Offerable]]] = {}
 
 
 @asynccontextmanager
@@ -44,6 +58,14 @@ async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
+@app.exception_handler(GatewayError)
+async def refuse(_request: Request, error: GatewayError) -> Response:
+    """Answer with the error's envelope."""
+    return Response(
+        orjson.dumps(error.body()), error.status, error.headers(), "application/json"
+    )
+
+
 async def _merchant_of(header: str) -> int:
     digest = hashlib.sha256(header.removeprefix("Bearer ").encode()).digest()
     known = _keys.get(digest)
@@ -53,83 +75,53 @@ async def _merchant_of(header: str) -> int:
         "SELECT merchant_id FROM accounts_apikey WHERE digest = $1 AND revoked_at IS NULL",
         digest,
     )
-    _keys[digest] = (time.monotonic() + 3, merchant)
+    if merchant is None:
+        raise AuthenticationError("Unknown API key.")
+    _keys[digest] = (time.monotonic() + _KEPT_SECONDS, merchant)
     return int(merchant)
 
 
-async def _wallet_of(merchant: int) -> bytes:
-    known = _wallets.get(merchant)
+async def _offerable_of(merchant: int) -> list[Offerable]:
+    known = _offerable.get(merchant)
     if known and known[0] > time.monotonic():
         return known[1]
-    address = await _state["pool"].fetchval(
-        "SELECT address FROM wallets_receivingwallet WHERE merchant_id = $1 AND retired_at IS NULL LIMIT 1",
-        merchant,
+    found = await sync_to_async(offerable_chains)(merchant, Mode.LIVE)
+    _offerable[merchant] = (time.monotonic() + _KEPT_SECONDS, found)
+    return found
+
+
+async def _count(merchant: int) -> rate_limits.RateState:
+    window = int(time.time()) // _LIMIT.seconds
+    used = await _state["redis"].eval(
+        rate_limits._SCRIPT,  # noqa: SLF001
+        1,
+        f"tuned:{merchant}:{window}",
+        2 * _LIMIT.seconds,
     )
-    _wallets[merchant] = (time.monotonic() + 3, bytes.fromhex(address[2:]))
-    return _wallets[merchant][1]
-
-
-async def _count(merchant: int) -> None:
-    pipeline = _state["redis"].pipeline(transaction=False)
-    pipeline.incr(f"tuned:{merchant}")
-    pipeline.expire(f"tuned:{merchant}", 60)
-    await pipeline.execute()
-
-
-def _offers(address: str) -> dict[str, Any]:
-    return {
-        "base": {"tokens": ["USDC"], "address": address},
-        "polygon": {"tokens": ["USDC", "USDT"], "address": address},
-    }
+    return rate_limits.RateState(
+        limit=_LIMIT.most,
+        remaining=max(_LIMIT.most - used, 0),
+        reset=(window + 1) * _LIMIT.seconds,
+        exceeded=used > _LIMIT.most,
+    )
 
 
 @app.post("/api/v1/checkouts")
 async def create(request: Request) -> Response:
-    """Create a checkout."""
-    merchant = await _merchant_of(request.headers["authorization"])
-    await _count(merchant)
-    body = orjson.loads(await request.body())
-    destination = await _wallet_of(merchant)
-    nonce, now = secrets.token_bytes(32), datetime.now(UTC)
-    key = deposit_key(destination, nonce)
-    offers = _offers(checksum(key))
-    public_id, code = new_id("chk_live"), new_code()
-    expires_at = now + timedelta(minutes=30)
-    texts = ("redirect_url", "customer_ref", "product_ref", "order_ref")
-    await _state["pool"].execute(
-        CREATE,
-        *(public_id, code, merchant, Decimal(body["amount"])),
-        *(body.get("description", ""), orjson.dumps(body.get("metadata", {})).decode()),
-        *(body.get(name, "") for name in texts),
-        *(orjson.dumps(offers).decode(), nonce, expires_at, now),
-        *(key, destination),
+    """Create a checkout, or answer with the one of the same order_ref."""
+    merchant = await _merchant_of(request.headers.get("authorization", ""))
+    counted = await _count(merchant)
+    wanted = parse_create(orjson.loads(await request.body()), url_policy())
+    now = timezone.now()
+    chains = await _offerable_of(merchant)
+    parameters = service._parameters(merchant, Mode.LIVE, wanted, chains, now)  # noqa: SLF001
+    created_id, *known = await _state["pool"].fetchrow(CREATE, *values(parameters))
+    row = (
+        service._row(created_id, parameters)  # noqa: SLF001
+        if known[0] is None
+        else CheckoutRow._make(known)
     )
-    answer = _answer(body, offers) | {"id": public_id, "created_at": now.isoformat()}
-    answer |= {
-        "checkout_url": f"http://127.0.0.1/c/{code}",
-        "expires_at": expires_at.isoformat(),
-    }
-    return Response(
-        orjson.dumps(answer), status_code=201, media_type="application/json"
-    )
-
-
-def _answer(body: dict[str, Any], offers: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "status": "pending",
-        "amount": body["amount"],
-        "currency": "USD",
-        "description": body.get("description"),
-        "metadata": body.get("metadata", {}),
-        "available_chains": [
-            {"chain": chain, **offer, "payAmount": body["amount"], "priority": number}
-            for number, (chain, offer) in enumerate(offers.items())
-        ],
-        "references": {
-            name: body.get(name)
-            for name in ("customer_ref", "product_ref", "order_ref")
-        },
-        "amount_received": "0.000000",
-        "amount_remaining": body["amount"],
-        "transfers": [],
-    }
+    body = checkout_object(row)
+    body["available_chains"] = available_chains(row, reserved=None, now=now)
+    status = 201 if known[0] is None else 200
+    return Response(orjson.dumps(body), status, counted.headers(), "application/json")

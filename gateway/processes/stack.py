@@ -35,7 +35,7 @@ ASK_API_SECONDS = 0.5
 LOG_TAIL = 2_000
 
 MANAGE = (sys.executable, str(ROOT / "manage.py"))
-CELERY = (sys.executable, "-m", "celery", "--app", "gateway.celery")
+CELERY = (sys.executable, "-m", "celery", "--app")
 
 
 class StackError(Exception):
@@ -164,8 +164,8 @@ class Stack:
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
         schedule = ("--schedule", str(self.var / "run" / "beat"), "--pidfile=")
         return [
-            self.command("worker", *CELERY, "worker", *alone, *level),
-            self.command("beat", *CELERY, "beat", *schedule, *level),
+            self.command("worker", *CELERY, "gateway.celery", "worker", *alone, *level),
+            self.command("beat", *CELERY, "gateway.beat", "beat", *schedule, *level),
         ]
 
     def _web(self) -> Command:
@@ -226,14 +226,15 @@ def web_arguments(
 ) -> list[str]:
     """Return Python's arguments to serve the API and pages at a loopback port."""
     # While the server detects a connection's HTTP version, it enforces no deadline.
-    granian = ("-m", "granian", "--interface", "rsgi", "--http", "1", "--no-ws")
+    granian = ("-m", "gateway.server", application)
+    protocol = ("--interface", "rsgi", "--http", "1", "--no-ws")
     where = ("--host", HOST, "--port", str(port))
     # Idle connections count. With the server's own limit, a few hundred of them would block all clients.
     size = ("--workers", str(workers), "--backpressure", str(_most_connections()))
     late = ("--http1-header-read-timeout", "10000", "--loop", "uvloop")
     # A worker that is told to stop while it starts misses the signal.
     end = ("--workers-kill-timeout", "10")
-    return [*granian, *where, *size, *late, *end, application]
+    return [*granian, *protocol, *where, *size, *late, *end]
 
 
 def _most_connections() -> int:

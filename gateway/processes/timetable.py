@@ -39,6 +39,7 @@ TIMETABLE: Final = {
     "send mails": _every(10, "mails.send_due_mails"),
     "prune mails": _every(86_400, "mails.prune_mails"),
     "apply wallet changes": _every(60, "wallets.apply_wallet_changes"),
-    "fold totals": _every(5, "checkouts.fold_totals"),
+    # Each list of checkouts adds up what this has not folded yet.
+    "fold totals": _every(1, "checkouts.fold_totals"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }

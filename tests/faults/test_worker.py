@@ -32,7 +32,9 @@ def start_worker(installation: Installation) -> Iterator[StartWorker]:
     def start(*options: str) -> str:
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "1")
         quiet = ("--loglevel", "WARNING")
-        return installation.start("worker", *CELERY, "worker", *alone, *quiet, *options)
+        return installation.start(
+            "worker", *CELERY, "gateway.celery", "worker", *alone, *quiet, *options
+        )
 
     yield start
     for worker in installation.running("worker"):

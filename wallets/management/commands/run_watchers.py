@@ -19,6 +19,8 @@ _ENDING = {signal.SIGTERM, signal.SIGINT}
 class Command(BaseCommand):
     """Runs until SIGTERM or Ctrl-C. Any number may run in parallel: leases let one read a chain at a time."""
 
+    # The worker that starts this command has run the checks, which import every page.
+    requires_system_checks: list[str] = []
     help = "Read the configured chains and record what is paid to deposit addresses."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
