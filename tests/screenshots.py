@@ -1,19 +1,25 @@
 """The documentation's pictures, made in Chromium from the demo that runs; `script/screenshots` is the command."""
 
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from demo.gateway_api import GatewayApi
+from demo.payments import Wish, pay_checkout
 from demo.settings_file import DemoSettings, read_settings
 from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium
 from tests.tree import ROOT
+from tests.waiting import wait_until
 
 IMAGES: Final = ROOT / "docs" / "images"
 SETTINGS_FILE: Final = ROOT / "var" / "demo.json"
@@ -24,6 +30,7 @@ _CHECKOUT: Final = {
     "description": "Coffee beans, two pounds",
     "metadata": {},
 }
+_SALES: Final = ("49.00", "18.50", "140.00", "25.00", "72.00")
 _LINK: Final = {
     "type": "donation",
     "title": "Keep the harbour lights on",
@@ -50,7 +57,8 @@ def shoot_link(page: Page, demo: DemoSettings) -> None:
 
 
 def shoot_dashboard(page: Page, demo: DemoSettings) -> None:
-    """Log in by the form that the demo fills in, and open the overview."""
+    """Log in by the form that the demo fills in, and open the overview of paid checkouts."""
+    _pay_some(demo)
     page.goto(f"{demo.base_url}/account/login/")
     page.get_by_role("button", name="Log in", exact=True).click()
     page.wait_for_url("**/dashboard/**")
@@ -62,6 +70,23 @@ PICTURES: Final[dict[str, Callable[[Page, DemoSettings], None]]] = {
     "link": shoot_link,
     "dashboard": shoot_dashboard,
 }
+
+
+def _pay_some(demo: DemoSettings) -> None:
+    """Pay new checkouts on the demo's chains, and wait until they are completed."""
+    made = [
+        (_api(demo).post("/checkouts", _CHECKOUT | {"amount": amount}), chain)
+        for amount, chain in zip(_SALES, cycle(demo.chains), strict=False)
+    ]
+    for checkout, chain in made if demo.chains else []:
+        pay_checkout(demo, checkout["id"], Wish(chain))
+    for checkout, _ in made:
+        wait_until(partial(_is_paid, checkout["checkout_url"]), pause=1)
+
+
+def _is_paid(checkout_url: str) -> bool:
+    with urlopen(f"{checkout_url}/status") as answer:
+        return bool(json.load(answer)["status"] == "completed")
 
 
 def _api(demo: DemoSettings) -> GatewayApi:
