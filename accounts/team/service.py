@@ -1,7 +1,7 @@
 """Changes of a merchant's team.
 
-A change locks all of the team's memberships. So if two owners remove each other at once, the second fails, because they are
-no owner any more.
+A change locks all of the team's memberships. So if two owners remove each other at once, the second removal fails,
+because its actor is no longer an owner.
 """
 
 from datetime import datetime
