@@ -91,7 +91,7 @@ class NewCheckoutForm(forms.Form):
             del self.fields["test_scenario"]
 
     def clean(self) -> dict[str, Any]:
-        """Validate with the API's parser, and put its error at the field it names."""
+        """Validate with the API's parser, and add its error to the field that it names."""
         fields = self.cleaned_data
         if self.errors:
             return fields

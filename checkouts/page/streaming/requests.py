@@ -27,7 +27,7 @@ _EVERY_ANSWER = {
 
 
 class ForeignOriginError(errors.GatewayError):
-    """A page of another origin asks."""
+    """The request comes from a page of another origin."""
 
     status = 403
     type = "permission"
