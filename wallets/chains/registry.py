@@ -13,7 +13,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
                         a place may be left empty
     BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
     BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
-                        node told of it; 0 turns that off
+                        node reports it; 0 turns that off
     TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
 

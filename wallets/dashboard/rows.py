@@ -12,7 +12,7 @@ from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.states import ClaimKind
 
-# As many as people compare, and hard to match at both ends for forgers of look-alike addresses.
+# As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
 _COMPARED: Final = 6
 
 

@@ -237,7 +237,7 @@ def settle(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Record transfers that only a source knew, and write down every difference.
+    """Record transfers that only a source knew, and every difference.
 
     Raises LeaseLostError if `owner` lost the chain's lease, SourceDisagreesError if the chain forked meanwhile.
     """
@@ -314,7 +314,7 @@ def _key(address: str, spec: ChainSpec) -> bytes:
 
 
 def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:
-    """Return the newest final block with a known hash; None if there is none."""
+    """Return the newest final block with a stored hash; None if there is none."""
     ours = (
         Block.objects.filter(chain=spec.name, height__lte=final)
         .order_by("-height")

@@ -1,4 +1,4 @@
-"""Parses Solana nodes' answers. Everything is checked; a failed check raises, and nothing is used in part.
+"""Parses Solana nodes' answers. Every field used is checked; a failed check raises, so that no partial answer is used.
 
 solders' parsers are not used: on unknown input they panic, which no `except Exception` catches.
 """

@@ -61,5 +61,5 @@ def _text(payload: Slice) -> str | None:
     is_whole = following is None and len(data) <= _MOST_TEXT_BYTES
     decoder = codecs.getincrementaldecoder("utf-8")()
     text = decoder.decode(data[:_MOST_TEXT_BYTES], final=is_whole)
-    # Neither the database nor a log takes NUL.
+    # Neither the database nor logs can hold NUL.
     return text.replace("\0", "")[:LABEL_LENGTH] or None
