@@ -103,7 +103,7 @@ def best_free(taken: Iterable[int]) -> list[int]:
 
 
 def _free_flags(taken: Iterable[int]) -> bytearray:
-    """Return one byte per suffix, 1 if it is free. Zero is no suffix: it is the price itself."""
+    """Return one byte per suffix, 1 if it is free. Zero is not a suffix: it stands for the price itself."""
     flags = bytearray([1]) * (CAPACITY + 1)
     flags[0] = 0
     for suffix in taken:

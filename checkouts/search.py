@@ -100,7 +100,7 @@ def _transfer_looks(
 
 
 def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
-    """Return the merchant's deposit address with this text; none if it is no address."""
+    """Return the merchant's deposit address with this text; none if it is not an address."""
     if not _EVM_ADDRESS.fullmatch(text):
         return DepositAddress.objects.none()
     key = bytes.fromhex(text[2:])

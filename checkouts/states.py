@@ -39,7 +39,7 @@ class InboxReason(TextChoices):
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
     DUST = "dust"
     UNMATCHED = "unmatched"
-    # Several checkouts might be meant, with no way to tell.
+    # Several checkouts might be meant, and nothing decides between them.
     AMBIGUOUS = "ambiguous"
     REVERSED = "reversed"
     # Credited, but the money may be from the buyer of another checkout of this price that had just expired.

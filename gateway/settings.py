@@ -86,7 +86,7 @@ APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 FILE_UPLOAD_HANDLERS = ["gateway.core.web.uploads.CappedUploadHandler"]
 
-# Listed by name: a search through every app would also find templates of apps whose pages we write ourselves.
+# Listed by name: a search through every app would also find templates of apps that Florin has its own pages for.
 ADMIN_TEMPLATES = Path(django.__file__).parent / "contrib/admin/templates"
 TEMPLATES = [
     {

@@ -83,7 +83,7 @@ class Lookup:
 def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     """Ask every chain that could have the transaction in a text, in parallel, within a total deadline.
 
-    Chains without a node of ours are left out. Raises UnreadableHashError.
+    Chains without a configured node are left out. Raises UnreadableHashError.
     """
     until = time.monotonic() + deadline_seconds
     named = spellings(text)

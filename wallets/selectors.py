@@ -129,7 +129,7 @@ def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
     """Return what a new checkout of this merchant offers, sorted by priority, at most a second old.
 
     Live: the merchant has a receiving wallet there, the chain is watched and not down, and the factory is on it; an
-    exact-amount chain waits until its payments can be told apart. Test: every chain there is.
+    exact-amount chain waits until its payments can be distinguished. Test: every known chain.
     """
     return _offerable(merchant_id, mode)
 
@@ -257,7 +257,7 @@ def watches_of(chain: str, keys: set[bytes]) -> dict[bytes, list[Watch]]:
 
 
 def watched_keys(chain: str) -> Hint | None:
-    """Return every address of ours on a chain, as recipient or sender; None if they are too many to name.
+    """Return all our addresses on a chain, as recipients and senders; None if they are too many to name.
 
     Old addresses may still be paid, so all are recipients. Addresses that were never paid cannot be senders.
     """

@@ -58,7 +58,7 @@ class Endpoint(models.Model):
             ),
         ]
         indexes = [
-            # A merchant whose checkouts each name an address has as many endpoints as checkouts.
+            # If each of a merchant's checkouts names an address, the merchant has as many endpoints as checkouts.
             models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
             models.Index(
                 fields=["merchant", "mode", "id"],

@@ -79,7 +79,7 @@ class SeatedRequest(PersonRequest):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The permission of each method of a route. `fresh` requires a recent login, whatever the method.
+    """The permission of each method of a route. `fresh` requires a recent login for every method.
 
     With `everybody`, every logged-in person may use the route, which belongs to no merchant.
     """

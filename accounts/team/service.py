@@ -71,7 +71,7 @@ def remove_member(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Remove a member from the team; everybody may leave. Raises TeamError as `change_role` does."""
+    """Remove a member from the team; every member may leave. Raises TeamError as `change_role` does."""
     team = _lock_team(merchant)
     if actor != member:
         _check_allowed(team, actor)

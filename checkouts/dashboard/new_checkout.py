@@ -30,7 +30,7 @@ _EXPIRIES: Final = (
 
 
 def lacks_wallet(seat: Seat) -> bool:
-    """Whether a live checkout cannot be created because there is no wallet."""
+    """Return whether a live checkout cannot be created because there is no wallet."""
     wallets = ReceivingWallet.objects.filter(merchant=seat.merchant)
     return seat.mode == Mode.LIVE and not wallets.exists()
 

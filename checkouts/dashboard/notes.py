@@ -33,7 +33,7 @@ class NoteForm(forms.Form):
     )
 
     def clean_text(self) -> str:
-        """Normalise line breaks, whatever the browser sent."""
+        """Normalise line breaks, which differ by browser."""
         text: str = self.cleaned_data["text"]
         return text.replace("\r\n", "\n")
 

@@ -1,4 +1,4 @@
-"""The list of buyers' reports, beside the inbox: they move no money, but often show whom an item is from."""
+"""The list of buyers' reports, beside the inbox: they move no money, but often identify the buyer of an item."""
 
 from collections.abc import Sequence
 

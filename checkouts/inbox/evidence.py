@@ -65,7 +65,7 @@ def suggestion_of(
 ) -> Suggestion | None:
     """Return the recommended act; None if several checkouts fit equally well, or the rules named none.
 
-    Only a checkout that the rules named for this very transfer counts: a near price is no evidence.
+    Only a checkout that the rules named for this transfer counts: a near price is not evidence.
     """
     if late is not None and late.is_enough:
         return Suggestion(late=late)

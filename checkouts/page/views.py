@@ -107,7 +107,7 @@ def _reserve(request: HttpRequest, checkout: Checkout) -> None:
     try:
         choose_exact_amount(checkout.pk, now=now)
     except errors.ConflictError:
-        # The page says why: it is paid or over, or the price has no amount left.
+        # The page shows the reason: it is paid or over, or the price has no amount left.
         return
 
 

@@ -114,7 +114,7 @@ def _answer(
         is_final = paid.state == TransferState.CONFIRMED
         case = credited_case(standing_of(checkout), is_final=is_final)
     elif case in _CREDITED:
-        # A reorg removed it; the page itself says so.
+        # A reorg removed it; the page already shows that.
         return None
     return _shown(report, checkout, case, paid)
 

@@ -27,7 +27,7 @@ else:
 
 
 class PlanForm(_Form):
-    """A plan. A custom one has its own rate; the others' rates are fixed, whatever is typed."""
+    """A plan. A custom one has its own rate; the others' rates are fixed, so a typed rate is ignored."""
 
     class Meta:
         model = Merchant

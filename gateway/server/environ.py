@@ -45,7 +45,7 @@ _names: dict[str, str] = dict(_PLAIN)
 def environ_of(scope: Scope) -> Environ:
     """Return a request's WSGI environment, without its body.
 
-    Header names with underscores are dropped: WSGI cannot tell them from those with hyphens, so `X_Forwarded_For` would get
+    Header names with underscores are dropped: WSGI cannot distinguish them from those with hyphens, so `X_Forwarded_For` would get
     past a proxy that only replaces `X-Forwarded-For`.
     """
     environ = _CONSTANT.copy()

@@ -121,8 +121,8 @@ class FoundMovement:
     """A token movement inside a transaction that was looked up by its hash.
 
     `token` is the symbol if the chain's spec lists the contract, else None: anyone can create a token of any name, so
-    other names are not shown. `token_address` is empty for the chain's own coin. `units` are base units of whatever token
-    it is. `position` is as in TokenTransfer, and means something for listed tokens only.
+    other names are not shown. `token_address` is empty for the chain's own coin. `units` are the token's base
+    units. `position` is as in TokenTransfer, and means something for listed tokens only.
     """
 
     token: str | None

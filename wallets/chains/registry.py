@@ -136,7 +136,7 @@ def load_chain(
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
-    """Return the network's name in version 1: by its chain id, whatever the settings; without one, by its kind."""
+    """Return the network's name in version 1: by its chain id, regardless of the settings; without one, by its kind."""
     if chain_id is None:
         return (
             facts.testnet if network is Network.TESTNET else facts.mainnet

@@ -83,7 +83,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The range requested from a source: the blocks from `first` to `last`, and the accounts, None for all of ours.
+    """The range requested from a source: the blocks from `first` to `last`, and the accounts (None for all).
 
     `since` leaves out older transfers, for sources that count time as well. `end` is our last block, if blocks are
     compared.
@@ -153,7 +153,7 @@ def compare_ledger(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Compare some accounts' last hour with a source that is no node; `node` supplies the blocks' times.
+    """Compare some accounts' last hour with a source other than a node; `node` supplies the blocks' times.
 
     Raises ChainError, SourceDisagreesError, LeaseLostError.
     """

@@ -165,7 +165,7 @@ class Transport:
         except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
             if received.status is not None:
                 raise
-            # The other side may have just closed a kept connection; that is no failure of the endpoint.
+            # The other side may have just closed a kept connection; that is not a failure of the endpoint.
             await self._post(url, body, headers, received)
 
     async def _post(

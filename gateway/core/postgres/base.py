@@ -15,7 +15,7 @@ LONGEST_PAUSE_SECONDS: Final = 10
 """Seconds that a transaction may stay idle. Florin's code never waits this long between two statements."""
 
 LIMIT_PAUSES: Final = f"ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '{LONGEST_PAUSE_SECONDS}s'"
-"""Make the server end a transaction whose process froze.
+"""Make the server end the transaction of a frozen process.
 
 Otherwise its locks, such as the one on a chain's cursor, would block all other processes.
 """

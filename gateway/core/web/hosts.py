@@ -37,7 +37,7 @@ class PresentHostMiddleware:
 
 
 def _present_host(path: str) -> str | None:
-    """Return where a page is served now; None if the path is no page."""
+    """Return where a page is served now; None if the path is not a page."""
     if path.startswith("/c/"):
         return str(settings.CHECKOUT_HOST)
     # The current host redirects old paths itself.

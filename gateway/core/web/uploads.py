@@ -13,7 +13,7 @@ class CappedUploadHandler(MemoryFileUploadHandler):
     """Keeps uploads in memory, at most `MOST_BYTES` of them, so that no client can fill a disk."""
 
     def handle_raw_input(self, *args: Any, **kwargs: Any) -> None:
-        """Accept every upload, whatever length the request announces."""
+        """Accept every upload, regardless of its Content-Length."""
         self.activated = True
         self._received = 0
 

@@ -162,7 +162,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "CHAIN_NETWORK": "local",
     # The shop that receives the webhooks runs on this machine.
     "WEBHOOK_ALLOW_LOOPBACK": "true",
-    # A pre-funded account of the local nodes with a publicly known key; never a key of ours for real chains.
+    # A pre-funded account of the local nodes with a publicly known key; it must never be used on real chains.
     "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
     "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
     # Local gas costs a thousand times the public networks' price.

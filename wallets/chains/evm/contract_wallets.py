@@ -61,7 +61,7 @@ def question(wallet: str, signed: bytes, signature: bytes) -> Callable[[Node], b
 
 
 def is_yes(answer: bytes) -> bool:
-    """Whether a contract's answer says yes."""
+    """Return whether a contract's answer is a yes."""
     return answer == _VOUCHED
 
 

@@ -27,7 +27,7 @@ _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
 # Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
 _ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
 _REMEMBERED: Final = 4_096
-_LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
 
 
 class TransferLog(NamedTuple):

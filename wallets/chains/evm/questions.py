@@ -77,7 +77,7 @@ class LogFilter:
         )
 
     def matches(self, log: Mapping[str, Any]) -> bool:
-        """Whether this asks for a Transfer log, as a receipt tells it. Raises MalformedAnswerError."""
+        """Return whether this asks for a Transfer log of a receipt. Raises MalformedAnswerError."""
         somebody = decode.word(log["topics"][self._place])
         is_named = not self._named or somebody in self._named
         return is_named and decode.address(log.get("address")) in self._tokens

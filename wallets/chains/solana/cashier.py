@@ -75,7 +75,7 @@ class SolanaCashier:
         return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
 
     def send(self, raw: bytes, signature: bytes) -> None:
-        """Raise TransactionRefusedError: wallets on Solana send by themselves."""
+        """Raise TransactionRefusedError: wallets on Solana send their own transactions."""
         raise TransactionRefusedError("the wallet sends it")
 
     def _program(self, mint: str) -> str:

@@ -25,7 +25,7 @@ class InternalTransfer:
 
 
 def read_internal_transfer(body: bytes) -> InternalTransfer:
-    """Parse a message's body. Raises CellError if it is no internal transfer; an unknown payload has no comment."""
+    """Parse a message's body. Raises CellError if it is not an internal transfer; an unknown payload has no comment."""
     message = Slice(read_cells(body))
     if message.unsigned(32) != OP_INTERNAL_TRANSFER:
         raise CellError("not an internal transfer")
