@@ -6,7 +6,7 @@ from allauth.account.apps import AccountConfig
 class LoginConfig(AccountConfig):  # type: ignore[misc]
     """The library's own configuration, without its check that its middleware is in `MIDDLEWARE`.
 
-    Ours is in `SIGNED_IN_MIDDLEWARE`: it acts only where people log in.
+    That middleware is in `SIGNED_IN_MIDDLEWARE`: it acts only where people log in.
     """
 
     def ready(self) -> None:

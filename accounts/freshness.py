@@ -24,7 +24,7 @@ def is_fresh(request: HttpRequest, *, now: datetime) -> bool:
 def needs_proof(request: HttpRequest, *, now: datetime) -> bool:
     """Return whether the person must reauthenticate before this request is answered.
 
-    A request for a page drops a form that waits for reauthentication: it must not be sent by it, perhaps days later.
+    A request for a page drops a form that waits for reauthentication, so that it is not sent later without intent.
     """
     if is_fresh(request, now=now):
         return False
@@ -36,7 +36,7 @@ def needs_proof(request: HttpRequest, *, now: datetime) -> bool:
 
 
 def forget_old_form(request: HttpRequest, *, now: datetime) -> None:
-    """Drop a form that waits for reauthentication and was abandoned: a stranger's link must not send it days later."""
+    """Drop an abandoned form that waits for reauthentication: a stranger's link must not send it days later."""
     put_off = request.session.get(_PUT_OFF)
     if put_off is not None and now.timestamp() - put_off >= _KEPT_SECONDS:
         request.session.pop(STATE_SESSION_KEY, None)

@@ -10,7 +10,7 @@ from accounts.login import (
     security_views,
 )
 
-# Before the library's own, which have the same names.
+# Listed before the library's routes of the same names, to replace them.
 credential_changes = [
     path("email/", credential_views.change_email, name="account_email"),
     path(

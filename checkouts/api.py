@@ -83,7 +83,7 @@ class CheckoutViewSet(ApiViewSet):
             principal.merchant_id, principal.mode, wanted, now=now
         )
         body = checkout_object(created.row)
-        # Creation reserves nothing, but a repeated request may find an amount that was chosen since.
+        # Creation reserves nothing, but a repeated request may find an exact amount reserved since the first.
         reserved = None if created.is_new else reserved_amount(created.row, now=now)
         body["available_chains"] = available_chains(
             created.row, reserved=reserved, now=now
@@ -185,7 +185,7 @@ class CheckoutViewSet(ApiViewSet):
             **schemas.errors(400, 401, 404, 409, 413, 415, 429),
         },
     )
-    # By another name than its path's: `options` is DRF's own.
+    # Not named like its path, because DRF uses the name `options`.
     @action(detail=True, methods=["post"], url_path="options")
     def choose(self, request: Request, checkout_id: str) -> Response:
         """Choose a chain and token.

@@ -4,7 +4,7 @@ from checkouts.states import CheckoutStatus
 
 
 class IllegalMoveError(Exception):
-    """The table of moves has no such move."""
+    """The table of status moves does not allow this move."""
 
     def __init__(
         self, public_id: str, before: CheckoutStatus, after: CheckoutStatus
@@ -13,7 +13,7 @@ class IllegalMoveError(Exception):
 
 
 class MailLimitError(Exception):
-    """Too many mails were sent; the message is for the person who wants to send more."""
+    """Too many mails were sent; the message is for the sender."""
 
 
 class DecisionFailedError(Exception):

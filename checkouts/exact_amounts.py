@@ -1,6 +1,6 @@
 """Exact amounts: a price plus digits below one cent that identify a payment. Pure arithmetic on integers.
 
-Prices are whole cents and suffixes less than one, so the amounts of two prices can never meet.
+Prices are whole cents and suffixes less than one, so two prices never share an amount.
 """
 
 import base64
@@ -12,7 +12,7 @@ from gateway.core.ids import ALPHABET
 from gateway.core.money import from_units, round_up_to_cent, to_units
 
 CAPACITY: Final = 9_999
-"""How many amounts a price has: 1 .. 9999 base units of a token with six decimals."""
+"""The number of exact amounts per price: suffixes of 1 .. 9999 base units of a token with six decimals."""
 
 CENT_UNITS: Final = 10_000
 """Base units of a cent; an amount's remainder by it is its suffix."""
@@ -29,16 +29,16 @@ _SHOWN: Final = (10_000, 1_000, 100)
 KEPT_FROM_LINKS: Final = tuple(
     suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2
 )
-"""Half of all suffixes, and half of those of each tier. A payment link's checkout gets none of them."""
+"""Suffixes that checkouts from payment links never get: half of all, and half of each tier."""
 
 KEPT_FOR_RESTORES: Final = tuple(
     suffix
     for suffix in range(1, CAPACITY + 1)
     if suffix % _BLOCK and sum(divmod(suffix, _BLOCK)) % 16 in (6, 7)
 )
-"""About an eighth of all suffixes, none of them round: given out when all others of a price are, and after a restore only these.
+"""Suffixes for use after a restore: about an eighth of all, none of them round. Otherwise they are given out last.
 
-Then nobody knows which of the others lost checkouts have. About half of these are kept from links.
+After a restore it is unknown which other suffixes lost checkouts hold. About half of these are also kept from links.
 """
 GIVEN_BEFORE_RESTORES: Final = tuple(
     sorted({*range(1, CAPACITY + 1)} - {*KEPT_FOR_RESTORES})
@@ -61,18 +61,18 @@ def exact_units(price: Decimal, suffix: int) -> int:
 def shown_alike(suffix: int) -> int:
     """Return the range around `suffix`, in base units, that a wallet with few decimals shows as the same amount.
 
-    Zero if no wallet does: it has more digits than these show.
+    Zero if no such wallet can show it, because it has more digits.
     """
     return next((step for step in _SHOWN if suffix and not suffix % step), 0)
 
 
 def is_cut_of(units: int, amount: int) -> bool:
-    """Whether cutting an exact amount to 2, 3 or 4 decimals gives `units`."""
+    """Return whether cutting an exact amount to 2, 3 or 4 decimals gives `units`."""
     return any(units == amount - amount % step for step in _SHOWN)
 
 
 def is_rounded_of(units: int, amount: int) -> bool:
-    """Whether rounding up to 3 or 4 decimals gives `units`; to 2 would give another checkout's round price."""
+    """Return whether rounding up to 3 or 4 decimals gives `units`. Rounding to 2 would give another checkout's round price."""
     if units % CENT_UNITS == 0:
         return False
     return any(units == -(-amount // step) * step for step in _SHOWN)
@@ -103,7 +103,7 @@ def best_free(taken: Iterable[int]) -> list[int]:
 
 
 def _free_flags(taken: Iterable[int]) -> bytearray:
-    """Return one byte per suffix, 1 if it is free. Zero is no suffix: it is the price itself."""
+    """Return one byte per suffix, 1 if it is free. Zero is not a suffix: it stands for the price itself."""
     flags = bytearray([1]) * (CAPACITY + 1)
     flags[0] = 0
     for suffix in taken:

@@ -30,14 +30,14 @@ class NewCheckout:
     is_repeatable: bool = True
     # The public id of the expired checkout that it renews. Each has one renewal at most.
     again_for: str = ""
-    # Where a late buyer begins again instead.
+    # The page where a late buyer begins again, if not the checkout's.
     again_url: str = ""
     # Whether the payment stays in its forwarder until a team member releases it.
     escrow: bool = False
 
     @property
     def is_from_link(self) -> bool:
-        """Whether a payment link asks for it: its buyers begin again only on the link's page."""
+        """Return whether it is from a payment link: its buyers begin again only on the link's page."""
         return bool(self.again_url)
 
     @property

@@ -49,7 +49,7 @@ def may_begin_again(checkout: Checkout) -> bool:
     """Whether the buyer of an expired checkout, its merchant loaded, may renew it.
 
     If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
-    cancelled checkout is not to be paid at all. A checkout from a payment link is renewed on the link's page, which keeps
+    cancelled checkout must not be paid. A checkout from a payment link is renewed on the link's page, which keeps
     its own count.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
@@ -71,7 +71,7 @@ def _is_of_a_link(checkout: Checkout) -> bool:
 
 
 def offers_exact_amount(checkout: CheckoutFacts) -> bool:
-    """Whether an offered chain tells payments apart by amount."""
+    """Return whether an offered chain identifies payments by amount."""
     return any(offer["address"] is None for offer in checkout.offers.values())
 
 
@@ -115,7 +115,7 @@ def payment_request(
     *,
     reserved: AmountReservation | None,
 ) -> PaymentRequest | None:
-    """Return what to pay where on an offered chain; None while its exact amount is not reserved."""
+    """Return amount and destination on an offered chain; None while its exact amount is not reserved."""
     offer: Mapping[str, Any] = checkout.offers[spec.name]
     if offer["address"] is not None:
         return PaymentRequest(

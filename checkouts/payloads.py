@@ -1,4 +1,4 @@
-"""A checkout as the API and the webhooks show it. One function makes both, so they always agree."""
+"""Serializes checkouts for the API and the webhooks. Both use one function, so they always agree."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -34,7 +34,7 @@ def checkout_payload(
     """Return the checkout object of `GET /checkouts/{id}`.
 
     `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
-    successor; `released_by` says who released its money, where it is in escrow.
+    successor; `released_by` says who released its money, if it is in escrow.
     """
     return {
         "id": checkout.public_id,

@@ -22,7 +22,7 @@ def payment_uri(request: PaymentRequest) -> str | None:
 
 
 def qr_text(request: PaymentRequest) -> str:
-    """Return what the QR code holds: the plain address on EVM chains and Tron, elsewhere the payment link.
+    """Return the QR code's text: the plain address on EVM chains and Tron, elsewhere the payment link.
 
     Wallets have sent money to the token's contract after scanning an ERC-681 link.
     """

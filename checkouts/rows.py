@@ -91,7 +91,7 @@ class CheckoutRow(NamedTuple):
 
     @property
     def hold_subject(self) -> str:
-        """Return the public id under which the escrow's hold is kept: a successor's is its predecessor's."""
+        """Return the public id under which the escrow's hold is stored; for a successor, its predecessor's."""
         return self.replaces or self.public_id
 
 
@@ -158,5 +158,5 @@ def credited_transfers(checkout_ids: Sequence[int]) -> dict[int, list[TransferRo
 
 
 def transfers_of(rows: Iterable[CheckoutRow]) -> dict[int, list[TransferRow]]:
-    """Return the credited transfers of rows, with a query only if there are any."""
+    """Return the credited transfers of rows, without a query if there are none."""
     return credited_transfers([row.id for row in rows if row.has_payments])

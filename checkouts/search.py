@@ -29,13 +29,13 @@ _EVM_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}", re.ASCII)
 
 
 def searchable(text: str) -> str:
-    """Return a text normalised for the search; empty if it can name no object of ours."""
+    """Return a text normalised for the search; empty if it cannot match any object."""
     text = text.strip()
     return "" if len(text) > LONGEST_TEXT or "\x00" in text else text
 
 
 def matching_keys(seat: Seat, text: str) -> list[int]:
-    """Return the primary keys of the merchant's checkouts, in the mode, that a text names: the newest, MOST_FOUND at most."""
+    """Return the primary keys of the merchant's checkouts that match a text, in the mode: the newest MOST_FOUND."""
     text = searchable(text)
     if not text:
         return []
@@ -44,9 +44,9 @@ def matching_keys(seat: Seat, text: str) -> list[int]:
 
 
 def matching_transfers(seat: Seat, text: str) -> list[int]:
-    """Return the primary keys of the merchant's transfers, in the mode, that a text names: the newest, MOST_FOUND at most.
+    """Return the primary keys of the merchant's transfers that match a text, in the mode: the newest MOST_FOUND.
 
-    It names them by their id, their transaction, or the address of either side.
+    The text is an id, a transaction, or the sender's or recipient's address.
     """
     text = searchable(text)
     if not text:
@@ -100,7 +100,7 @@ def _transfer_looks(
 
 
 def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
-    """Return the merchant's deposit address with this text; none if it is no address."""
+    """Return the merchant's deposit address with this text; none if it is not an address."""
     if not _EVM_ADDRESS.fullmatch(text):
         return DepositAddress.objects.none()
     key = bytes.fromhex(text[2:])
@@ -120,7 +120,7 @@ def code_in(text: str) -> str:
 
 
 def transactions_named(text: str) -> Q:
-    """Return the condition for rows with `chain` and `tx_hash` of the transaction in a text; empty if it is no hash."""
+    """Return the filter on `chain` and `tx_hash` for the transaction in a text; empty if it is not a hash."""
     found = Q()
     for chain, tx_hash in spelled(text).items():
         found |= Q(chain=chain, tx_hash=tx_hash)
@@ -128,7 +128,7 @@ def transactions_named(text: str) -> Q:
 
 
 def spelled(text: str) -> dict[str, str]:
-    """Return, by chain, its spelling of the transaction hash in a text; empty if it is no hash."""
+    """Return, by chain, its spelling of the transaction hash in a text; empty if it is not a hash."""
     try:
         return spellings(text)
     except UnreadableHashError:

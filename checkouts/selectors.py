@@ -73,7 +73,7 @@ def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
 def reserved_amount(
     checkout: CheckoutFacts, *, now: datetime
 ) -> AmountReservation | None:
-    """Return the exact amount held for what a checkout has due now, its merchant loaded; None until one is chosen.
+    """Return the exact amount reserved for a checkout's amount due, its merchant loaded; None until one is chosen.
 
     There is no query if no exact-amount chain is offered or no more money is taken.
     """
@@ -87,9 +87,9 @@ def reserved_amount(
 def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
     """Return open buyers' reports, newest first, their checkouts loaded.
 
-    A report about a transfer that now pays its checkout needs no attention, whatever was found before.
+    Reports about a transfer that now pays its checkout are left out.
     """
-    # A TON transaction has parts, each recorded under its own hash.
+    # One TON transaction may cause several transfers, each recorded under its own hash.
     came_right = Payment.objects.filter(
         Q(transfer__tx_hash=OuterRef("tx_hash"))
         | Q(transfer__tx_hash=OuterRef("part_hash")),
@@ -165,7 +165,7 @@ class CheckoutFilter:
 
     @property
     def by_time(self) -> bool:
-        """Whether a time narrows the list, so the kept counts cannot give its total."""
+        """Return whether a time narrows the list, so that the stored counts cannot give its total."""
         return self.created_after is not None or self.created_before is not None
 
 
@@ -243,7 +243,7 @@ def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:
 
 
 def checkout_total(wanted: CheckoutFilter) -> int:
-    """Return the number of checkouts of a filter: from the kept counts, or counted if a time narrows it."""
+    """Return the number of checkouts of a filter: from the stored counts, or counted if a time narrows it."""
     where, parameters = _where(wanted)
     statement = (
         f"SELECT count(*) FROM checkouts_checkout WHERE {where}"  # noqa: S608 - our own conditions

@@ -39,10 +39,10 @@ class InboxReason(TextChoices):
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
     DUST = "dust"
     UNMATCHED = "unmatched"
-    # Several checkouts might be meant, with no way to tell.
+    # Several checkouts might be meant, and nothing decides between them.
     AMBIGUOUS = "ambiguous"
     REVERSED = "reversed"
-    # It was credited, but another checkout of the price had just expired, and its buyer may have paid.
+    # Credited, but the money may be from the buyer of another checkout of this price that had just expired.
     RIVAL = "rival"
 
 
@@ -70,7 +70,7 @@ class RescueVerdict(TextChoices):
 
     CREDITED = "credited"
     NOT_FINAL = "not_final"
-    # We have it, and a person at the merchant decides.
+    # The money arrived, and a person at the merchant decides.
     WAITING = "waiting"
     SHORT = "short"
     LATE = "late"

@@ -1,4 +1,4 @@
-"""Celery tasks. Each calls one service; running one twice, or never, loses nothing."""
+"""Celery tasks. Each calls one service; running one twice or missing a run loses nothing."""
 
 from celery import shared_task
 from django.utils import timezone

@@ -11,7 +11,7 @@ django.setup()
 from checkouts.page.streaming.application import StreamApplication  # noqa: E402
 from gateway.core.open_files import allow_most_files  # noqa: E402
 
-# Kept free for connections to PostgreSQL and Valkey, logs, and clients that are being refused.
+# Files reserved for connections to PostgreSQL and Valkey, for logs, and for clients being refused.
 _OTHER_FILES = 200
 
 

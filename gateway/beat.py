@@ -1,6 +1,6 @@
 """Beat's Celery application: the timetable and the broker.
 
-Beat sends the names of tasks. So it imports neither models nor tasks, and takes a third of a worker's memory.
+Beat sends tasks by name. So it imports neither models nor tasks, and takes a third of a worker's memory.
 """
 
 from celery import Celery

@@ -1,4 +1,4 @@
-"""The Celery application. Tasks only make work start sooner: every piece of work is a row in PostgreSQL.
+"""The Celery application. Tasks only start work sooner: all work is stored as rows in PostgreSQL.
 
 `celery -A gateway worker` also runs the chain watchers and the webhook sender (`gateway.processes.loops`).
 """

@@ -23,7 +23,7 @@ _HERE = ("127.0.0.1", "::1", "localhost")
 
 @register()
 def revocation_is_prompt(**_: Any) -> list[CheckMessage]:
-    """Check that a revoked API key is refused everywhere within five seconds, as merchants are promised."""
+    """Check that a revoked API key is refused by all processes within five seconds, as promised to merchants."""
     if settings.API_KEY_CACHE_SECONDS <= MOST_KEY_CACHE_SECONDS:
         return []
     return [
@@ -69,7 +69,7 @@ def hosts_are_named(**_: Any) -> list[CheckMessage]:
 
 @register(DEPLOYMENT, deploy=True)
 def proxies_are_named(**_: Any) -> list[CheckMessage]:
-    """Check that not every peer is a trusted proxy: a trusted proxy names the client, so rate limits per address would not work."""
+    """Check that not every peer is a trusted proxy: then any client could name another address and evade rate limits."""
     try:
         is_everybody = any(not network.prefixlen for network in _proxy_networks())
     except ValueError as error:

@@ -50,11 +50,11 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
-# Lifetime of a reset link in seconds: the mail says an hour.
+# Lifetime of a reset link in seconds; the mail states one hour.
 PASSWORD_RESET_TIMEOUT = 3600
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
-# Our rows (accounts.login.guard) and Valkey count attempts. Allauth's own counters live in a cache: parallel requests get
-# past them or lose them.
+# Our rows (accounts.login.guard) and Valkey count attempts. Allauth's counters are in a cache: parallel requests evade them
+# or overwrite them.
 ACCOUNT_RATE_LIMITS = False
 
 MFA_RATE_LIMITS = False

@@ -13,6 +13,6 @@ from gateway.core.open_files import allow_most_files  # noqa: E402
 from gateway.server.front import Front  # noqa: E402
 
 allow_most_files()
-# Views are imported before the first request comes; else the first ones would wait for the import in turn.
+# Views are imported before the first request; otherwise the first requests would wait for the import.
 _ = get_resolver().url_patterns
 application = Front(_django, threads=settings.WEB_THREADS)

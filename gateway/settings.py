@@ -14,7 +14,7 @@ from gateway.processes.timetable import TIMETABLE
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = read_environment()
 
-# Production unless "development" is spelled out, so that a forgotten setting or a typing error stays on the safe side.
+# Production unless set to exactly "development", so that a missing or mistyped setting is safe.
 FLORIN_ENV = env.str("FLORIN_ENV", default="production")
 PRODUCTION = FLORIN_ENV != "development"
 SERVICE_VERSION = "0.25.0"
@@ -35,7 +35,7 @@ WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
 CHECKOUT_HOST = env.str("CHECKOUT_HOST", default=BASE_URL).rstrip("/")
 LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
-# Hosts that once served pages; their requests are redirected to the present one.
+# Hosts that formerly served pages; their requests are redirected to the current one.
 LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
 # Where pages reach the stream server, if its origin differs from theirs; see docs/adr/0008.
 STREAM_URL = env.str("STREAM_URL", default="").rstrip("/")
@@ -89,7 +89,7 @@ APPEND_SLASH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 FILE_UPLOAD_HANDLERS = ["gateway.core.web.uploads.CappedUploadHandler"]
 
-# Listed by name: a search through every app would also find templates of apps whose pages we write ourselves.
+# Listed by name: a search through every app would also find templates of apps that Florin has its own pages for.
 ADMIN_TEMPLATES = Path(django.__file__).parent / "contrib/admin/templates"
 TEMPLATES = [
     {
@@ -100,7 +100,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "gateway.core.web.languages.language_links",
-                # Only the operator's pages read it; it costs the others nothing.
+                # Only the operator's pages use it, and it is evaluated lazily.
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
@@ -119,7 +119,7 @@ DATABASE_DIRECT_URL = env.str("DATABASE_DIRECT_URL", default=DATABASE_URL)
 # Prepared statements belong to a session. Poolers before PgBouncer 1.21 give it to the next client.
 DATABASE_PREPARE = env.bool("DATABASE_PREPARE", default=True)
 REDIS_URL = env.str("REDIS_URL", default=_embedded.redis_url if _embedded else "")
-# Prefixes that separate keys and databases of tests that share one server.
+# A prefix of keys and a suffix of database names, for tests that share one server.
 KEY_PREFIX = env.str("FLORIN_KEY_PREFIX", default="florin")
 _test_suffix = env.str("FLORIN_TEST_DB_SUFFIX", default="")
 
@@ -138,7 +138,7 @@ DATABASES = {
         # Server-side cursors would outlive their transactions in a session.
         "DISABLE_SERVER_SIDE_CURSORS": True,
         "OPTIONS": {
-            # A silent host must not hang every thread, health checks included.
+            # Otherwise a host that does not answer would block every thread, including health checks.
             "connect_timeout": 5,
             **_server,
             "server_side_binding": True,
@@ -226,7 +226,7 @@ SPECTACULAR_SETTINGS = {
         "gateway.pages.api_description.finish",
     ],
     "WEBHOOKS": "gateway.pages.api_description.WEBHOOKS",
-    # Clients get classes of these names.
+    # Generated clients have classes of these names.
     "ENUM_SUFFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
@@ -315,7 +315,7 @@ MAIL_WRITERS = {
     "subscriber": "links.subscriptions.mails.subscriber_words",
 }
 
-# Every type of event. `webhooks` stores ready bodies and knows none of them.
+# Every type of event. `webhooks` stores finished bodies and does not define types.
 WEBHOOK_EVENT_TYPES = [
     "checkout.completed",
     "checkout.expired",
@@ -355,7 +355,7 @@ RECONCILE_SECONDS = env.float("RECONCILE_SECONDS", default=300.0)
 WALLET_HISTORY_DAYS = env.int("WALLET_HISTORY_DAYS", default=30)
 # For this long after a checkout expired unpaid, payments near its price are doubtful; 0 turns that off (docs/adr/0005).
 RIVAL_MINUTES = env.int("RIVAL_MINUTES", default=30)
-# Celery tasks to start after transfers were written, by name; wallets does not know who reads them.
+# Names of Celery tasks to start after transfers were written, so that wallets does not depend on their apps.
 TRANSFER_CONSUMERS = ["checkouts.attribute_transfers", "x402.follow_transfers"]
 # Hours for which an exact amount stays reserved after its checkout ended: usually, and when amounts near the price run
 # short. Late money must not match another buyer's checkout. A system check refuses less than a day.

@@ -1,13 +1,13 @@
 """Addresses in the form that wallets show, for any chain.
 
-Each family reads its own (`wallets.chains`). `wallets.receiving.traps` checks whether an address is safe to receive money.
+Each family parses its own addresses (`wallets.chains`). `wallets.receiving.traps` checks whether an address is safe to receive money.
 """
 
 from wallets.chains import registry
 
 
 def shown_address(address: str) -> str:
-    """Return an address as people's wallets show it: on TON without the mark of a contract (non-bounceable), elsewhere as it is.
+    """Return an address as wallets show it: on TON in non-bounceable form, elsewhere unchanged.
 
     For display only: stored, compared and API addresses are canonical. Other text is returned unchanged.
     """

@@ -20,7 +20,7 @@ from wallets.states import ChainStatus
 class ChainViewSet(ApiViewSet):
     """`/api/v1/chains`."""
 
-    # No key is read here, so all requests count by address and a wrong key has no effect.
+    # The route needs no key, so requests count by client address and a wrong key has no effect.
     authentication_classes = ()
     key_required = False
 

@@ -1,6 +1,6 @@
 """Looks up a transaction by its hash on every possible chain, for buyers' and machines' questions.
 
-Nothing is credited here: watchers' records are authoritative, and what they missed is read again
+Nothing is credited here: watchers' records are authoritative, and transactions that they missed are read again
 (`wallets.reconciliation.missed`).
 """
 
@@ -54,7 +54,7 @@ MOST_AT_ONCE: Final = 4
 _BUYERS_SHARE: Final = 5
 _BUYERS_SCOPE: Final = "lookup"
 _MACHINES_SHARE: Final = 4
-# A separate share, so that repeated confirmations leave machines' look-ups theirs.
+# A separate share, so that repeated confirmations use nothing of the share of machines' look-ups.
 _HEADS_SHARE: Final = 10
 _LEAST_A_MINUTE: Final = 6
 
@@ -83,7 +83,7 @@ class Lookup:
 def look_up(text: str, *, deadline_seconds: float = DEADLINE_SECONDS) -> Lookup:
     """Ask every chain that could have the transaction in a text, in parallel, within a total deadline.
 
-    Chains without a node of ours are left out. Raises UnreadableHashError.
+    Chains without a configured node are left out. Raises UnreadableHashError.
     """
     until = time.monotonic() + deadline_seconds
     named = spellings(text)
@@ -121,7 +121,7 @@ def ask_on(
     asker: str = "",
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> "Asked":
-    """Begin to ask one chain for a transaction in its own spelling, as for a machine that paid: these have a share apart.
+    """Start asking one chain for a transaction in its own spelling, from the separate share of machines that paid.
 
     `asker` identifies the caller: each gets at most three quarters of the share, so that nonsense from strangers cannot
     block other callers.
@@ -176,7 +176,7 @@ def _may_ask(spec: ChainSpec, asker: str) -> bool:
 
 
 def recorded(found: FoundTransaction) -> list[Transfer]:
-    """Return the recorded transfers of a transaction, of real money, whoever owns them."""
+    """Return the recorded transfers of a transaction, of real money and any owner."""
     hashes = {found.tx_hash} | {one.tx_hash for one in found.transfers}
     rows = Transfer.objects.filter(
         chain=found.chain, tx_hash__in=hashes, mode=Mode.LIVE
@@ -238,7 +238,7 @@ class _Question(threading.Thread):
         except ChainError as error:
             log.warning("not looked up", chain=self._spec.name, error=str(error))
         except Exception:
-            # A page that says "could not be asked" is better than one that never ends waiting.
+            # Any error ends the request, so that the page shows "could not be asked" instead of waiting for ever.
             log.exception("look-up failed", chain=self._spec.name)
         finally:
             _free_places[self._spec.name].release()

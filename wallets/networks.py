@@ -10,7 +10,7 @@ from wallets.chains.specs import ChainSpec, Network
 
 
 class _Loaded:
-    """Caches the registry for its settings, so that reading it costs nothing."""
+    """Caches the registry until the settings change."""
 
     def __init__(self) -> None:
         self._network = ""

@@ -29,7 +29,7 @@ from wallets.networks import (
 )
 from wallets.states import ChainStatus
 
-# More addresses than this make a longer request than the answer without them.
+# With more addresses than this, the request is longer than an answer without the filter.
 MOST_RECIPIENTS: Final = 1_000
 _MOST_CACHED: Final = 10_000
 _DELAYED_AFTER: Final = timedelta(seconds=15)
@@ -92,7 +92,7 @@ def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
 def _expected_at(spec: ChainSpec, cursor: ChainCursor, head_at: datetime) -> datetime:
     """Return when the chain's next update is due: quiet chains are read once a minute.
 
-    A living watcher renews its lease between two passes too. So without renewal a quiet chain counts as silent.
+    A running watcher also renews its lease between passes. So a quiet chain without renewal counts as silent.
     """
     told_at = head_at
     if reads_accounts(spec) and cursor.accounts_read_at is not None:
@@ -129,7 +129,7 @@ def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
     """Return what a new checkout of this merchant offers, sorted by priority, at most a second old.
 
     Live: the merchant has a receiving wallet there, the chain is watched and not down, and the factory is on it; an
-    exact-amount chain waits until its payments can be told apart. Test: every chain there is.
+    exact-amount chain waits until its payments can be distinguished. Test: every known chain.
     """
     return _offerable(merchant_id, mode)
 
@@ -207,7 +207,7 @@ _OWNERS = """
     FROM unnest(%(keys)s::bytea[]) AS wanted(key) JOIN wallets_depositaddress d ON d.key = wanted.key
     WHERE d.mode = 'live'
 """
-# For a wallet that moved between merchants, the present owner.
+# For a wallet that moved between merchants, the current owner.
 _WALLET_OWNERS = """
     UNION ALL
     (SELECT DISTINCT ON (w.key) w.key, NULL::bigint, w.id, w.merchant_id, w.purpose
@@ -257,9 +257,9 @@ def watches_of(chain: str, keys: set[bytes]) -> dict[bytes, list[Watch]]:
 
 
 def watched_keys(chain: str) -> Hint | None:
-    """Return every address of ours on a chain, as recipient or sender; None if they are too many to name.
+    """Return all our addresses on a chain, as recipients and senders; None if they are too many to name.
 
-    However long ago an address was given out, somebody may still pay it. What was never paid has nothing to send.
+    Old addresses may still be paid, so all are recipients. Addresses that were never paid cannot be senders.
     """
     spec = chain_spec(chain)
     live = WatchedWallet.objects.filter(chain=chain, mode=Mode.LIVE, removed_at=None)

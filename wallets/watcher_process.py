@@ -78,7 +78,7 @@ def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> Non
             target=work,
             args=(chain, owner, stop),
             name=f"{verb} {chain.spec.name}",
-            # A hanging node must not delay the end: a pass is written whole or not at all.
+            # A hanging node must not delay the end. Stopping is safe, because a pass is written completely or not at all.
             daemon=True,
         )
         for verb, work in (("watch", _watch_chain), ("audit", _audit_chain))
@@ -158,7 +158,7 @@ def _one_pass(watcher: ChainWatcher) -> Outcome | Exception:
         )
         return error
     except Exception as error:
-        # A chain that silently stops being watched is the worst failure here.
+        # Any error is caught: otherwise the chain would silently stop being watched.
         log.exception("watcher failed", chain=watcher.spec.name)
         connection.close()
         return error

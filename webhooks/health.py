@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from webhooks.schedule import Answer
 
-# From this many failures in a row, one delivery at a time is tried, on the oldest event's schedule.
+# After this many failures in a row, only one delivery at a time is tried, on the oldest event's schedule.
 PROBATION_AFTER = 5
 DISABLED_AFTER = timedelta(days=5)
 

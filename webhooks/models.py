@@ -1,6 +1,6 @@
 """The outbox: events, deliveries and attempts.
 
-It knows no domain: payloads arrive ready and are kept as the bytes to send.
+Independent of what events are about: callers pass finished payloads, which are stored as the bytes to send.
 """
 
 from functools import partial
@@ -34,7 +34,7 @@ class Endpoint(models.Model):
     is_default = models.BooleanField(default=False)
     consecutive_failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
-    # On probation one delivery at a time is tried, and waiting ones use up no attempts.
+    # On probation one delivery at a time is tried; waiting deliveries use no attempts.
     next_probe_at = models.DateTimeField(null=True)
     owner_told_at = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
@@ -46,8 +46,8 @@ class Endpoint(models.Model):
 
     class Meta:
         constraints = [
-            # By digest: an index entry holds at most 2,704 bytes. A longer address would keep the event, and the credit it
-            # reports, from being written.
+            # By digest: an index entry holds at most 2,704 bytes. A longer address would make writing the event fail, and with it
+            # the credit that the event reports.
             models.UniqueConstraint(
                 F("merchant"), F("mode"), MD5("url"), name="endpoint_once_per_url"
             ),
@@ -58,7 +58,7 @@ class Endpoint(models.Model):
             ),
         ]
         indexes = [
-            # A merchant whose checkouts each name an address has as many endpoints as checkouts.
+            # If each of a merchant's checkouts names an address, the merchant has as many endpoints as checkouts.
             models.Index(fields=["merchant", "mode", "id"], name="endpoint_listed"),
             models.Index(
                 fields=["merchant", "mode", "id"],
@@ -142,7 +142,7 @@ class Event(models.Model):
         ]
         indexes = [
             models.Index(fields=["subject_id"], name="events_of_subject"),
-            # For lists of one type: a rare one would be searched among all events.
+            # For lists of one type: without it, a search for a rare type would read all events.
             models.Index(
                 fields=["merchant", "mode", "type", "sequence"], name="events_by_type"
             ),

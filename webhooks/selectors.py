@@ -20,7 +20,7 @@ _MAX_SEQUENCE = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """The filters of a list of events. With `after` it runs forward, oldest first."""
+    """The filters of a list of events. With `after` the list runs forward, oldest first."""
 
     merchant_id: int
     mode: Mode

@@ -23,7 +23,7 @@ def new_secret() -> str:
 def sign(
     body: bytes, *, message_id: str, timestamp: int, secrets: Sequence[str]
 ) -> dict[str, str]:
-    """Return the signature headers of one try at `timestamp` (Unix seconds).
+    """Return the signature headers of one attempt at `timestamp` (Unix seconds).
 
     Each secret signs, so that during a rotation the receiver's old one still verifies.
     """

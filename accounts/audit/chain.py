@@ -81,7 +81,7 @@ def verify_audit_log(chain: int | None = None) -> AuditReport:
 
 
 def missing_heads(noted: Iterable[AuditHead]) -> list[str]:
-    """Return the stored heads that are no seals of the log any more: their entries were changed or cut off."""
+    """Return the stored heads that no longer match a seal of the log: their entries were changed or cut off."""
     faults = []
     for head in noted:
         kept = AuditSeal.objects.filter(chain=head.chain, number=head.number).first()

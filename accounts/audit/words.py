@@ -66,7 +66,7 @@ _EMPTY: Final = (None, "")
 
 
 def action_words(action: str) -> str:
-    """Return an action as a line: its words, or its code made readable."""
+    """Return the label of an action; without one, its code made readable."""
     plain = action.replace(".", " ").replace("_", " ")
     return ACTIONS.get(action, plain[:1].upper() + plain[1:])
 

@@ -24,8 +24,8 @@ _BLACK = "#000000"
 class Scheme:
     """One theme of static/css/florin.css: the backgrounds of the accent, and its soft background.
 
-    `soft` has that background's lightness and highest chroma; `is_dark` says in which direction a colour moves to stand
-    out.
+    `soft` has that background's lightness and highest chroma; `is_dark` sets the direction in which a colour moves to
+    gain contrast.
     """
 
     grounds: tuple[str, ...]
@@ -49,8 +49,8 @@ DARK: Final = Scheme(
 class Palette:
     """The custom properties that the accent feeds, each `#rrggbb`.
 
-    `fill` and `hover` carry `ink` as text. `text` is readable on every ground, `soft` among them. `edge` outlines what is
-    filled: the fill itself, or `text` where the fill would be lost on its ground.
+    `fill` and `hover` carry `ink` as text. `text` is readable on every background, including `soft`. `edge` outlines
+    filled parts: the fill itself, or `text` where the fill would not stand out.
     """
 
     fill: str
@@ -71,7 +71,7 @@ class _Lch:
 
 
 def is_colour(text: str) -> bool:
-    """Whether a text is `#rrggbb` in small letters."""
+    """Return whether a text is `#rrggbb` in lower case."""
     return _HEX.fullmatch(text) is not None
 
 
@@ -82,7 +82,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def palette(accent: str, scheme: Scheme) -> Palette:
-    """Derive what is drawn for an accent. The fill is the accent itself: either black or white is readable on it."""
+    """Return the palette of an accent. The fill is the accent itself: either black or white is readable on it."""
     ink = _WHITE if contrast(accent, _WHITE) >= READABLE else _BLACK
     seen = _to_lch(accent)
     lightness, most_chroma = scheme.soft
@@ -110,7 +110,7 @@ def _standing_out(seen: _Lch, grounds: Iterable[str], *, is_dark: bool) -> str:
 
 
 def _hover(seen: _Lch, ink: str) -> str:
-    """Return a neighbour of the fill that carries the same ink; away from the ink if there is room on that side."""
+    """Return the fill's colour on hover: slightly lighter or darker, with the same ink, away from the ink if possible."""
     away, towards = (-0.07, 0.14) if ink == _WHITE else (0.07, -0.07)
     is_room = 0.1 < seen.lightness < 0.93
     lightness = seen.lightness + (away if is_room else towards)
@@ -125,7 +125,7 @@ def _shades(seen: _Lch, end: float) -> Iterator[str]:
 
 
 def _luminance(colour: str) -> float:
-    """WCAG's relative luminance."""
+    """Return WCAG's relative luminance."""
     red, green, blue = _linear(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -138,7 +138,7 @@ def _linear(colour: str) -> tuple[float, float, float]:
 
 
 def _decoded(value: float) -> float:
-    """The transfer function of sRGB (IEC 61966-2-1), from 0 to 1."""
+    """Return a channel decoded by sRGB's transfer function (IEC 61966-2-1), from 0 to 1."""
     return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
 
 
@@ -160,7 +160,7 @@ def _to_lch(colour: str) -> _Lch:
 
 
 def _to_hex(wanted: _Lch) -> str:
-    """Return the nearest colour a screen has, with less chroma where it takes that."""
+    """Return the nearest colour within sRGB, with reduced chroma if needed."""
     lightness = min(max(wanted.lightness, 0.0), 1.0)
     for step in range(_STEPS + 1):
         chroma = wanted.chroma * (1 - step / _STEPS)

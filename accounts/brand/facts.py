@@ -13,7 +13,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """The branding that pages show. Everything but the name may be empty; then Florin's default applies.
+    """The branding that pages show. Florin's default replaces any empty value; the name is never empty.
 
     `style_version` and `logo_digest` are the last parts of the addresses of the style sheet and the logo.
     """

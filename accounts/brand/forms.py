@@ -77,7 +77,7 @@ class BrandingForm(forms.Form):
 
 
 class CheckoutPageForm(forms.Form):
-    """What the checkout page offers to buyers, and which mails they get."""
+    """Settings of the checkout page: what it offers to buyers, and which mails they get."""
 
     buyers_may_retry = forms.BooleanField(
         label="Buyers can restart an expired checkout at the same price",

@@ -28,7 +28,7 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 # Noise does not compress: 192 pixels square take 147 KB at worst.
 _SIDES = (MAX_SIDE, 384, 256, 192)
 _JPEG: Final = b"\xff\xd8"
-# Nothing else in a scan looks like it: otherwise a zero follows each 255 byte.
+# The marker is unique in a scan: there, a zero follows every other 255 byte.
 _SCAN: Final = b"\xff\xda"
 _NOT_A_PICTURE = (
     "The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported."
@@ -49,7 +49,7 @@ _BROKEN = (
 
 
 class LogoError(InvalidRequestError):
-    """A file that cannot be a logo; the message tells the person who sent it why."""
+    """A file that cannot be a logo; the message gives its sender the reason."""
 
     code = "logo_invalid"
 
@@ -60,7 +60,7 @@ class LogoError(InvalidRequestError):
 def redraw(data: bytes) -> bytes:
     """Return a picture as a PNG of at most `MAX_BYTES` and `MAX_SIDE` pixels a side, without metadata.
 
-    An animation gives its first frame. Raises LogoError. What is too large is refused before anything is decoded.
+    Of an animation, the first frame is used. Raises LogoError. A picture that is too large is refused before decoding.
     """
     if len(data) > MAX_UPLOAD_BYTES:
         raise LogoError("The logo must not be larger than 2 MB.")

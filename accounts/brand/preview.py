@@ -18,7 +18,7 @@ _DARK_LETTERS: Final = "#000000"
 def preview_stylesheet(accent: str) -> str:
     """Return the preview's style sheet for an accent; empty without a valid colour.
 
-    The preview stands inside a page of ours, so the colours hold in it alone, whatever the reader's own theme is.
+    The preview is part of a dashboard page, so its colours apply only inside it, in either theme of the reader.
     """
     if not is_colour(accent):
         return ""

@@ -30,7 +30,7 @@ _HEADERS = {
 def brand_stylesheet(
     request: HttpRequest, merchant_id: str, version: str
 ) -> HttpResponse:
-    """Answer the style sheet of the merchant's pages. Raises Http404 for a version that is not the present one."""
+    """Answer the style sheet of the merchant's pages. Raises Http404 for any version but the current one."""
     if refusal := _refusal(request, merchant_id):
         return refusal
     of_merchant = Branding.objects.filter(merchant__public_id=merchant_id)
@@ -42,7 +42,7 @@ def brand_stylesheet(
 
 @require_safe
 def brand_logo(request: HttpRequest, merchant_id: str, digest: str) -> HttpResponse:
-    """Answer the merchant's logo. Raises Http404 for a digest that is not the present one's."""
+    """Answer the merchant's logo. Raises Http404 for any digest but the current one."""
     if refusal := _refusal(request, merchant_id):
         return refusal
     of_merchant = Branding.objects.filter(merchant__public_id=merchant_id)

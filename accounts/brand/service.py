@@ -18,7 +18,7 @@ from gateway.core.web_urls import (
     url_policy,
 )
 
-# Half of a SHA-256 in hexadecimal: no two logos can be found with the same.
+# Half of a SHA-256 in hexadecimal: enough to make collisions infeasible.
 DIGEST_LENGTH: Final = 32
 # As long as the columns.
 _LENGTHS: Final = {"display_name": 80, "return_label": 40}
@@ -113,7 +113,7 @@ def _checked(changes: BrandingChanges) -> dict[str, Any]:
 
 
 def _words(text: str, param: str) -> str:
-    """Return a line of plain text: without hidden characters, line breaks or text-direction marks."""
+    """Return a line of plain text, without hidden characters, line breaks or text-direction marks."""
     words = unicodedata.normalize("NFC", text.strip())
     if len(words) > _LENGTHS[param]:
         raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""The style sheet of a merchant's pages: only the rules that branding adds to ours."""
+"""The style sheet of a merchant's pages: only the rules that branding adds to Florin's."""
 
 from functools import lru_cache
 from hashlib import blake2b
@@ -13,8 +13,8 @@ from accounts.brand.colours import (
     palette,
 )
 
-# Into the cascade layers of static/css/florin.css, so that print still has the last word on colours. A logo stands on
-# white: most are drawn for it, and a black one would be lost at night.
+# Uses the cascade layers of static/css/florin.css, so that print styles still override colours. A logo stands on
+# white: most are drawn for it, and a black one would be invisible in the dark theme.
 _DRESS: Final = (
     "@layer page{"
     ".merchant img,.paper__head img{flex:none;max-width:min(160px,38vw);padding:3px;"
@@ -36,7 +36,7 @@ _EDGE: Final = (
 def stylesheet(accent: str) -> str:
     """Return the style sheet of an accent, or of a merchant who chose none.
 
-    Raises ValueError for anything but `#rrggbb` or nothing: no word of a stranger's gets in here.
+    Raises ValueError for anything but `#rrggbb` or empty: no untrusted text enters the style sheet.
     """
     if not accent:
         return _DRESS
@@ -47,7 +47,7 @@ def stylesheet(accent: str) -> str:
 
 @lru_cache(maxsize=1024)
 def stylesheet_version(accent: str) -> str:
-    """Return 16 hexadecimal digits that change with the style sheet, also where a release draws differently."""
+    """Return 16 hexadecimal digits that change with the style sheet, also when a release changes the rules."""
     return blake2b(stylesheet(accent).encode(), digest_size=8).hexdigest()
 
 

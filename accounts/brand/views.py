@@ -44,7 +44,7 @@ _TEXTS: Final = (
     "terms_url",
     "return_label",
 )
-# As long as the columns; a preview of more would only be refused on saving.
+# The lengths of the columns; saving would refuse anything longer.
 _PREVIEWED: Final = {"display_name": 80, "return_label": 40}
 
 

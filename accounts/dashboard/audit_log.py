@@ -39,7 +39,7 @@ _HEADER: Final = (
     "after",
     "address",
 )
-# Acts without a person: a command, a key, the system.
+# The filter for acts without a person: a command, a key, the system.
 _NOBODY: Final = "nobody"
 
 

@@ -5,5 +5,5 @@ from django.shortcuts import render
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that was not sent from our page, or from one that was opened too long ago."""
+    """Answer a form that fails the CSRF check: it was not sent from our page, or the page was opened too long ago."""
     return render(request, "account/forged.html", status=403)

@@ -12,7 +12,7 @@ from accounts.team.seats import Seat
 class Entry:
     """An entry of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
 
-    `count` returns how much waits there for a seat; zero is not shown.
+    `count` returns the number of open items for a seat; zero is not shown.
     """
 
     route: str
@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries under a heading, which opens and closes them; the first group has none."""
+    """Entries under a heading that opens and closes them; the first group has no heading."""
 
     heading: str
     entries: tuple[Entry, ...]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group for the current person. `count` is the total that waits in it."""
+    """A group for the current person. `count` is the total of its entries' open items."""
 
     heading: str
     lines: tuple[Line, ...]
@@ -51,7 +51,7 @@ class Section:
 
     @property
     def count(self) -> int:
-        """Return how much waits behind its heading."""
+        """Return the number of open items under the heading."""
         return sum(line.count for line in self.lines)
 
 

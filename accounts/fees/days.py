@@ -1,4 +1,4 @@
-"""Daily totals of fees, by merchant and chain: charged less refunded ones."""
+"""Daily totals of fees, by merchant and chain: charges less refunds."""
 
 from typing import Final
 

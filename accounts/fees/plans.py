@@ -22,7 +22,7 @@ def set_plan(
 ) -> None:
     """Set a merchant's plan from now on; `rate` is a fraction. The same plan again changes nothing.
 
-    Raises IntegrityError for a rate that is not the plan's.
+    Raises IntegrityError for a rate other than the plan's.
     """
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
     before = _plan(merchant)

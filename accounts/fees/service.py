@@ -1,7 +1,7 @@
 """Fees of payments: charged once at completion, and refunded when a reorg removes the payment.
 
-Nothing is deducted from the buyer's payment; statements are made of these entries. Entries never change: a refund, or
-another charge, is a new entry of its month.
+Nothing is deducted from the buyer's payment; monthly statements add up these entries. Entries never change: a refund, or
+a repeated charge, is a new entry in its own month.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,17 +15,17 @@ from django.db import connection
 from accounts.states import FeeKind
 
 _FEE_OF: Final = "round(paid.received * m.fee_rate, 6)"
-"""The rule, in SQL: the fee of what was received, both numerics in USD, at the rate of the merchant `m`.
+"""The fee of a payment, as SQL: the received amount times the rate of the merchant `m`, both numerics in USD.
 
-Numerics multiply exactly, and half a millionth of a dollar is rounded up. Cents are for statements, which round once.
+Numerics multiply exactly, and half a millionth of a dollar is rounded up. Only statements round to cents, once.
 """
 
 
 def insert_fees(paid: str) -> str:
-    """Return SQL that charges what `paid` selects, for a part of the caller's statement.
+    """Return SQL that charges the payments that `paid` selects, as part of the caller's statement.
 
-    That is merchant_id, kind, subject_id, chain, token and received. The same statement reads the rate: a plan changes
-    either before or after each payment, without a lock.
+    `paid` selects merchant_id, kind, subject_id, chain, token and received. The same statement reads the rate, so a plan
+    changes either before or after each payment, without a lock.
     """
     return f"""
         INSERT INTO accounts_feeentry
@@ -64,7 +64,7 @@ _TURN: Final = """
 
 @dataclass(frozen=True, slots=True)
 class CompletedPayment:
-    """A payment of real money that completed. `subject_id` is the public id of what was paid, `received` is in USD.
+    """A completed payment of real money. `subject_id` is the public id of what was paid, `received` is in USD.
 
     `chain` and `token` are those of the transfer that completed it.
     """
@@ -80,7 +80,7 @@ class CompletedPayment:
 def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
     """Write the fee of each payment at its merchant's current rate, in one statement of the caller's transaction.
 
-    What was charged already keeps its rate and its amount.
+    A payment that was charged already keeps its rate and its amount.
     """
     if not payments:
         return
@@ -100,7 +100,7 @@ def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
 def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
     """Refund the fees of payments that a reorg removed; `now` determines the month.
 
-    The caller holds the locks of what was paid.
+    The caller holds the locks of the paid objects.
     """
     _turn(kind, subject_ids, now=now, is_taken_back=False)
 

@@ -86,5 +86,5 @@ class ApiKeyAuthentication(BaseAuthentication):
         return None, principal_of(key.strip())
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the challenge of a 401."""
+        """Return the `WWW-Authenticate` challenge of a 401."""
         return "Bearer"

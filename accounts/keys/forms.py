@@ -1,4 +1,4 @@
-"""API keys."""
+"""The form for a new API key."""
 
 from django import forms
 
@@ -6,7 +6,7 @@ from accounts.words import LineField
 
 
 class KeyForm(forms.Form):
-    """What a new key is called. Its mode is the page's."""
+    """The name of a new key. The page determines its mode."""
 
     name = LineField(
         label="What will use it",

@@ -53,7 +53,7 @@ def revoke_api_key(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Revoke a key; every worker forgets it within API_KEY_CACHE_SECONDS. Idempotent."""
+    """Revoke a key; every process stops accepting it within API_KEY_CACHE_SECONDS. Idempotent."""
     changed = ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
     if changed:
         record(

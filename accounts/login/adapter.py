@@ -66,7 +66,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Return whether this person may create an account: everybody, or only invited people."""
+        """Return whether this person may create an account: everyone may, or only invited people."""
         return settings.SIGNUP_OPEN or invited_email(request) is not None
 
     def save_user(
@@ -80,7 +80,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return saved
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count the guess before it is looked at."""
+        """Count the guess before it is checked."""
         try:
             guard.admit(credentials["email"], Secret.PASSWORD, now=timezone.now())
         except LockedError as error:
@@ -120,11 +120,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return session_address(request)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return the page for resetting a password, on our own address, whatever host the request used."""
+        """Return the page for resetting a password, at the configured base address instead of the request's host."""
         return f"{settings.BASE_URL}/account/password/reset/key/{key}/"
 
     def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
-        """Queue a mail with our own text."""
+        """Queue a mail with Florin's text."""
         moment = timezone.now()
         if template_prefix in _ASKED_FOR and _had_enough(email, moment):
             return
@@ -145,7 +145,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Audit a change of a person's login, and mail them."""
+        """Audit a change of a person's login, and notify them by mail."""
         if template_prefix not in _AUDITED_BEFORE:
             action = template_prefix.replace("/email/", ".")
             audit_login_change(self.request, action, user=user, now=timezone.now())
@@ -160,7 +160,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         extra_tags: str = "",
         message: str | None = None,
     ) -> None:
-        """Show our own text on the next page."""
+        """Show Florin's text on the next page."""
         words = message or MESSAGES[str(message_template)]
         if words:
             text = words.format(**(message_context or {}))
@@ -168,7 +168,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Second factors: their secrets rest encrypted, as webhook secrets do."""
+    """Second factors: their secrets are stored encrypted, as webhook secrets are."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "The code is wrong."
@@ -183,7 +183,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return secrets.unseal(encrypted_text.encode())
 
     def build_totp_svg(self, url: str) -> str:
-        """Return the key's QR code as inline SVG: the policy allows no data: image."""
+        """Return the key's QR code as inline SVG: the content security policy allows no data: images."""
         drawn = qrcode.make(url, image_factory=SvgPathImage, border=2)
         return str(drawn.to_string(encoding="unicode"))
 

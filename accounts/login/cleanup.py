@@ -10,7 +10,7 @@ from accounts.login.guard import forget_old_guesses
 
 
 def forget_old_logins(*, now: datetime) -> int:
-    """Delete ended sessions with their records, and old counts of guesses; return how many rows."""
+    """Delete ended sessions with their records, and old counts of guesses; return the number of rows."""
     SessionStore.clear_expired()
     alive = Session.objects.values("session_key")
     deleted, _ = UserSession.objects.exclude(session_key__in=alive).delete()

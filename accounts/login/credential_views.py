@@ -1,6 +1,6 @@
 """Changes of a person's password and address, each in one transaction with its audit entry.
 
-The library commits changes alone. If the process then died, a change would have no entry and no mail.
+The library alone commits a change first. If the process then died, the change would have no entry and no mail.
 """
 
 from allauth.account import views

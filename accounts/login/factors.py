@@ -14,7 +14,7 @@ from django.db.models import Q
 from gateway.core.secrets import Resealed
 
 # A code is valid in its own period and the next, as RFC 6238 (5.2) advises: a code that changed while it was typed still
-# counts. The library would also accept the next period's code; its use could not be told from `last_used_at`, so it is
+# counts. The library would also accept the next period's code, but `last_used_at` could not show its use, so it is
 # refused here.
 _STEPS_BACK: Final = (0, 1)
 # The encrypted parts of a factor's data: an app's key, and what recovery codes follow from.
@@ -22,7 +22,7 @@ _SEALED: Final = frozenset({"secret", "seed"})
 
 
 def use_up(factor: Authenticator, code: str, *, now: datetime) -> bool:
-    """Return whether a valid code is used for the first time, and record its use. Of two at once, one succeeds.
+    """Record the use of a valid code; return False if it was used before. Of two concurrent uses, one succeeds.
 
     An app's code that was used once, and every code before it, is a replay (RFC 6238, 5.2). The library records used codes
     in a per-process cache. It marks recovery codes in their row.

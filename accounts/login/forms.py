@@ -1,4 +1,4 @@
-"""The login library's forms, with our texts, and guess limits on every secret."""
+"""The login library's forms, with Florin's texts, and guess limits on every secret."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
             self.fields["email"].disabled = True
 
     def try_save(self, request: HttpRequest) -> Any:
-        """Create the account; if the address has one, take as long and answer the same."""
+        """Create the account. If the address already has one, take as long and answer the same, to reveal nothing."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)

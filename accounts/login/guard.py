@@ -20,7 +20,7 @@ MOST_FAILURES: Final = 5
 LOCKED_FOR: Final = timedelta(minutes=15)
 
 # The fifth guess locks when it is admitted: if it is right, `forgive` removes the lock. A count without new guesses for a
-# lock's duration starts again; that helps a guesser no more than waiting for the lock.
+# lock's duration starts again; a guesser gains no more by that than by waiting for the lock to end.
 _ADMIT = """
 INSERT INTO accounts_guesses AS g (digest, failures, last_at, locked_until)
 VALUES (%(digest)s, 1, %(now)s, NULL)
@@ -72,7 +72,7 @@ def forget_old_guesses(*, now: datetime) -> int:
 
 def _minutes_left(digest: bytes, now: datetime) -> int:
     until = Guesses.objects.filter(digest=digest).values_list("locked_until", flat=True)
-    # Of two guesses at once, the one that was locked out may have read the clock first.
+    # Of two concurrent guesses, the one that was locked out may have read the clock first.
     left = min((until.first() or now) - now, LOCKED_FOR)
     return max(1, ceil(left / timedelta(minutes=1)))
 

@@ -1,6 +1,6 @@
 """Password hashing: Argon2id, a few at a time, in separate threads.
 
-A hash costs memory, and anybody can cause one with the login form. So a process makes at most four at once; a caller that
+A hash costs memory, and anyone can trigger one with the login form. So a process makes at most four at once; a caller that
 waits two seconds gets 429. Separate threads return the memory to the next hash; web threads would each keep some.
 """
 
@@ -55,5 +55,5 @@ def _in_turn(pool: ThreadPoolExecutor, make: Callable[[], T]) -> T:
     except NoTurnError:
         if asked.cancel():
             raise RateLimitError(_RETRY_SECONDS) from None
-        # Its turn had already come: the work is running, so its result is used.
+        # The work had already started, so its result is used.
         return asked.result()

@@ -1,4 +1,4 @@
-"""Creates people, and activates, deactivates and appoints them. Their address needs no proof."""
+"""Creates, activates and deactivates people, and appoints operators. Their address needs no verification."""
 
 from datetime import datetime
 

@@ -18,7 +18,7 @@ _BEGAN: Final = "login_began"
 _SEEN: Final = "login_seen"
 # Writing it at every request would cost a row each; the list of sessions needs no better precision.
 _SEEN_PRECISION_SECONDS: Final = 300
-# The header of an open page's own polling: no person need be present.
+# The header of an open page's polling, which does not count as activity.
 _UNATTENDED: Final = "Florin-Unattended"
 
 

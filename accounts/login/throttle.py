@@ -16,7 +16,7 @@ PER_ADDRESS: Final = Limit("account", 30)
 
 
 class AccountThrottleMiddleware:
-    """Refuses more than 30 forms a minute from one address to /account/, and answers refused password hashes."""
+    """Refuses more than 30 forms a minute from one address to /account/, and answers 429 when password hashing is overloaded."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -33,7 +33,7 @@ class AccountThrottleMiddleware:
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        """Answer 429 if no turn came to hash a password (`accounts.login.hashers`)."""
+        """Answer 429 if hashing a password had to wait too long (`accounts.login.hashers`)."""
         if isinstance(exception, RateLimitError):
             return too_many(request, exception)
         return None

@@ -1,1 +1,1 @@
-"""Merchants: making one, its settings, closing and reopening the account."""
+"""Merchants: creation, settings, closing and reopening the account."""

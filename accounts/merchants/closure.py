@@ -1,7 +1,7 @@
 """Closing a merchant account, and reopening it.
 
-A closed account takes no new checkouts, links and signed payments of machines. What exists goes on: open checkouts run out,
-money is watched, settled and reported, and API keys still read.
+A closed account accepts no new checkouts, links or signed payments of machines. Everything else continues: open checkouts
+expire, money is watched, settled and reported, and API keys can still read.
 """
 
 from datetime import datetime, timedelta
@@ -41,9 +41,9 @@ def close_account(
 ) -> bool:
     """Close a merchant account, log all of its members out and mail its owners; return whether it was open.
 
-    Raises ConflictError if `by` is not an owner, or not any more.
+    Raises ConflictError if `by` is not an owner (any more).
     """
-    # In the order in which a team is changed, so that nobody closes an account that they were just removed from.
+    # Locks in the order of team changes, so that a person who was just removed cannot close the account.
     team = Membership.objects.select_for_update().filter(merchant=merchant)
     seats = {seat.user_id: Role(seat.role) for seat in team.order_by("pk")}
     if by.pk not in seats or not may(seats[by.pk], Act.CLOSE):
@@ -89,7 +89,7 @@ def reopen_account(
 def _set_closed(
     merchant: Merchant, *, before: datetime | None, after: datetime | None
 ) -> bool:
-    # Of two who close or reopen at once, one does.
+    # Of two concurrent requests to close or reopen, one succeeds.
     same = Merchant.objects.filter(pk=merchant.pk, closed_at=before)
     changed = same.update(closed_at=after)
     if changed:

@@ -1,4 +1,4 @@
-"""Merchants and what they say about their own business."""
+"""Creates merchants and changes their switches."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -31,14 +31,14 @@ def create_merchant(
 
 
 class Switch(NamedTuple):
-    """Something that a merchant has on or off: its field of `Merchant`, and what the audit log calls a change."""
+    """A setting that a merchant turns on or off: its field of `Merchant`, and the audit log's name of a change."""
 
     field: str
     action: str
 
 
 BUYERS_MAY_RETRY: Final = Switch("buyers_may_retry", "merchant.retry_switched")
-"""Buyers may make an expired checkout afresh, at the price it had."""
+"""Buyers may renew an expired checkout at its original price."""
 
 MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
 """Buyers who left an address are mailed a receipt."""
@@ -46,7 +46,7 @@ MAILS_RECEIPTS: Final = Switch("mails_receipts", "merchant.receipts_switched")
 ROUND_PRICE_RIVALS: Final = Switch(
     "round_price_rivals", "merchant.round_price_rivals_switched"
 )
-"""A payment of a round price waits for a person while another checkout of that price has just expired."""
+"""A payment of a round price waits for review while another checkout of that price has just expired."""
 
 
 @transaction.atomic
@@ -59,7 +59,7 @@ def turn(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Switch something on or off for a merchant. Doing it twice changes nothing, and is audited once."""
+    """Turn a setting on or off for a merchant. A repeat changes nothing and is not audited."""
     others = Merchant.objects.filter(pk=merchant.pk, **{switch.field: not to})
     changed = others.update(**{switch.field: to})
     setattr(merchant, switch.field, to)

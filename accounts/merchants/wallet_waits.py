@@ -25,7 +25,7 @@ def set_wallet_change_hours(
     actor: User | None = None,
     address: str | None = None,
 ) -> Merchant:
-    """Make changes wait longer at once, or shorter after the current wait; owners get a mail about a shorter one.
+    """Set the wait of new receiving wallets: longer at once, shorter after the current wait and with a mail to owners.
 
     Setting the current value cancels a pending shorter wait. `address` is the client's. Raises InvalidRequestError.
     """

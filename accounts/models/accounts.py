@@ -17,7 +17,7 @@ MOST_WALLET_CHANGE_HOURS = 168
 
 
 class Merchant(models.Model):
-    """A business that takes payments. Everything else belongs to one."""
+    """A business that takes payments. All other objects belong to a merchant."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "mer")
@@ -31,9 +31,9 @@ class Merchant(models.Model):
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.
     mails_receipts = models.BooleanField(default=False)
-    # Whether round prices ask for expired rivals (docs/adr/0005). Off: the specification credits the only live one.
+    # Whether expired rivals count for round prices (docs/adr/0005). Off: the specification credits the only live one.
     round_price_rivals = models.BooleanField(default=False, db_default=False)
-    # How long a new receiving wallet waits before it gets money. A shorter wait waits too, against thieves.
+    # How long a new receiving wallet waits before it gets money. Shortening the wait is delayed too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
     next_wallet_change_hours_at = models.DateTimeField(null=True)
@@ -112,7 +112,7 @@ class UserManager(BaseUserManager["User"]):
     def create_user(
         self, email: str, password: str | None = None, *, name: str = ""
     ) -> "User":
-        """Create a person who can log in; without a password, only after a reset."""
+        """Create a person who can log in; without a password, they must reset it first."""
         user = self.model(email=self.normalize_email(email), name=name)
         user.set_password(password)
         user.save(using=self._db)
@@ -291,9 +291,9 @@ class FeeEntry(models.Model):
 
 
 class FeeDay(models.Model):
-    """A delta of a merchant's fees in a day (UTC), less refunds; the rows of a day add up.
+    """A change of a merchant's total fees of a day (UTC), less refunds; the total is the sum of the day's rows.
 
-    Kept as `gateway.core.daily_totals` says, by a trigger. `count` is the number of charges less refunds.
+    A trigger maintains it as described in `gateway.core.daily_totals`. `count` is the number of charges less refunds.
     """
 
     merchant = models.ForeignKey(
@@ -340,7 +340,7 @@ class Invitation(models.Model):
     invited_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
-    # When it was accepted or withdrawn: it ends once.
+    # When it was accepted or withdrawn; it ends once.
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -361,7 +361,7 @@ class Invitation(models.Model):
 
 
 class Guesses(models.Model):
-    """How often in a row a person's secret was guessed wrong. The person is a digest, and need not exist."""
+    """The number of wrong guesses in a row at a person's secret. The person is stored as a digest, and need not exist."""
 
     # SHA-256 of the kind of secret and the e-mail address.
     digest = models.BinaryField(max_length=32, primary_key=True)

@@ -22,7 +22,7 @@ class FiatInterest(models.Model):
     public_id = models.CharField(
         max_length=40, unique=True, default=partial(new_id, "fiw")
     )
-    # No index of its own: that of the constraint begins with it.
+    # Needs no index: the constraint's index begins with this column.
     merchant = models.ForeignKey(
         Merchant, models.CASCADE, related_name="fiat_interests", db_index=False
     )

@@ -23,7 +23,7 @@ from gateway.core.web.client_address import address_or_none
 LASTS: Final = timedelta(minutes=30)
 _LOOKED: Final = "operator.looked"
 _STOPPED: Final = "operator.stopped"
-# Where a session names the look, and the merchant whose log has it.
+# The session's keys for the impersonation and its merchant.
 _SESSION_KEY: Final = "operator_look"
 
 

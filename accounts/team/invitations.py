@@ -115,13 +115,13 @@ def withdraw_all_of(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Withdraw the invitations of a person who lost the right: they must not return by them under another address."""
+    """Withdraw all invitations by a person who lost the permission, so that they cannot return with another address."""
     for invitation in _open_ones(merchant).filter(invited_by=inviter).order_by("pk"):
         withdraw_invitation(invitation, actor=actor, now=now, address=address)
 
 
 def find_invitation(token: str, *, now: datetime) -> Invitation:
-    """Return the open invitation of a link, with its merchant. Raises InvitationError."""
+    """Return a link's open invitation, with its merchant. Raises InvitationError."""
     try:
         secret = Signer(salt=_SALT).unsign(token)
     except BadSignature as error:
@@ -130,7 +130,7 @@ def find_invitation(token: str, *, now: datetime) -> Invitation:
     named = open_ones.filter(
         digest=_digest_of(secret), ended_at=None, expires_at__gt=now
     )
-    # A deactivated person must not return by a prepared invitation.
+    # A deactivated person must not return with an invitation that they prepared.
     invitation = named.exclude(invited_by__is_active=False).first()
     if invitation is None:
         raise InvitationError(_OVER)
@@ -148,7 +148,7 @@ def _end(invitation: Invitation, now: datetime) -> bool:
 
 
 def _check_allowed(merchant: Merchant, actor: User) -> None:
-    """Lock the actor's own membership, so that its removal and an invitation see each other."""
+    """Check that the actor may invite. Locks the actor's membership, so that a concurrent removal is seen."""
     seats = Membership.objects.select_for_update().filter(merchant=merchant)
     seat = seats.filter(user=actor).first()
     if seat is None or not may(Role(seat.role), Act.MANAGE_TEAM):

@@ -14,7 +14,7 @@ _FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
 def operators() -> QuerySet[User]:
-    """Return everybody who may open the operator's pages and gets the installation's mails; oldest first."""
+    """Return the operators, who also get the installation's mails; oldest first."""
     return User.objects.filter(is_staff=True, is_active=True).order_by("pk")
 
 

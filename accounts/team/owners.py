@@ -40,7 +40,7 @@ def tell_of_owners(
 ) -> None:
     """Mail all current owners about a change of ownership, in the caller's transaction.
 
-    Call it before the change: otherwise a thief could first remove those who would be notified.
+    Call it before the change: otherwise a thief could first remove the owners to be notified.
     """
     mail_owners(
         merchant.pk,

@@ -79,9 +79,9 @@ class SeatedRequest(PersonRequest):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The permission of each method of a route. `fresh` requires a recent login, whatever the method.
+    """The permission of each method of a route. `fresh` requires a recent login for every method.
 
-    A route for `everybody` who is logged in belongs to no merchant.
+    With `everybody`, every logged-in person may use the route, which belongs to no merchant.
     """
 
     acts: dict[str, Act]
@@ -186,7 +186,7 @@ def _with_head(methods: Iterable[str]) -> list[str]:
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:
-    # A form that was sent after the session ended cannot be sent again from an address.
+    # A form that was sent after the session ended cannot be repeated by a redirect to its address.
     is_part = "HX-Request" in request.headers
     is_page = request.method in _SAFE and not is_part
     back = request.get_full_path() if is_page else "/dashboard/"

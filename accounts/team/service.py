@@ -1,7 +1,7 @@
 """Changes of a merchant's team.
 
-A change locks all of the team's memberships. So if two owners remove each other at once, the second fails, because they are
-no owner any more.
+A change locks all of the team's memberships. So if two owners remove each other at once, the second removal fails,
+because its actor is no longer an owner.
 """
 
 from datetime import datetime
@@ -71,7 +71,7 @@ def remove_member(
     now: datetime,
     address: str | None = None,
 ) -> None:
-    """Remove a member from the team; everybody may leave. Raises TeamError as `change_role` does."""
+    """Remove a member from the team; every member may leave. Raises TeamError as `change_role` does."""
     team = _lock_team(merchant)
     if actor != member:
         _check_allowed(team, actor)

@@ -34,7 +34,7 @@ def team(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_TEAM, fresh=True)
 def invite(request: SeatedRequest) -> HttpResponse:
-    """Invite somebody by mail."""
+    """Invite a person by mail."""
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=422)
@@ -56,7 +56,7 @@ def invite(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_TEAM)
 def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
-    """Take an invitation back."""
+    """Withdraw an invitation."""
     of_merchant = Invitation.objects.select_related("merchant").filter(
         merchant=request.seat.merchant
     )
@@ -104,7 +104,7 @@ def remove(request: SeatedRequest, *, user_id: str) -> HttpResponse:
 
 @seated(post=Act.SEE)
 def leave(request: SeatedRequest) -> HttpResponse:
-    """Leave the team; everybody may."""
+    """Leave the team; every member may."""
     return _remove(request, request.user)
 
 

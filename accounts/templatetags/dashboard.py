@@ -46,7 +46,7 @@ def at_merchant(context: dict[str, Any], merchant: Merchant) -> str:
 
 @register.simple_tag(takes_context=True)
 def my_merchants(context: dict[str, Any]) -> list[Merchant]:
-    """Return the merchants whose team the person is in."""
+    """Return the merchants that the person is a team member of."""
     return merchants_of(context["request"].user)
 
 

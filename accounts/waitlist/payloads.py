@@ -1,4 +1,4 @@
-"""The waitlist in the API's format."""
+"""Serializes waitlist entries for the API."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gateway.core.times import iso
 
 
 def interest_payload(interest: FiatInterest) -> dict[str, Any]:
-    """Return the API's object for a place on the waitlist."""
+    """Return the API object of a waitlist entry."""
     volume = interest.monthly_volume
     return {
         "id": interest.public_id,

@@ -14,7 +14,7 @@ from accounts.states import Mode
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Who is interested. Texts are empty where nothing was said; `monthly_volume` is USD a month."""
+    """A person's interest. Texts not given are empty; `monthly_volume` is USD a month."""
 
     email: str
     company: str
@@ -25,9 +25,9 @@ class Interest:
 def keep_interest(
     merchant_id: int, mode: Mode, interest: Interest, *, now: datetime
 ) -> tuple[FiatInterest, bool]:
-    """Store an interest; return whether it is new: an address is stored once, whatever its case.
+    """Store an interest; return whether it is new. An address is stored once, ignoring case.
 
-    A repeat changes nothing of what was said first.
+    A repeat does not change the first entry.
     """
     try:
         with transaction.atomic():

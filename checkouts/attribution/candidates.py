@@ -1,6 +1,6 @@
-"""Finds the checkouts that transfers to a merchant's own wallet may be meant for: a batch of transfers, a few statements.
+"""Finds the checkouts that transfers to a merchant's own wallet may be meant for, with a few statements per batch.
 
-Each statement is answered from an index, whatever the number of open checkouts: a test asks the planner.
+Each statement uses an index, so its cost is independent of the number of open checkouts; a test checks the query plans.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ from gateway.core.money import from_units, to_units
 # Digits of base 58 that 32 bytes may take.
 _REFERENCE_LENGTHS: Final = range(32, 45)
 _MEMO_LENGTH: Final = 16
-# Crockford's base 32 reads these as the digits that people meant (https://www.crockford.com/base32.html).
+# Crockford's base 32 reads these letters as digits (https://www.crockford.com/base32.html).
 _READ_AS: Final = str.maketrans("oil", "011", "-")
 
 
@@ -78,7 +78,7 @@ class Arrival(NamedTuple):
 class Surroundings:
     """The checkouts around some transfers, as the database has them now.
 
-    Money that one of them brings counts when the next one is judged. A checkout that expired less than `rival_span` before
+    Money credited from one transfer counts when the next one is judged. A checkout that expired less than `rival_span` before
     a transfer is found for it too. Only a few checkouts are loaded per transfer, each once for all transfers.
     """
 
@@ -93,12 +93,12 @@ class Surroundings:
         self.look_around(arrivals)
 
     def look_around(self, arrivals: Sequence[Arrival]) -> None:
-        """Load the checkouts around further transfers. Transfers that can pay nothing are skipped: anybody may send them."""
+        """Load the checkouts around further transfers. Transfers that can pay nothing are skipped: anyone may send them."""
         arrivals = [arrival for arrival in arrivals if not unfit(arrival.facts)]
         if not arrivals:
             return
         self._find_named(arrivals)
-        # A transfer that names its checkout belongs to it, whatever others are near.
+        # A transfer that names its checkout belongs to it, even if other checkouts have a near price.
         unnamed = [
             arrival
             for arrival in arrivals
@@ -141,7 +141,7 @@ class Surroundings:
     def _find_around(self, arrivals: Sequence[Arrival]) -> None:
         """Find the checkouts with a matching amount, suffix or near price.
 
-        If more were found than are looked at, that is noted: one of the rest may be meant.
+        If there are more than the limit, the result says so, because one of the rest may be meant.
         """
         whole = [arrival for arrival in arrivals if arrival.is_round]
         odd = [arrival for arrival in arrivals if not arrival.is_round]
@@ -339,7 +339,7 @@ _RESERVED = """
 """
 
 
-# What payers put beside a transfer: Solana Pay references and the comments of TON. Anybody may write anything there.
+# Texts that payers attach to a transfer: Solana Pay references and TON comments. They are untrusted.
 def references_in(labels: Iterable[str]) -> set[bytes]:
     """Return the labels that may be references (`AmountReservation.reference`): base58 of 32 bytes."""
     read = (_reference(label.strip()) for label in labels)
@@ -357,6 +357,6 @@ def _reference(label: str) -> bytes | None:
 
 
 def memos_in(labels: Iterable[str]) -> set[str]:
-    """Return the labels that may be memos (`AmountReservation.memo`), in the case and with the digits these are kept in."""
+    """Return the labels that may be memos (`AmountReservation.memo`), with case and digits normalised as stored."""
     read = (label.strip().lower().translate(_READ_AS) for label in labels)
     return {memo for memo in read if len(memo) == _MEMO_LENGTH and memo.isalnum()}

@@ -18,7 +18,7 @@ from wallets.transfers.queue import (
     take_off_queue,
 )
 
-# More than a person reads.
+# More candidates than this are of no use to a person.
 _MOST_SHOWN = 20
 
 
@@ -62,7 +62,7 @@ class Refused:
 class Outcome:
     """The decisions about a batch. `postponed` transfers pay checkouts that are not locked, whose ids are `wanted`.
 
-    There was no time for those in `left`. `notices` are credited transfers that the inbox reports.
+    Those in `left` were not decided for lack of time. `notices` are credited transfers that the inbox reports.
     """
 
     credited: list[tuple[QueuedTransfer, Checkout, str]] = field(default_factory=list)
@@ -135,7 +135,7 @@ def release(
 ) -> None:
     """Take the batch off the queue; postponed transfers go to its end, `later` than all others.
 
-    What is left stays where it is. The watcher cannot have changed these rows: we hold their locks.
+    Transfers in `left` keep their place in the queue. The watcher cannot have changed these rows: we hold their locks.
     """
     left = {transfer.pk for transfer in outcome.left}
     take_off_queue(

@@ -1,8 +1,8 @@
 """Decides a batch of transfers, with the checkouts they may pay under lock.
 
 Each deposit address has one known owner. In a merchant's own wallet, the owner of a transfer depends on all checkouts
-around it, and these change. So it is decided twice: first without locks, to learn which checkouts to lock, and again under
-the locks. Only the second decision counts.
+around it, and these change. So each transfer is decided twice: first without locks, to find the checkouts to lock, and again
+under the locks. Only the second decision counts.
 """
 
 import time
@@ -38,9 +38,9 @@ from gateway.core.restores import lost_checkouts_may_be_paid
 from wallets.networks import is_accepted
 from wallets.states import TransferState
 
-# How often a decision may move to yet another checkout before it is left to the next pass.
+# How often a decision may change to another checkout before the next pass must take it.
 _TRIES = 3
-# Locks are held meanwhile, and all merchants share the queue: after about a second the rest waits for the next batch.
+# Locks are held during a batch, and all merchants share the queue. So after about a second the rest waits.
 _LOOKING_SECONDS = 0.5
 _LOOKED_AT = 25
 
@@ -97,14 +97,14 @@ def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckout
 
 
 class _Doubts(NamedTuple):
-    """When a price alone is no proof: merchants who want round payments beside a rival reviewed, and lost checkouts' times."""
+    """When a price alone is not enough: merchants that review round payments with a rival, and times with lost checkouts."""
 
     cautious: set[int]
     lost: set[datetime]
 
 
 def _first_look(arrivals: Sequence[Arrival], doubts: _Doubts) -> dict[int, Verdict]:
-    """Judge as things stand without locks, as many as there is time for; return the verdicts by transfer id."""
+    """Judge transfers without locks, as many as time allows; return the verdicts by transfer id."""
     verdicts: dict[int, Verdict] = {}
     around = _surroundings(())
     ends_at = time.monotonic() + _LOOKING_SECONDS
@@ -165,7 +165,7 @@ def _lock(transfers: Sequence[QueuedTransfer], likely: set[int]) -> LockedChecko
 
 
 def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
-    """Lock the checkouts that are free: out of order, and so without waiting."""
+    """Lock the checkouts that no other transaction has locked. Never waits, because the usual lock order is not kept."""
     return list(
         Checkout.objects.filter(pk__in=ids)
         .order_by("pk")
@@ -176,8 +176,8 @@ def _lock_if_free(ids: Iterable[int]) -> list[Checkout]:
 class _Work:
     """A batch to decide, with the first look's verdicts on wallet transfers.
 
-    An unmatched transfer stays unmatched: it touches no checkout, so a lock would change nothing, and it is not judged
-    again. Most payments of a rush are of this kind.
+    A transfer unmatched at first stays unmatched and is not judged again: it touches no checkout, so a lock would change
+    nothing. Most payments of a rush are of this kind.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class _Work:
         return {checkout.pk for checkout in meant if checkout is not None}
 
     def decide(self, checkouts: LockedCheckouts) -> Outcome:
-        """Decide everything in queue order, by the current rows."""
+        """Decide every transfer in queue order, from the locked rows."""
         outcome = Outcome()
         around = _surroundings(self._named)
         named = {arrival.pk for arrival in self._named}

@@ -1,7 +1,7 @@
 """Rules for transfers to deposit addresses: from facts to a decision with its reason.
 
-Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone; transfers to a
-merchant's own wallet are told apart by amount, in `checkouts.attribution.exact_rules`.
+Pure: no database, no clock. Transfers to deposit addresses are decided here, by the address alone. Transfers to a
+merchant's own wallet are identified by amount, in `checkouts.attribution.exact_rules`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from checkouts.states import GRACE, CheckoutStatus, InboxReason
 
 @dataclass(frozen=True, slots=True)
 class TransferFacts:
-    """The facts of a transfer. `accepted` separates our tokens from look-alikes that the watcher also reports.
+    """The facts of a transfer. `accepted` is False for look-alike tokens, which the watcher also reports.
 
     `labels` are texts that the payer attached; they may be anything.
     """
@@ -58,7 +58,7 @@ Decision = Credit | ToInbox
 
 
 Place = Literal["address", "wallet"]
-"""Where an offer's money is sent: the checkout's own address, or the merchant's wallet."""
+"""The destination of an offer's money: the checkout's own address, or the merchant's wallet."""
 
 
 def decide_deposit(transfer: TransferFacts, checkout: CheckoutFacts) -> Decision:
@@ -88,7 +88,7 @@ def unfit(transfer: TransferFacts) -> ToInbox | None:
 def not_offered(
     transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
 ) -> ToInbox | None:
-    """Return why the transfer is not what the checkout asked for; None if it is."""
+    """Return why the transfer does not match what the checkout asked for; None if it does."""
     if is_offered(transfer, checkout, place=place):
         return None
     offer = checkout.offers.get(transfer.chain)
@@ -106,7 +106,7 @@ def not_offered(
 def is_offered(
     transfer: TransferFacts, checkout: CheckoutFacts, *, place: Place
 ) -> bool:
-    """Whether the checkout offered this chain and token, to be paid where the transfer went."""
+    """Return whether the checkout offered this chain and token at the transfer's destination."""
     offer = checkout.offers.get(transfer.chain)
     return (
         offer is not None

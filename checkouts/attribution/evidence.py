@@ -16,7 +16,7 @@ from checkouts.states import InboxReason
 from gateway.core.money import from_units, to_units
 
 
-# Cached, because a hundred candidates may share one price, and each is asked many times.
+# Cached, because a hundred candidates may share one price, and each is read many times.
 @lru_cache(maxsize=4_096)
 def _is_covered(amount_units: int, seen_units: int) -> bool:
     return seen_units >= needed_units(from_units(amount_units))
@@ -31,7 +31,7 @@ def _price_units(amount_units: int, seen_units: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """An exact amount that a buyer was shown: `price_units`, whole cents, and a suffix below one cent."""
+    """An exact amount shown to a buyer: `price_units` (whole cents) and a suffix below one cent."""
 
     price_units: int
     suffix: int
@@ -63,12 +63,12 @@ class Candidate(CheckoutFacts):
 
     @property
     def is_partly_paid(self) -> bool:
-        """Whether its page asks for less than at first."""
+        """Return whether its page now asks for less than at first."""
         return self.price_units != self.amount_units
 
     @property
     def price_units(self) -> int:
-        """Return what its page asks for now, rounded up to a cent: the price, or what is missing of it."""
+        """Return what its page asks for now, rounded up to a cent: the price, or the part still due."""
         return _price_units(self.amount_units, self.seen_units)
 
 
@@ -76,9 +76,9 @@ class Candidate(CheckoutFacts):
 class Known:
     """The facts around a transfer, all of the same merchant and mode.
 
-    `labelled` are the checkouts that its labels name; `candidates` those that its amount or its digits could mean, live or
-    lately expired, the holder of its exact amount among them. `former` once held the exact amount. `is_crowded` says that
-    there are more candidates than these, `is_near_crowd` that they are among those of a near price.
+    `labelled` are the checkouts that its labels name; `candidates` those that match its amount or its digits, live or
+    recently expired, including the holder of its exact amount. `former` once held the exact amount. `is_crowded` says that
+    there are further candidates, `is_near_crowd` that the further ones have a near price.
     """
 
     labelled: Sequence[Candidate] = ()
@@ -108,7 +108,7 @@ class Verdict:
 def undecided(
     what: str, live: Sequence[Candidate], rivals: Sequence[Candidate]
 ) -> Verdict:
-    """Return the verdict that several could be meant, or only an ended one, with the reason against each."""
+    """Return the verdict that several checkouts could be meant, or only an ended one, with the reason against each."""
     passed = [PassedOver(c, f"not the only one of {what}") for c in live]
     passed += [PassedOver(c, "expired unpaid shortly before") for c in rivals]
     if not live:

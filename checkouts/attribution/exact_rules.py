@@ -1,6 +1,6 @@
-"""Rules for transfers to a merchant's one wallet, which only amount and labels tell apart.
+"""Rules for transfers to a merchant's own wallet, where only amount and labels identify the checkout.
 
-Pure: no database, no clock. Order and numbers are the contract's; docs/adr/0005 and 0007 say why some rules are narrow.
+Pure: no database, no clock. Order and numbers are the contract's; docs/adr/0005 and 0007 explain why some rules are narrow.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ MOST_CANDIDATES: Final = 100
 """With more candidates than this, a rule credits none: one merchant's rush must not delay the shared queue."""
 
 MOST_NEAR: Final = 20
-"""How many checkouts of a near price are looked at: with this many none is unique, and a person reads no more."""
+"""How many checkouts of a near price are loaded: with this many none is unique, and a person needs no more."""
 
 _SECOND: Final = timedelta(seconds=1)
 _LOST: Final = "a restore may have lost the checkout that is meant"
 
-# No price has digits there, so an amount rounded to five decimals is explained like the others.
+# The suffix of a price is zero, so amounts rounded to five decimals can be compared like the others.
 _EXPLAINED: Final = (1_000, 100, 10)
 
 
@@ -57,7 +57,7 @@ def decide_exact(
 
     A checkout that expired unpaid less than `rival_span` before the transfer's block is a rival; zero turns that off. With
     `doubts_round_prices`, exactly a round price beside a rival is doubtful; otherwise `passed_over` names the rival. With
-    `doubts_prices`, a restore may have lost the checkout that is meant: then only a label or an exact amount counts.
+    `doubts_prices`, a restore may have lost the right checkout, so only a label or an exact amount counts.
     """
     if refusal := unfit(transfer):
         return Verdict(refusal)
@@ -134,7 +134,7 @@ def is_live(transfer: TransferFacts, checkout: Candidate) -> bool:
 
 
 def _is_rival(transfer: TransferFacts, checkout: Candidate, span: timedelta) -> bool:
-    """Whether its buyer may be paying late. After its time it may still be live, waiting for a chain to be read."""
+    """Whether its buyer may be paying late. A rival past its expiry may still be live, waiting for a chain to be read."""
     is_over = (
         checkout.status == CheckoutStatus.EXPIRED
         or checkout.expires_at + GRACE < transfer.block_time
@@ -173,7 +173,7 @@ def _named(field: _Field) -> Verdict | None:
 
 
 def _belongs(transfer: TransferFacts, checkout: Candidate, how: str) -> Verdict:
-    """Return that it belongs to this checkout alone, as credit or in the inbox."""
+    """Return the verdict that the transfer belongs to this checkout alone: credit it, or put it in the inbox."""
     refusal = (
         not_offered(transfer, checkout, place="wallet")
         or _too_early(transfer, checkout)
@@ -206,7 +206,7 @@ def _too_many(field: _Field, most: int) -> Verdict:
 
 
 def _by_round_price(field: _Field) -> Verdict | None:
-    """Rules 2 and 3: the round price, or an exact amount cut short, of one live checkout or of interchangeable ones."""
+    """Rules 2 and 3: the round price, or a truncated exact amount, of one live checkout or of interchangeable ones."""
     cut = [c for c in field.live if _is_cut(field, c)]
     if not cut:
         return None
@@ -254,10 +254,10 @@ def _is_cut(field: _Field, candidate: Candidate) -> bool:
 
 
 def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
-    """Whether its exact amount rounds up to this, or it asked for this before it was partly paid.
+    """Return whether its exact amount rounds up to this, or it asked for this before it was partly paid.
 
-    Anybody can change what is missing of a checkout, by sending a few cents with its digits. Its price must not pass to
-    another checkout by that.
+    Anyone can change the amount due of a checkout by sending a few cents with its digits. That must not let another
+    checkout be credited with its full price.
     """
     units = field.transfer.units
     if any(is_rounded_of(units, amount) for amount in field.asked(candidate)):
@@ -271,14 +271,14 @@ def _may_be_meant(field: _Field, candidate: Candidate) -> bool:
 
 
 def _interchangeable(candidates: Sequence[Candidate]) -> bool:
-    """Whether several name the same customer and the same product at the same price, so that any of them is right."""
+    """Return whether several have the same customer, product and price, so that any of them may be credited."""
     keys = {(c.customer_ref, c.product_ref, c.price_units) for c in candidates}
     [first, *others] = keys
     return len(candidates) > 1 and not others and bool(first[0]) and bool(first[1])
 
 
 def _oldest(candidates: Sequence[Candidate]) -> Verdict:
-    """Rule 3: the oldest that still needs money, if any does."""
+    """Rule 3: the oldest checkout that still needs money; if none does, the oldest."""
     needy = [c for c in candidates if not c.is_covered] or candidates
     oldest = min(needy, key=lambda c: (c.created_at, c.pk))
     reason = "the oldest of checkouts for the same customer, product and price"
@@ -286,7 +286,7 @@ def _oldest(candidates: Sequence[Candidate]) -> Verdict:
 
 
 def _by_tolerance(field: _Field) -> Verdict | None:
-    """Rule 4: near the price of one live checkout and of no other."""
+    """Rule 4: the amount is near the price of exactly one live checkout."""
     units = field.transfer.units
     near = [c for c in field.live if _is_near(units, c.price_units)]
     rivals = [
@@ -294,7 +294,7 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     ]
     if not near and not rivals:
         return None
-    # Their whole price was near, before they were partly paid.
+    # Checkouts with a near price before they were partly paid.
     others = [c for c in field.live if c not in near and _was_near(units, c)]
     if len(near) != 1 or others or rivals:
         return undecided("about this price", [*near, *others], rivals)
@@ -313,9 +313,9 @@ def _by_tolerance(field: _Field) -> Verdict | None:
 
 
 def _unless_short(field: _Field, chosen: Candidate) -> Verdict | None:
-    """Doubt a choice by price if the digits below a cent are another checkout's, whose payment may lack a round fee.
+    """Return a doubtful verdict if the digits below a cent are another checkout's, whose payment may lack a round fee.
 
-    They may be those of the chosen one as well: two prices can have the same suffix.
+    The chosen checkout may have the same digits: two prices can have the same suffix.
     """
     suffix = field.transfer.units % CENT_UNITS
     if not suffix:
@@ -351,7 +351,7 @@ def _tolerance_units(price_units: int) -> int:
 
 
 def _explains(units: int, exact: Sequence[int]) -> bool:
-    """Whether an exact amount, shown with three to five decimals, is this one."""
+    """Return whether an exact amount, rounded or cut to three to five decimals, is this one."""
     return any(
         units in (amount - amount % step, -(-amount // step) * step)
         for amount in exact
@@ -360,7 +360,7 @@ def _explains(units: int, exact: Sequence[int]) -> bool:
 
 
 def _by_suffix(field: _Field) -> Verdict | None:
-    """Rule 5: a round fee is missing, and the digits below a cent still name one live checkout."""
+    """Rule 5: a round fee was deducted, and the digits below a cent still identify one live checkout."""
     suffix = field.transfer.units % CENT_UNITS
     if not suffix:
         return None

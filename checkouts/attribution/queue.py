@@ -62,7 +62,7 @@ def _take(queued: QuerySet[Transfer]) -> list[QueuedTransfer]:
     columns = [
         name if name != "nonce" else "deposit__nonce" for name in QueuedTransfer._fields
     ]
-    # `no_key`: a writer of an alert about one of these holds the checkout's lock, and must not wait for us.
+    # `no_key`: a process that writes an alert about one of these holds the checkout's lock and must not wait for this one.
     rows = queued.select_for_update(
         skip_locked=True, of=("self",), no_key=True
     ).values_list(*columns)

@@ -79,7 +79,7 @@ def metadata_text(value: Any) -> str:
 
 
 def escrow_in(body: Mapping[str, Any]) -> bool:
-    """Read whether the money is held until somebody releases it; False if absent."""
+    """Read whether the money is held until a team member releases it; False if absent."""
     value = body.get("escrow")
     if value is None:
         return False

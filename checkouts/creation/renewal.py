@@ -1,4 +1,4 @@
-"""Renews an expired checkout for a buyer who came too late."""
+"""Renews an expired checkout for a late buyer."""
 
 from datetime import datetime
 from math import ceil
@@ -10,7 +10,7 @@ from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.states import TestScenario
 
-# From the API's own range: test mode shortens the time of scenarios that expire.
+# Within the API's range, because test mode shortens the expiry of scenarios that expire.
 _LEAST_SECONDS = 300
 
 
@@ -40,7 +40,7 @@ def _the_same(checkout: Checkout) -> NewCheckout:
         customer_ref=checkout.customer_ref,
         product_ref=checkout.product_ref,
         order_ref=checkout.order_ref,
-        # The renewal succeeds, whatever scenario made the first one expire.
+        # The renewal's scenario succeeds, whichever scenario made the first one expire.
         test_scenario=TestScenario.COMPLETED,
         again_for=checkout.public_id,
         escrow=checkout.escrow,

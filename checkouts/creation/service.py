@@ -31,7 +31,7 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
 _NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
-# An order_ref that another request is creating right now is found by the second try.
+# The second try finds an order_ref that a concurrent request is creating.
 _LOOKS = 5
 
 
@@ -93,7 +93,7 @@ def _with_room(
 def _repeated(
     merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool
 ) -> CreatedCheckout:
-    """Return the checkout of an existing order_ref: a repeat is answered even if nothing could be offered now."""
+    """Return the checkout of an existing order_ref: a repeat is answered even if no chain can be offered now."""
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
         known = cursor.fetchone()
@@ -130,7 +130,7 @@ def _parameters(
     now: datetime,
 ) -> dict[str, Any]:
     public_id = new_id(f"chk_{mode}")
-    # Whoever knows the id and our keys finds the address again where the row was lost.
+    # The address can be derived again from the id and our keys if the row is lost.
     nonce = derive(f"deposit:{public_id}")
     destinations = list(
         {chain.destination for chain in chains if chain.destination is not None}
@@ -268,7 +268,7 @@ SELECT created.id, known.*
 FROM (SELECT 1) one LEFT JOIN created ON TRUE LEFT JOIN known ON TRUE
 """  # noqa: S608 - only our own column names and constants are put in
 
-# Only test mode (steps) and escrow (holds) need these; others skip the query.
+# Only test mode (steps) and escrow (holds) need these parts; other checkouts skip them.
 _STEPS = """), steps AS (
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
     SELECT created.id, s.kind, s.due_at
@@ -285,7 +285,7 @@ _HOLDS = insert_holds(
 _HOLD = f"), held AS ({_HOLDS}"
 _BEFORE_COUNTS = "), counted AS ("
 _CREATE_WITH_STEPS = _CREATE.replace(_BEFORE_COUNTS, _STEPS + _BEFORE_COUNTS)
-# By whether it is a test, and whether in escrow.
+# The statement by (is a test, is in escrow).
 _STATEMENTS = {
     (False, False): _CREATE,
     (True, False): _CREATE_WITH_STEPS,

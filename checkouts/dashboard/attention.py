@@ -25,7 +25,7 @@ _TROUBLES: Final = (
 
 
 class Notice(NamedTuple):
-    """A notice: a line, its meaning, and the page to act on it; `tone` is warn or bad."""
+    """A notice: its line, an explanation, and the page to act on it; `tone` is warn or bad."""
 
     heading: str
     words: str

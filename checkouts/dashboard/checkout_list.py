@@ -26,7 +26,7 @@ from webhooks.dashboard.words import Badge
 
 SIZES: Final = (25, 50, 100)
 _HELD: Final = EscrowStatus.HELD.value
-# Rows read at once for a file; bounds its memory.
+# Rows read at once for a CSV file; bounds its memory.
 CSV_HEADER: Final = [
     "id",
     "status",
@@ -56,7 +56,7 @@ class Wanted:
     since: date | None
     until: date | None
     size: int
-    # Only those in escrow whose money waits for a release.
+    # Only checkouts in escrow that wait for a release.
     is_held: bool = False
 
     @property

@@ -15,14 +15,14 @@ from checkouts.models import DailyTotal
 from checkouts.states import CheckoutStatus
 
 RANGES: Final = (7, 30, 90)
-# Speed is measured over this many of the newest; reading all would be slow.
+# Speed is measured over this many of the newest checkouts; reading all would be slow.
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The totals of some days; `volume` is USD."""
+    """Totals over several days; `volume` is USD."""
 
     created: int = 0
     completed: int = 0
@@ -68,7 +68,7 @@ class NetworkSum:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Seconds from a payment's first sight to its checkout's completion: the median, and what 19 of 20 stay below."""
+    """Seconds from a payment's first sight to its checkout's completion: the median and the 95th percentile."""
 
     median: float
     most: float

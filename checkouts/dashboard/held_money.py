@@ -1,4 +1,4 @@
-"""A checkout's money in the inbox, for the checkout's page: what came, and the possible acts."""
+"""A checkout's open inbox items, for the checkout's page: the money and the possible acts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,9 +27,9 @@ _LABELS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class WaitingMoney:
-    """An open inbox item of a checkout. `acts` are values and labels, the first of them the one to offer first if `leads`.
+    """An open inbox item of a checkout. `acts` are values and labels; with `leads`, the first is the recommended one.
 
-    `doing` says what was decided and waits for its half minute; then there is no act. `seen` is the newest decision's key.
+    `doing` describes a decision that can still be undone; then there are no acts. `seen` is the newest decision's key.
     """
 
     item_id: int
@@ -54,7 +54,7 @@ def waiting_money(checkout: Checkout, *, now: datetime) -> tuple[WaitingMoney, .
 
 
 def _why(row: ItemRow) -> str:
-    """Return the sentence that says why it waits; for late money, only how late it came."""
+    """Return a sentence on why the money waits; for late money, only how late it came."""
     explanation = row.explanation or f"{row.words.short}."
     return f"It came {explanation}" if explanation[0].isdigit() else explanation
 

@@ -30,7 +30,7 @@ _EXPIRIES: Final = (
 
 
 def lacks_wallet(seat: Seat) -> bool:
-    """Whether a live checkout cannot be created because there is no wallet."""
+    """Return whether a live checkout cannot be created because there is no wallet."""
     wallets = ReceivingWallet.objects.filter(merchant=seat.merchant)
     return seat.mode == Mode.LIVE and not wallets.exists()
 
@@ -91,7 +91,7 @@ class NewCheckoutForm(forms.Form):
             del self.fields["test_scenario"]
 
     def clean(self) -> dict[str, Any]:
-        """Validate with the API's parser, and put its error at the field it names."""
+        """Validate with the API's parser, and add its error to the field that it names."""
         fields = self.cleaned_data
         if self.errors:
             return fields

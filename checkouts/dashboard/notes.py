@@ -33,7 +33,7 @@ class NoteForm(forms.Form):
     )
 
     def clean_text(self) -> str:
-        """Normalise line breaks, whatever the browser sent."""
+        """Normalise line breaks, which differ by browser."""
         text: str = self.cleaned_data["text"]
         return text.replace("\r\n", "\n")
 
@@ -46,7 +46,7 @@ def note_context(checkout: Checkout) -> dict[str, Any]:
 
 @seated(post=Act.RUN_PAYMENTS)
 def write(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Keep, change or remove the team's note about a checkout."""
+    """Save, change or remove the team's note about a checkout."""
     checkout = find_checkout(request.seat, checkout_id)
     if checkout is None:
         raise Http404
@@ -71,11 +71,11 @@ def write(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
 def write_note(
     checkout: Checkout, text: str, *, actor: User, address: str | None, now: datetime
 ) -> bool:
-    """Keep a note in place of the one before, or remove it where `text` is empty; return whether anything changed.
+    """Replace the team's note, or remove it if `text` is empty; return whether anything changed.
 
-    The audit log has who wrote it, and both texts. `text` has at most `MOST_LETTERS` characters.
+    The audit log records the author and both texts. `text` has at most `MOST_LETTERS` characters.
     """
-    # The checkout's lock: of two who write at once, the second one's entry says what the first one wrote.
+    # Locks the checkout, so that of two concurrent writers, the second one's audit entry has the first one's text.
     Checkout.objects.locked().get(pk=checkout.pk)
     known = TeamNote.objects.filter(checkout=checkout).first()
     before = known.text if known else ""

@@ -18,7 +18,7 @@ from webhooks.models import Endpoint
 
 
 class _Task(NamedTuple):
-    """A step, whether it is done, and the page where it is."""
+    """A step: whether it is done, and the page to do it on."""
 
     label: str
     words: str

@@ -1,4 +1,4 @@
-"""The merchant's pages of checkouts: the list, one of them, and making one."""
+"""The merchant's pages of checkouts: the list, one checkout, and the form for a new one."""
 
 from typing import Final
 
@@ -82,7 +82,7 @@ def _tabs(seat: Seat, wanted: Wanted, counts: dict[str, int]) -> list[Tab]:
             label,
             f"{address}?{wanted.query(status)}",
             status == (wanted.status or ""),
-            # Kept counts do not know filters.
+            # The stored counts are by status only, so they do not fit other filters.
             None if wanted.is_narrowed else counts[status],
         )
         for status, label in TABS

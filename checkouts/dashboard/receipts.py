@@ -32,7 +32,7 @@ _TEST = "In test mode, enter the address of a team member."
 
 
 class ReceiptForm(forms.Form):
-    """Where a receipt goes. `nonce` recognises a double click."""
+    """The address for a receipt. `nonce` detects a double click."""
 
     nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
     email = forms.EmailField(

@@ -1,4 +1,4 @@
-"""A checkout's history, put together from the rows of each step."""
+"""A checkout's history, assembled from the rows of each step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from webhooks.states import DeliveryStatus
 
 
 class Link(NamedTuple):
-    """Where a step can be seen in full. External links open in a new tab."""
+    """A link to a step's details. External links open in a new tab."""
 
     words: str
     url: str

@@ -17,7 +17,7 @@ from accounts.states import Mode
 from gateway.core import valkey
 from gateway.core.money import format_usd
 
-# Then it is checked again: cooling amounts may be free by now.
+# Seconds until an entry expires: cooling amounts may be free by then.
 FOR_SECONDS: Final = 60
 _CACHE_SECONDS: Final = 1.0
 
@@ -32,7 +32,7 @@ def note_exhausted(
 ) -> None:
     """Note that a price has no amount left, or `for_links` none that a payment link may take.
 
-    New checkouts do without exact-amount chains for a minute: all of them, or those of links.
+    For a minute, new checkouts (or only those of links) are created without exact-amount chains.
     """
     entry = {_entry(merchant_id, mode, price, for_links): now.timestamp() + FOR_SECONDS}
     valkey.attempt(lambda client: _write(client, entry, now))
@@ -57,7 +57,7 @@ def is_exhausted(
 
 @cached(TTLCache(1, _CACHE_SECONDS), key=lambda now: None, lock=Lock())
 def _exhausted(now: datetime) -> frozenset[str]:
-    """Return the entries of the list, none while Valkey is away."""
+    """Return the entries of the list; none while Valkey is down."""
     return valkey.attempt(lambda client: _read(client, now)) or frozenset()
 
 

@@ -2,10 +2,10 @@
 
 The checkout's row is locked throughout, as by all its writers. So a choice sees it either live or final, a top-up changes
 the price before or after it, and two choices at once give the same answer. The unique constraint alone decides who gets an
-amount. No lock covers a price: buyers wait only for an insert of the very amount they drew.
+amount. No lock covers a price: a buyer waits only for a concurrent insert of the same amount.
 
-Strangers open payment links' pages, so checkouts of links draw from one half of a price's amounts. No flood of them can
-take the other half from checkouts that a key created, and nothing has to be counted for that.
+Anyone can open payment links' pages, so checkouts of links draw from one half of a price's amounts. A flood of them cannot
+use up the other half, which is for checkouts created with a key. This needs no counter.
 """
 
 import secrets
@@ -37,12 +37,12 @@ from checkouts.payloads import remaining_units
 from gateway.core.api.errors import ConflictError
 from wallets.receiving.service import expect_payments
 
-# Each lost try means that another checkout got an amount, so even a crowd at the last amounts ends long before.
+# Each lost try means that another checkout got an amount, so this limit is not reached even for the last amounts.
 _TRIES = 100
 # Several at once, so that not every choice at an exhausted price searches for the next one.
 _EARLY_BATCH = 100
 BATCH = 1_000
-# A payment sent at the last moment is in a block soon after.
+# Time for a payment sent at the last moment to be mined.
 _EXPECTED_AFTER_EXPIRY = timedelta(minutes=5)
 
 
@@ -55,7 +55,7 @@ def choose_exact_amount(checkout_id: int, *, now: datetime) -> AmountReservation
     with transaction.atomic():
         checkout = with_brand(Checkout.objects.locked()).get(pk=checkout_id)
         reservation = _reserve(checkout, now)
-    # Outside the transaction: a merchant's wallet is one row, and all choices would queue for it.
+    # Outside the transaction: all choices would wait for the lock on the one row of the merchant's wallet.
     _expect_payments(checkout)
     return reservation
 
@@ -123,7 +123,7 @@ _TAKEN = """
 
 
 def _taken(wanted: AmountReservation) -> tuple[tuple[int, ...], int]:
-    """Return the suffixes that are in use, and after how many restores others may be, too."""
+    """Return the suffixes in use, and the number of restores after which lost checkouts may hold others."""
     values: list[Any] = [
         wanted.reserved_at,
         wanted.merchant_id,
@@ -138,7 +138,7 @@ def _taken(wanted: AmountReservation) -> tuple[tuple[int, ...], int]:
 
 
 def _unknown(restores: int) -> Sequence[int]:
-    """Return the suffixes that lost checkouts may have; after a second restore those given out since the first, too."""
+    """Return the suffixes that lost checkouts may hold; after a second restore, also those given out since the first."""
     if not restores:
         return ()
     return GIVEN_BEFORE_RESTORES if restores == 1 else range(1, CAPACITY + 1)
@@ -177,7 +177,7 @@ def _insert(wanted: AmountReservation, suffix: int) -> bool:
 
 
 def _expect_payments(checkout: Checkout) -> None:
-    """Have the wallets that may receive the reserved amount read at full pace."""
+    """Make watchers read the wallets that may receive the reserved amount at full pace."""
     if checkout.mode != Mode.LIVE:
         return
     # Rounded to the minute: choices in the same minute change a wallet's row once.
@@ -189,7 +189,7 @@ def _expect_payments(checkout: Checkout) -> None:
             expect_payments(chain, address=offer["wallet"], until=until)
 
 
-# Only of ended checkouts: a live one keeps its amount whatever the clock says. Rows that another worker is releasing are
+# Only of ended checkouts: a live one keeps its amount even after its expiry time. Rows that another worker is releasing are
 # skipped.
 _RELEASE = """
     UPDATE checkouts_amountreservation SET released_at = %(now)s::timestamptz
@@ -224,7 +224,7 @@ def release_amounts(*, now: datetime, batch: int = BATCH) -> int:
 def _release_early(wanted: AmountReservation, kept: Sequence[int]) -> int:
     """Free the oldest ended checkouts' amounts of an exhausted price, if they ended long enough ago.
 
-    Suffixes that are `kept` from the checkout that wants one stay as they are.
+    Suffixes in `kept` are not released: the checkout that wants an amount may not use them.
     """
     held_for = timedelta(hours=settings.EXACT_AMOUNT_SHORT_HOLD_HOURS)
     return _release(

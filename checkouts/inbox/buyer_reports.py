@@ -1,4 +1,4 @@
-"""The list of buyers' reports, beside the inbox: they move no money, but often tell which item is whose."""
+"""The list of buyers' reports, beside the inbox: they move no money, but often identify the buyer of an item."""
 
 from collections.abc import Sequence
 
@@ -81,5 +81,5 @@ def _items_about(rows: Sequence[BuyerReport]) -> dict[int, InboxItem]:
 
 
 def _hash(report: BuyerReport) -> str:
-    # A TON transaction has parts, each recorded under its own hash.
+    # One TON transaction may cause several transfers, each recorded under its own hash.
     return str(report.details.get("tx_hash") or report.tx_hash)

@@ -1,4 +1,4 @@
-"""Suggests an act for money in the inbox, and words the confirmation of each act."""
+"""Suggests an act for money in the inbox, and writes the confirmation text of each act."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -63,9 +63,9 @@ class Suggestion:
 def suggestion_of(
     item: InboxItem, acts: Collection[InboxAct], late: LateMoney | None
 ) -> Suggestion | None:
-    """Return the recommended act; None if several checkouts fit equally, or none is named.
+    """Return the recommended act; None if several checkouts fit equally well, or the rules named none.
 
-    Only a checkout that the rules named for this very transfer counts: a near price is no evidence.
+    Only a checkout that the rules named for this transfer counts: a near price is not evidence.
     """
     if late is not None and late.is_enough:
         return Suggestion(late=late)
@@ -124,7 +124,7 @@ def _credit(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
 
 
 def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
-    """Return the words for a checkout's state after the credit."""
+    """Return a text about the checkout's state after the credit."""
     total = to_units(checkout.amount_received) + int(transfer.units)
     price = to_units(checkout.amount)
     if total < needed_units(checkout.amount):

@@ -92,7 +92,7 @@ def item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
-    """Ask for confirmation, saying what will happen, and then decide."""
+    """Show the confirmation of a decision; on a POST, decide."""
     found = _item(request, item_id)
     given = request.POST if request.method == "POST" else request.GET
     act = _act(given.get("act", ""))
@@ -209,7 +209,7 @@ def _to(request: SeatedRequest, found: InboxItem) -> HttpResponse:
 def _too_late(
     request: SeatedRequest, item_id: int, error: ConflictError
 ) -> HttpResponse:
-    """Show the item as it is now, and who decided first."""
+    """Show the item's current state and who decided first."""
     return _item_page(
         request, _item(request, item_id), conflict=error.message, status=409
     )
@@ -228,7 +228,7 @@ def _item_page(
     late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
     suggestion = suggestion_of(found, acts, late)
     if suggestion and suggestion.choice:
-        # It is shown above the others, with its own button.
+        # The suggested act is shown above the others, with its own button.
         choices = _without(choices, [suggestion.choice])
     choices = _without(choices, found_by_name)
     context = _facts(found) | {
@@ -286,7 +286,7 @@ def _decide_page(
         "confirmation": confirmation_of(found, act, checkout),
         "refund_tx": given.get("refund_tx", ""),
         "error": error,
-        # From the page that the person decided on, not the current one.
+        # The newest decision on the page that the person decided on, not the current one.
         "seen": given.get("seen") or _newest(decisions),
         "undo_seconds": int(UNDO_SPAN.total_seconds()),
     }

@@ -132,7 +132,7 @@ def near_checkouts(
     """
     amount = from_units(units)
     if amount > 2 * MAX_AMOUNT:
-        # No price is near, and on a test network anybody can mint more than a column holds.
+        # No price is near. On a test network, amounts may exceed what a column holds.
         return []
     span = max(amount * _NEAR_SHARE, _NEAR_LEAST)
     live = checkouts_of(seat).live().exclude(pk__in=list(but))

@@ -80,7 +80,7 @@ def item_rows(items: Iterable[InboxItem]) -> list[ItemRow]:
 def _why(item: InboxItem) -> str:
     match InboxReason(item.reason):
         case InboxReason.EXTRA:
-            # The reason itself says everything.
+            # For these the reason is explanation enough.
             return ""
         case InboxReason.LATE if (over := _expired(item)) and not _came_back(item):
             late_by = item.transfer.block_time - over.expires_at
@@ -89,13 +89,13 @@ def _why(item: InboxItem) -> str:
 
 
 def _expired(item: InboxItem) -> Checkout | None:
-    """Return the checkout whose time ran out; None for one that was cancelled, which ended for another reason."""
+    """Return the item's checkout if it expired; None if it was cancelled instead."""
     checkout = item.checkout
     return checkout if checkout and checkout.cancelled_at is None else None
 
 
 def _came_back(item: InboxItem) -> bool:
-    """Whether a reorg took this money from the checkout before; such money may even have been in time."""
+    """Return whether a reorg removed this money from the checkout earlier; such money may have been in time."""
     payment = getattr(item.transfer, "payment", None)
     return payment is not None and payment.checkout_id == item.checkout_id
 
@@ -126,7 +126,7 @@ class Choice:
     """A checkout that an item may be credited to, with the evidence for and against it.
 
     `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout
-    still needs. `asked` are exact amounts its buyer was shown, the `is_exact` one of which came.
+    still needs. `asked` are exact amounts its buyer was shown; `is_exact` says that one of them arrived.
     """
 
     checkout: Checkout
@@ -170,7 +170,7 @@ def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
 def choices_of(
     transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]
 ) -> list[Choice]:
-    """Return how each checkout compares with a transfer; `passed` says why a rule did not choose it."""
+    """Return the choices: each checkout compared with a transfer; `passed` has the rules' reasons against it."""
     asked = asked_amounts(checkouts)
     return [
         _choice(transfer, checkout, asked.get(checkout.pk, []), passed)

@@ -38,7 +38,7 @@ _AT_ONCE: Final = 200
 
 _MONEY = frozenset({InboxAct.CREDIT, InboxAct.REFUNDED, InboxAct.DISMISS})
 _LATE = _MONEY | {InboxAct.ACCEPT_LATE}
-# The acts for each kind of item. Reversed money is gone, and a notice is about credited money: both can only be dismissed.
+# The acts for each kind of item. Reversed money no longer exists, and a notice is about credited money: both can only be dismissed.
 ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.LATE: _LATE,
     InboxReason.LATE_OUTAGE: _LATE,
@@ -227,8 +227,7 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
         raise InvalidRequestError(
             "Enter the checkout to credit.", param="checkout", code="parameter_missing"
         )
-    # The caller looks for the checkout among the merchant's own; a mistake there would give one merchant's money to
-    # another.
+    # The caller searches only the merchant's checkouts; a mistake there would give one merchant's money to another.
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError("There is no such checkout.", param="checkout")
     if checkout.is_final:

@@ -1,4 +1,4 @@
-"""Successors: checkouts that take late money which a person accepts. An expired checkout itself never changes."""
+"""Creates successors: new checkouts that late money pays once a person accepts it. The expired checkout never changes."""
 
 import secrets
 from collections import Counter
@@ -27,7 +27,7 @@ from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
 
 LATE_KINDS: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
-# The successor asks for the same as the expired one.
+# Copied from the expired checkout.
 _INHERITED: Final = (
     "merchant_id",
     "mode",
@@ -41,13 +41,13 @@ _INHERITED: Final = (
     "customer_ref",
     "product_ref",
     "order_ref",
-    # The money stays where it is: the successor shares the expired one's hold.
+    # The money does not move: the successor shares the expired checkout's hold.
     "escrow",
 )
 
 
 def free_transfer(pk: int) -> Transfer:
-    """Lock an unused transfer. Raises DecisionFailedError if it is used, or its chain lost it."""
+    """Lock an unused transfer. Raises DecisionFailedError if it is used, or a reorg removed it."""
     transfer = _lock([pk])[0]
     if TransferClaim.objects.filter(transfer=pk).exists():
         raise DecisionFailedError("This transfer has already been credited.")
@@ -59,7 +59,7 @@ def free_transfer(pk: int) -> Transfer:
 def late_items(item: InboxItem) -> list[InboxItem]:
     """Return the item and its checkout's other late items without a decision.
 
-    Transfers that a reorg removed, or that were credited elsewhere, are not among them.
+    Transfers that a reorg removed, or that were credited elsewhere, are left out.
     """
     decided = InboxDecision.objects.filter(
         item=OuterRef("pk"), undone_at=None, failed_at=None

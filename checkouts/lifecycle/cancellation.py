@@ -18,7 +18,7 @@ _UNDECIDED: Final = (
     "A payment has just come in that may be for this checkout. Try again in a minute."
 )
 
-# Each row that money leaves, from the watcher's transfer to a person's credit that is not applied yet.
+# All rows that show money for the checkout, from the watcher's transfer to a person's credit not applied yet.
 _SEEN = """
     SELECT
         EXISTS (SELECT FROM checkouts_payment WHERE checkout_id = %(id)s)
@@ -76,7 +76,7 @@ def cancel_checkout(
 
 
 def reason_against_cancelling(checkout: Checkout) -> str:
-    """Return the sentence about the money that keeps a live checkout from being cancelled; empty if there is none."""
+    """Return a sentence on the money that prevents cancelling a live checkout; empty if there is none."""
     parameters: dict[str, Any] = {
         "id": checkout.pk,
         "nonce": bytes(checkout.deposit_nonce),
@@ -97,7 +97,7 @@ def reason_against_cancelling(checkout: Checkout) -> str:
 
 
 def _hold_test_steps(pk: int) -> list[int]:
-    """Lock the scenario steps that a cancelled test checkout does not play; late money still comes.
+    """Lock the scenario steps that a cancelled test checkout must not play; steps with late money remain.
 
     Before the checkout: playing a step locks the step first, then the checkout.
     """

@@ -1,4 +1,4 @@
-"""Escrow: which money of checkouts stays in its forwarder, and its release."""
+"""Escrow: chains that support it, and the release of held money."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,14 +11,14 @@ from wallets.selectors import Offerable
 
 
 def holdable(chains: Iterable[Offerable]) -> list[Offerable]:
-    """Return the chains on which money waits in a forwarder; on all others it is the merchant's at once."""
+    """Return the chains on which escrow can hold money in a forwarder; on others the merchant gets it at once."""
     return [chain for chain in chains if chain.destination is not None]
 
 
 def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
-    """Return, by the key of each checkout in escrow, who released its money: a `ReleasedBy`, or empty for nobody yet.
+    """Return, by the key of each checkout in escrow, who released its money: a `ReleasedBy`, or empty if unreleased.
 
-    Nothing is asked where none is in escrow.
+    Runs no query if none is in escrow.
     """
     subjects = {one.id: one.hold_subject for one in checkouts if one.escrow}
     if not subjects:
@@ -28,7 +28,7 @@ def releases_of(checkouts: Sequence[CheckoutFacts]) -> dict[int, str]:
 
 
 def release_escrow(checkout: CheckoutFacts, *, by: Releaser, now: datetime) -> bool:
-    """Let the next sweep take a checkout's money to its merchant; return whether it was this call that released it.
+    """Release a checkout's money to the next sweep; return whether this call released it.
 
     A checkout and the successor that took its money are released together: their money is in one forwarder. Raises
     ConflictError (state_conflict) where the checkout has no escrow, or has not ended.

@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 BATCH = 500
 # The offset within a sweep: some milliseconds.
 LOOKED_AT = 2_000
-# An outage of ours is not the buyer's fault, but a merchant must get an answer some day.
+# Buyers should not suffer from our outage, but at some point the merchant must get an outcome.
 PATIENCE = timedelta(hours=24)
 
 # A payment whose block time is within the grace still counts, so a live checkout expires only after each of its chains was
@@ -79,7 +79,7 @@ def expire_due_checkouts(*, now: datetime) -> int:
 
 
 def _expire_from(rank: int, *, now: datetime) -> int:
-    """Expire the due checkouts from this rank on, counted from the oldest."""
+    """Expire a batch of due checkouts, starting at this rank counted from the oldest."""
     total = 0
     while expired := _expire_some(rank, now=now):
         total += expired

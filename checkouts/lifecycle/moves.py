@@ -66,7 +66,7 @@ def recompute(checkouts: Sequence[Checkout], *, now: datetime) -> None:
     for checkout in checkouts:
         movement.follow(checkout, transfers.get(checkout.pk, []), now)
     movement.write(transfers, now)
-    # For all, moved or not: a transfer may have become final, or be gone.
+    # For all checkouts, even those without a status move: a transfer may have become final or been removed.
     ring_pages(checkout.pk for checkout in checkouts)
 
 
@@ -176,7 +176,7 @@ class _Movement:
     def _note_exception(
         self, checkout: Checkout, sums: Received, lost: Sequence[TransferRow]
     ) -> None:
-        # Noted each time: a second transfer may be removed after the first got its alert.
+        # Repeated each time: a second transfer may be removed after the alert about the first.
         self.reversals += [(checkout, transfer) for transfer in lost]
         exception = _exception(checkout, sums, is_reversed=bool(lost))
         if exception == checkout.exception:
@@ -241,7 +241,7 @@ def _day(checkout: Checkout, transfers: Sequence[TransferRow]) -> DayChange:
     whose = checkout.merchant_id, checkout.mode
     if checkout.paid_at is None or checkout.status == CheckoutStatus.EXPIRED:
         return DayChange(*whose, day_of(checkout.expires_at), expired=1)
-    # The newest recorded one: the rows still show which, when the totals are verified.
+    # The newest recorded one, because the nightly check can determine it from the rows.
     last = transfers[-1]
     return DayChange(
         *whose,

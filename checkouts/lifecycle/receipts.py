@@ -63,7 +63,7 @@ _PROMISE: Final = insert_mails(
 def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
     """Queue a receipt for each checkout with a buyer's address whose merchant mails receipts, in the caller's transaction.
 
-    Costs nothing where no buyer left an address, and one statement otherwise.
+    Runs one statement, or none if no buyer left an address.
     """
     addressed = [checkout for checkout in completed if checkout.customer_email]
     if not addressed:
@@ -83,7 +83,7 @@ def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
 
 
 def reason_against_receipt(checkout: Checkout) -> str:
-    """Return the sentence why a checkout has no receipt; empty if it has one."""
+    """Return a sentence on why a checkout has no receipt; empty if it has one."""
     if checkout.status != CheckoutStatus.COMPLETED:
         return _UNPAID
     return _REVERSED if checkout.exception == CheckoutException.REVERSED else ""
@@ -133,7 +133,7 @@ def _is_in_team(merchant_id: int, email: str) -> bool:
 
 def _count(checkout: Checkout, email: str, *, now: datetime) -> None:
     merchant = str(checkout.merchant_id)
-    # The narrowest limit last: a request that others refuse does not use it up.
+    # The narrowest limit is last, so that requests refused by the others do not count against it.
     limits = (
         (PER_MERCHANT, merchant, _TOO_MANY_BY_MERCHANT),
         (PER_RECIPIENT, f"{merchant}:{email.casefold()}", _TOO_MANY_TO_ONE),

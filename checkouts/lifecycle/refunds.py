@@ -47,8 +47,8 @@ def note_refund(
 ) -> RefundNote:
     """Record a refund's transaction hash, in any spelling. `address` is the actor's, for the audit log.
 
-    Raises ConflictError where there is nothing to send back, or a note already, and InvalidRequestError for a hash that is
-    none, or that of a payment.
+    Raises ConflictError if there is nothing to send back or a note exists already, and InvalidRequestError if the text is
+    not a transaction hash or is the hash of a payment.
     """
     # Accepting late money takes this lock too: refunded money pays no successor, and a successor's money is not refunded.
     held = Checkout.objects.locked().get(pk=checkout.pk)
@@ -79,7 +79,7 @@ def note_refund(
 def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
     """Return a refund's hash as its chain writes it. A refund may go over another chain than the payment.
 
-    Raises InvalidRequestError for a text that names no transaction, or one that brought the money.
+    Raises InvalidRequestError for a text that is not a transaction hash, or is the hash of the payment.
     """
     if not text.strip():
         raise InvalidRequestError(

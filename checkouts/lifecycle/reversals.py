@@ -1,4 +1,4 @@
-"""Alerts a merchant about reorgs that took back money of completed checkouts: an inbox item and a mail."""
+"""Alerts a merchant about reorgs that removed money of completed checkouts: an inbox item and a mail."""
 
 from collections.abc import Sequence
 from datetime import datetime

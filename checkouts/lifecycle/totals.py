@@ -72,9 +72,9 @@ def rebuild(*, since: date, until: date) -> None:
 
 
 def fold_totals() -> int:
-    """Fold all kept totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were.
+    """Fold all stored totals: of checkouts, gas, transfers, watched movements and fees; return how many deltas there were.
 
-    As `daily_totals.fold_all`, each table by itself.
+    Each table is folded separately, as `daily_totals.fold_all` describes.
     """
     tables = (CHECKOUT_COUNTS, CHECKOUT_DAYS, GAS_SPANS, *DAY_TABLES)
     return daily_totals.fold_all(tables)

@@ -17,10 +17,10 @@ from checkouts.states import (
 from gateway.core.ids import new_code
 from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 
-# Of the team's note about a checkout.
+# The maximum length of the team's note about a checkout.
 MOST_LETTERS = 1_000
 REFERENCE_LENGTH = 128
-# Wider than one uint256: any number of the largest transfers fits, so no sum can block the queue.
+# Wider than a uint256, so that the sum of many largest transfers fits and cannot block the queue.
 SUM_DIGITS = 96
 # The references that `creation_ref` does not cover: of successors, and of checkouts from links or renewals.
 UNKEYED_REFERENCE = Q(order_ref__gt="") & ~Q(creation_ref=F("order_ref"))
@@ -44,7 +44,7 @@ class Checkout(models.Model):
     public_id = models.CharField(max_length=40, unique=True)
     # The page's code; never the id, so neither reveals the other.
     code = models.CharField(max_length=32, unique=True, default=new_code)
-    # No index of its own: the lists' indexes below begin with it.
+    # Needs no index: the lists' indexes below begin with it.
     merchant = models.ForeignKey(
         Merchant, models.PROTECT, related_name="checkouts", db_index=False
     )
@@ -66,7 +66,7 @@ class Checkout(models.Model):
     customer_email = models.CharField(max_length=254, blank=True)
     redirect_url = models.CharField(max_length=2048, blank=True)
     webhook_url = models.CharField(max_length=2048, blank=True)
-    # Where a late buyer begins again, if not here: the page of the link that made it.
+    # Where a late buyer begins again, if not on the checkout's page: the page of the link that created it.
     again_url = models.CharField(max_length=2048, blank=True, db_default="")
     # Our sweeps skip its money until it is released; a `Hold` of settlements records that.
     escrow = models.BooleanField(default=False, db_default=False)
@@ -97,7 +97,7 @@ class Checkout(models.Model):
     expires_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
     paid_at = models.DateTimeField(null=True)
-    # The merchant ended it before it was paid; `expires_at` is that moment.
+    # Cancelled by the merchant before payment; `expires_at` is the time of cancellation.
     cancelled_at = models.DateTimeField(null=True)
 
     objects = CheckoutQuerySet.as_manager()
@@ -146,7 +146,7 @@ class Checkout(models.Model):
                 condition=Q(status__in=[str(status) for status in LIVE_IN_ORDER]),
                 name="checkout_live_by_amount",
             ),
-            # Their price now is what is missing.
+            # Partly paid checkouts, by the amount still due.
             models.Index(
                 fields=["merchant", "mode"],
                 condition=Q(
@@ -179,12 +179,12 @@ class Checkout(models.Model):
 
     @property
     def is_from_link(self) -> bool:
-        """Whether a payment link made it. Anybody with a link's address can make any number."""
+        """Return whether a payment link created it. Anyone with a link's address can create any number."""
         return bool(self.again_url)
 
     @property
     def hold_subject(self) -> str:
-        """Return the public id under which the escrow's hold is kept: a successor's is its predecessor's."""
+        """Return the public id under which the escrow's hold is stored; for a successor, its predecessor's."""
         return (self.replaces or self).public_id
 
 
@@ -240,7 +240,7 @@ class DailyTotal(models.Model):
     completed = models.BigIntegerField(default=0)
     expired = models.BigIntegerField(default=0)
     volume = models.DecimalField(max_digits=38, decimal_places=2, default=0)
-    # The least and greatest key of the created checkouts: a list of days becomes a range of keys.
+    # The least and greatest key of the created checkouts: they turn a range of days into a range of keys.
     first_id = models.BigIntegerField(null=True)
     last_id = models.BigIntegerField(null=True)
     is_sum = models.BooleanField(default=False, db_default=False)
@@ -351,13 +351,13 @@ class TestStep(models.Model):
 
 
 class TeamNote(models.Model):
-    """The team's note about a checkout. No buyer, webhook or API answer has it. A row of its own: few checkouts have one."""
+    """The team's note about a checkout. Never shown to buyers, nor in webhooks or the API. A separate table, because few checkouts have one."""
 
     checkout = models.OneToOneField(
         Checkout, models.CASCADE, related_name="team_note", primary_key=True
     )
     text = models.CharField(max_length=MOST_LETTERS)
-    # Who wrote it last.
+    # The last author.
     author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     written_at = models.DateTimeField()
 

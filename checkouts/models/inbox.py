@@ -32,7 +32,7 @@ class InboxItem(models.Model):
 
     class Meta:
         constraints = [
-            # A reversal alert may exist beside the item that brought the transfer here.
+            # A transfer may have a reversal alert besides its first item.
             models.UniqueConstraint(
                 fields=["transfer", "reason"], name="inbox_item_once_per_reason"
             ),
@@ -63,7 +63,7 @@ class InboxItem(models.Model):
 class InboxDecision(models.Model):
     """A person's decision about an inbox item. It takes effect at `due_at`, and can be undone until then.
 
-    An item has one standing decision: of two people at once, the second gets an error.
+    An item has one decision in force: of two people deciding at once, the second gets an error.
     """
 
     item = models.ForeignKey(
@@ -82,7 +82,7 @@ class InboxDecision(models.Model):
         User, models.PROTECT, null=True, related_name="+", db_index=False
     )
     done_at = models.DateTimeField(null=True)
-    # Why it could not take effect, in words; the item is open again.
+    # Why it could not take effect, as text; the item is open again.
     failed_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=200, blank=True)
 

@@ -1,4 +1,4 @@
-"""Transfers that were credited, and what was sent back to buyers."""
+"""Credited transfers, and notes of refunds that merchants sent."""
 
 from django.db import models
 from django.db.models import Q
@@ -13,7 +13,7 @@ class Payment(models.Model):
 
     checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="payments")
     transfer = models.OneToOneField(Transfer, models.PROTECT, related_name="payment")
-    # The expired checkout that it was made to, where a successor took it over: that one stays as it was.
+    # The expired checkout that was paid, if a successor took the payment over.
     handed_by = models.ForeignKey(
         Checkout,
         models.PROTECT,
@@ -21,7 +21,7 @@ class Payment(models.Model):
         related_name="handed_payments",
         db_index=False,
     )
-    # The attribution rule that credited it, in words a person understands.
+    # The attribution rule that credited it, as text for people.
     reason = models.CharField(max_length=200)
     credited_at = models.DateTimeField()
 
@@ -39,9 +39,9 @@ class Payment(models.Model):
 
 
 class RefundNote(models.Model):
-    """That the buyer got back what was overpaid, or what came before the checkout expired. There is one per checkout.
+    """A note that the merchant refunded an overpaid part, or money from before expiry. At most one per checkout.
 
-    Florin sends no refund: no status, sum or event follows from the note.
+    Florin sends no refund, so the note changes no status, sum or event.
     """
 
     checkout = models.OneToOneField(

@@ -38,7 +38,7 @@ from wallets.networks import chains
 from wallets.states import ChainStatus, TransferState
 
 _PRICE_DECIMALS = 2
-# For this long after the payment, buyers may open the page again to read it.
+# How long after the payment buyers may reopen the page to read it.
 _JUST_PAID = timedelta(minutes=5)
 
 
@@ -120,11 +120,11 @@ def typed_amount(amount: Decimal) -> str:
 def return_url(checkout: Checkout) -> str:
     """Return the merchant's redirect_url with `checkout_id` and `status` appended; empty if there is none."""
     parts = urlsplit(checkout.redirect_url)
-    # Checked at creation, and again here because the page handles money.
+    # Checked at creation; checked again, because the page handles money.
     if parts.scheme not in {"http", "https"}:
         return ""
     ours = urlencode({"checkout_id": checkout.public_id, "status": checkout.status})
-    # The merchant's own part stays as spelled: it may be signed, or no list of pairs at all.
+    # The merchant's query stays byte for byte: it may be signed, or not be a list of pairs.
     query = f"{parts.query}&{ours}" if parts.query else ours
     return urlunsplit(parts._replace(query=query))
 

@@ -17,7 +17,7 @@ _SEARCH = Limit("checkout.find", 5)
 _SEARCH_OF_CLIENT = Limit("checkout.find.client", 10)
 _SEARCH_OF_PAGE = Limit("checkout.find.page", 30, seconds=3_600)
 
-# A price has about 150 amounts that are easily told apart: a client that reserves many takes them from other buyers.
+# A price has about 150 easily distinguished amounts: a client that reserves many takes them from other buyers.
 _EXACT = Limit("checkout.exact", 20)
 _EXACT_IN_AN_HOUR = Limit("checkout.exact.hour", 100, seconds=3_600)
 

@@ -36,7 +36,7 @@ class QrCode:
 def qr_rows(text: str) -> list[list[bool]]:
     """Return the modules of the code of `text`, True for dark, without the quiet zone.
 
-    A quarter of it may be lost, for the token's logo covers a twentieth; of a long one a seventh.
+    Error correction restores a quarter of the modules (a seventh in a long code); the token's logo covers a twentieth.
     """
     level = ERROR_CORRECT_M if len(text) > LONG_TEXT else ERROR_CORRECT_Q
     code = qrcode.QRCode(error_correction=level, border=0)

@@ -1,7 +1,7 @@
-"""The texts of a receipt by mail, made when it is sent.
+"""The texts of a receipt by mail, rendered when it is sent.
 
-Not when it is queued: that happens while checkouts are locked and must not fail because of a template, and a payment that a
-reorg removed meanwhile must not be confirmed.
+Queuing happens while checkouts are locked and must not fail because of a template. Also, a payment that a reorg removed
+before sending must not be confirmed.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ from mails.words import MailWords
 
 
 class Line(NamedTuple):
-    """One fact of a receipt, such as `Network: Base`; `url` is where to see it."""
+    """A labelled fact of a receipt, such as `Network: Base`, with an optional `url` to its source."""
 
     label: str
     value: str
@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 
 def receipt_words(subject: str) -> MailWords | None:
-    """Return the receipt of a completed checkout, in the language in force.
+    """Return the receipt of a completed checkout in the active language.
 
     `subject` is the checkout's id, followed by a colon and a mail's own id if a member sent it by hand. None if there is
     nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg.

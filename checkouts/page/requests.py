@@ -75,7 +75,7 @@ def asked_page(
 def _conditions(checkout: Checkout, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
         return Conditions(has_late_money=has_late_money(checkout))
-    # Simulated money moves whatever state the chains are in.
+    # Simulated money does not depend on the chains' state.
     statuses = chain_statuses(now=now) if checkout.mode == Mode.LIVE else {}
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
@@ -90,7 +90,7 @@ def _conditions(checkout: Checkout, now: datetime) -> Conditions:
 
 
 def is_from_our_page(request: HttpRequest) -> bool:
-    """Whether the browser says that our own page asks; old browsers say nothing.
+    """Return whether the request's headers say that it comes from our own page. Old browsers send no such headers.
 
     `Origin` is null, because our pages send no referrer.
     """

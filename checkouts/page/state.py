@@ -1,4 +1,4 @@
-"""The hosted page's data, which templates only arrange. Equal pages look the same.
+"""The hosted page's data, which templates only arrange. Equal values render equal pages.
 
 The customer's references and the metadata are not included, so no template can show them by mistake.
 """
@@ -35,9 +35,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The chain and token a buyer asked for in the query string; anything may be in there.
+    """The chain and token a buyer asked for in the query string, unvalidated.
 
-    `language` is one of ours; empty if the browser decided.
+    `language` is a supported one; empty if the browser's preference applies.
     """
 
     chain: str = ""
@@ -79,7 +79,7 @@ class NetworkCard:
 
 @dataclass(frozen=True, slots=True)
 class WalletRequest:
-    """What a browser wallet is asked to do: to pay `units` base units of a token to an address.
+    """A payment request for a browser wallet: `units` base units of a token to an address.
 
     `family` names the wallet's protocol. `chain_id` is hexadecimal, and on Solana the Wallet Standard's name of the
     network.
@@ -98,7 +98,7 @@ class WalletRequest:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What to send where, ready to read, to copy and to scan.
+    """A payment's amount and destination, formatted to read, copy and scan.
 
     `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
     that identify the checkout. `memo` and a reference inside the code exist on some exact-amount chains only.
@@ -215,7 +215,7 @@ class CheckoutPage:
     # Its merchant cancelled it before any payment.
     is_cancelled: bool
     may_begin_again: bool
-    # Where to begin again instead; empty if there is no such page.
+    # The page on which to begin again instead; empty if there is none.
     again_url: str
     confirmations: Confirmations | None
     transfers: tuple[ShownTransfer, ...]
@@ -242,7 +242,7 @@ class CheckoutPage:
 
     @property
     def begins_again(self) -> bool:
-        """Whether renewal is offered; not beside an answer that says not to pay again."""
+        """Return whether renewal is offered; never together with an answer that says not to pay again."""
         is_paid = self.answer is not None and self.answer.forbids_paying
         return (self.may_begin_again or bool(self.again_url)) and not is_paid
 
@@ -253,7 +253,7 @@ class CheckoutPage:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the time is over but the result still open."""
+        """Return whether the time is over but the outcome is still unknown."""
         return self.stage == Stage.CLOSED
 
     @property
@@ -278,7 +278,7 @@ class CheckoutPage:
 
     @property
     def returns_by_itself(self) -> bool:
-        """Whether the buyer is redirected to the shop: once, and not past news they should read."""
+        """Return whether the buyer is redirected to the shop: only once, and not if there is news to read first."""
         has_news = (
             self.is_reversed or self.answer is not None or self.is_hash_unreadable
         )

@@ -39,7 +39,7 @@ from wallets.networks import chains
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
 
-# Longer than a transaction is valid; then the network would refuse it anyway.
+# Longer than a transaction stays valid on the network.
 _TICKET_SECONDS: Final = 600
 _SIGNATURE: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{130})", re.ASCII)
 
@@ -68,8 +68,8 @@ def prepare_transaction(
     """Return what the wallet `{chain, account}` is to sign: `{transaction}`, and on Tron a `ticket` to send it with.
 
     The checkout's merchant is loaded. Raises InvalidRequestError, ConflictError (state_conflict, amount_not_reserved,
-    funds_insufficient), RateLimitError where all buyers together asked the chain's nodes often enough, and UnavailableError
-    where no node of ours helps.
+    funds_insufficient), RateLimitError if all buyers together exceed the limit of the chain's nodes, and UnavailableError
+    if none of our nodes can answer.
     """
     spec = _spec(checkout, _text(body, "chain"))
     request = _due(checkout, spec, now)
@@ -99,7 +99,7 @@ def send_signed(
     """Send our transaction that the buyer's wallet signed; safe to repeat.
 
     Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
-    where nothing was sent, and UnavailableError where that is not known.
+    if nothing was sent, and UnavailableError if it is unknown whether it was.
     """
     spec, raw, units = _opened(checkout, signed.ticket)
     if _due(checkout, spec, now).units != units:

@@ -76,9 +76,9 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
 
 @_FORM
 def choose_network(request: HttpRequest, code: str) -> HttpResponse:
-    """Take the buyer's choice of a network, reserve an exact amount if needed, and redirect to the page.
+    """Apply the buyer's choice of a network: reserve an exact amount if needed, and redirect to the page.
 
-    Only here does a buyer reserve anything: links are followed by robots and previews. Raises Http404.
+    A buyer's reservation needs this POST, because robots and previews follow links. Raises Http404.
     """
     checkout = find_checkout(code)
     if request.method != "POST":
@@ -99,7 +99,7 @@ def choose_network(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _reserve(request: HttpRequest, checkout: Checkout) -> None:
-    """Reserve the exact amount if that is not done. Raises RateLimitError."""
+    """Reserve the exact amount unless it is reserved already. Raises RateLimitError."""
     now = timezone.now()
     if reserved_amount(checkout, now=now) is not None:
         return
@@ -107,7 +107,7 @@ def _reserve(request: HttpRequest, checkout: Checkout) -> None:
     try:
         choose_exact_amount(checkout.pk, now=now)
     except errors.ConflictError:
-        # The page says why: it is paid or over, or the price has no amount left.
+        # The page shows the reason: it is paid or over, or the price has no amount left.
         return
 
 
@@ -173,7 +173,7 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
 
 
 def _correct_hash(request: HttpRequest, checkout: Checkout) -> HttpResponse:
-    """Show the page with the typed text and the error. The text is in no address: it may be a secret."""
+    """Show the page with the typed text and the error. The text never appears in a URL, because it may be a secret."""
     kept = {name: request.POST[name] for name in _CHOICE if request.POST.get(name)}
     asked = {"found": UNREADABLE} | kept
     now = timezone.now()
@@ -224,7 +224,7 @@ def checkout_status(request: HttpRequest, code: str) -> HttpResponse:
 
 @require_safe
 def no_stream(request: HttpRequest, code: str) -> HttpResponse:
-    """Answer 204 if no proxy routes this path to the stream server: browsers do not reconnect, and the page polls."""
+    """Answer 204 where no proxy routes this path to the stream server, so that browsers stop reconnecting and the page polls."""
     del request, code
     return uncached(HttpResponse(status=204))
 

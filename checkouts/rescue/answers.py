@@ -21,9 +21,9 @@ from wallets.networks import chains
 from wallets.states import TransferState
 
 UNREADABLE = "unreadable"
-"""Stands in the page's address for a text that was not a transaction hash; no hash is spelled like it."""
+"""The value in the page's URL for a text that was not a transaction hash. No hash has this spelling."""
 
-# The page's words about credited money hold only while it is credited.
+# Answers about credited money apply only while it is credited.
 _CREDITED = {Case.CREDITED, Case.SHORT, Case.CONFIRMING}
 
 
@@ -79,12 +79,12 @@ class Answer:
 
     @property
     def forbids_paying(self) -> bool:
-        """Whether it tells the buyer not to pay again; then the page must not ask for payment."""
+        """Return whether the answer forbids paying again; then the page must not ask for payment."""
         return self.case in _PAID
 
     @property
     def tone(self) -> Tone:
-        """How it looks."""
+        """Return the answer's tone."""
         if self.case in _GOOD:
             return Tone.GOOD
         return Tone.CALM if self.case in _CALM else Tone.WARNING
@@ -114,7 +114,7 @@ def _answer(
         is_final = paid.state == TransferState.CONFIRMED
         case = credited_case(standing_of(checkout), is_final=is_final)
     elif case in _CREDITED:
-        # A reorg removed it; the page itself says so.
+        # A reorg removed it; the page already shows that.
         return None
     return _shown(report, checkout, case, paid)
 

@@ -30,7 +30,7 @@ class Books:
 
     @property
     def is_about_us(self) -> bool:
-        """Whether they alone can answer this checkout's buyer."""
+        """Return whether these records suffice to answer this checkout's buyer."""
         return bool(self.credited or self.meant)
 
     def record(self, transfer: Transfer) -> Record:
@@ -106,7 +106,7 @@ def from_chain(
 
 
 class _Matched:
-    """Finds the row of a movement. A TON transaction has parts with their own hashes, so the money identifies the part."""
+    """Finds the row of a movement. A TON transaction may cause transfers with their own hashes, so the money identifies the one."""
 
     def __init__(self, found: FoundTransaction, books: Books) -> None:
         self._found = found
@@ -120,7 +120,7 @@ class _Matched:
         return self._books.record(row) if row is not None else None
 
     def tx_hash(self, movement: FoundMovement) -> str:
-        """Return the hash under which a watcher records it, or would."""
+        """Return the hash under which a watcher records the movement."""
         parts: Iterator[str] = (
             part.tx_hash
             for part in self._found.transfers

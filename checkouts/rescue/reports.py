@@ -1,4 +1,4 @@
-"""Closes buyers' reports that somebody has dealt with."""
+"""Closes buyers' reports that the team has handled."""
 
 from datetime import datetime
 

@@ -24,13 +24,13 @@ class Whose(StrEnum):
 
 
 class Case(StrEnum):
-    """The case that the buyer is told. Of several movements in one transaction, the first case in this list wins."""
+    """The case that the answer to the buyer describes. Of several movements in one transaction, the first case listed here wins."""
 
     CREDITED = "credited"
     SHORT = "short"
     # Seen and credited; the network is still confirming it.
     CONFIRMING = "confirming"
-    # On the chain, and not read or not decided yet.
+    # On the chain, but not read or not decided yet.
     READING = "reading"
     # A node knows it, but no block has it.
     IN_LINE = "in_line"
@@ -41,7 +41,7 @@ class Case(StrEnum):
     DUST = "dust"
     # In the merchant's wallet, but nothing names this checkout.
     UNNAMED = "unnamed"
-    # The right token on an offered chain, at the address for another one.
+    # The right token on an offered chain, but at another chain's address.
     WRONG_PLACE = "wrong_place"
     WRONG_NETWORK = "wrong_network"
     WRONG_TOKEN = "wrong_token"  # noqa: S105 - a kind of money
@@ -85,7 +85,7 @@ VERDICTS = MappingProxyType(
 UNDECIDED = frozenset(
     {RescueVerdict.NOT_FINAL, RescueVerdict.UNREACHABLE, RescueVerdict.NOT_FOUND}
 )
-"""Verdicts that another look may change; all others are final."""
+"""Verdicts that another look-up may change; all others are final."""
 
 _RANKS = {case: rank for rank, case in enumerate(Case)}
 
@@ -94,7 +94,7 @@ _RANKS = {case: rank for rank, case in enumerate(Case)}
 class Record:
     """Our record of a movement for this checkout: credited to it, or in the inbox as meant for it.
 
-    `is_decided` without either means that it belongs elsewhere, or is unmatched.
+    `is_decided` without either means that it belongs to another checkout or is unmatched.
     """
 
     is_credited: bool = False
@@ -105,9 +105,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A token movement of the transaction. `token` is empty for what no list of ours names; `is_coin` for a chain's own.
+    """A token movement of the transaction. `token` is empty for an unlisted token; `is_coin` marks the chain's native coin.
 
-    `takes_chain` and `takes_token` say what the checkout offered there, `is_in_place` that it asked for it at this address.
+    `takes_chain` and `takes_token` say whether the checkout offered them, `is_in_place` whether it named this address.
     """
 
     token: str
@@ -125,7 +125,7 @@ class Movement:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it went to the checkout's address, or was given to the checkout from elsewhere."""
+        """Return whether it went to the checkout's address, or was credited to the checkout from another one."""
         record = self.record or Record()
         is_linked = record.is_credited or record.is_meant
         return is_linked or self.whose is not Whose.OTHER
@@ -173,7 +173,7 @@ class Finding:
 
     @property
     def is_unread(self) -> bool:
-        """Whether a chain has money for the checkout that our books lack."""
+        """Return whether a chain has money for the checkout that is not recorded."""
         is_new = self.movement is not None and self.movement.record is None
         return is_new and self.case in {
             Case.READING,
@@ -227,7 +227,7 @@ def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
 
 def _case(movement: Movement, transaction: Transaction, standing: Standing) -> Case:
     record = movement.record or Record()
-    # Includes money that a person credited, wherever it went.
+    # Includes money at any address that a person credited.
     if record.is_credited:
         return credited_case(standing, is_final=record.is_final)
     if not movement.is_ours:

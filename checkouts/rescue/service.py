@@ -1,6 +1,6 @@
 """Looks up a buyer's transaction and records the result for the merchant. No money moves here.
 
-Our books are asked only about this checkout; everything else is judged by public chain data.
+Only this checkout's records are used; everything else is judged by public chain data.
 """
 
 import threading
@@ -44,10 +44,10 @@ _SOON: Final = timedelta(seconds=5)
 _MOST_AT_ONCE: Final = 2
 _BUSY_SECONDS: Final = 5
 _FULL_SECONDS: Final = 3_600
-# A node may take seconds, and most of a process's threads are for paying buyers. `wallets.lookup` limits how often each
+# A node may take seconds, and most of a process's threads must stay free for payments. `wallets.lookup` limits how often each
 # chain's nodes are asked.
 _places = threading.BoundedSemaphore(_MOST_AT_ONCE)
-# If said of a payment for the same buyer's other try, these would make people pay twice.
+# These cases, given for a payment of the same buyer's other try, would make people pay twice.
 _NOT_OF_THIS_ONE: Final = frozenset(
     {
         Case.UNNAMED,
@@ -121,7 +121,7 @@ def _check_room(checkout: Checkout) -> None:
 def _find(
     tries: Sequence[Checkout], question: _Question, now: datetime
 ) -> tuple[Checkout, Finding, Sequence[str]]:
-    """Return the try that the transaction was for, its finding, and the chains that did not answer."""
+    """Return the try that the transaction paid, its finding, and the chains that did not answer."""
     told = []
     for each in tries:
         finding, silent = _find_one(each, question, now)

@@ -83,5 +83,5 @@ def times(number: int, factor: int) -> int:
 
 @register.filter
 def below(number: int, top: int) -> int:
-    """Return how far below the top a bar begins: drawings grow downwards."""
+    """Return a bar's distance from the top: in SVG, y grows downwards."""
     return top - number

@@ -109,7 +109,7 @@ def _send(step: TestStep, kind: StepKind, now: datetime) -> int:
     address = checkout.offers[chain]["address"]
     deposit = DepositAddress.objects.get(key=evm_key(address))
     amount = round_up_to_cent(checkout.amount * SHARES[kind])
-    # Mined when it was due: a step played after an outage of ours is not late.
+    # The block time is when the step was due, so that a step played after our outage is not late.
     is_late = kind == StepKind.PAY_LATE
     mined_at = checkout.expires_at + _JUST_LATE if is_late else step.due_at
     transfer = NewTransfer(

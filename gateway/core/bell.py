@@ -52,7 +52,7 @@ class Listener:
         return await asyncio.to_thread(self.wait, seconds)
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         if self._subscription is not None:
             self._subscription.close()
             self._subscription.connection_pool.disconnect()
@@ -68,7 +68,7 @@ class Listener:
         while (left := deadline - time.monotonic()) > 0:
             message = self._subscription.get_message(timeout=0 if rang else left)
             if rang and message is None:
-                # This takes all rings that were queued: one look answers them all.
+                # Takes all queued rings: one poll of the database serves them all.
                 return True
             rang = rang or (message is not None and message["type"] == "message")
         return rang

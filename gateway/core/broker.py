@@ -11,7 +11,7 @@ def wake_task(name: str) -> bool:
     """Send the task; return False if the broker does not accept it. Never raises, and never waits for long."""
 
     def send(client: redis.Redis) -> bool:
-        # Celery waits seconds for a broker that is down. This costs one time-out at most, once a second.
+        # Celery would wait seconds for a broker that is down. This waits for one time-out at most, once a second.
         client.ping()
         try:
             current_app.send_task(name, retry=False, ignore_result=True)

@@ -8,9 +8,9 @@ from typing import Final
 from django.http import StreamingHttpResponse
 
 ROWS_AT_ONCE: Final = 500
-"""Rows per piece of the response. Writing each row alone would cost more than making it."""
+"""Rows per piece of the response. Sending each row separately would cost more than formatting it."""
 
-# A spreadsheet runs a cell that begins with one of these as a formula, which can send away its neighbours (OWASP, "CSV
+# A spreadsheet runs a cell that begins with one of these as a formula, which can leak other cells (OWASP, "CSV
 # Injection"). Input methods of East Asia type the wide forms.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 _TEXT: Final = "'"
@@ -21,9 +21,9 @@ Row = Sequence[object]
 def csv_response(
     name: str, header: Sequence[str], rows: Iterable[Row]
 ) -> StreamingHttpResponse:
-    """Return rows as a file to be saved as `name`.csv. Rows are read while they are sent, so any number fits.
+    """Return rows as a download named `name`.csv. Rows are read while they are sent, so their number is unlimited.
 
-    Texts are made harmless. Numbers stay numbers, the caller formats times, None is an empty cell.
+    Texts are escaped by `harmless`. Numbers stay numbers, the caller formats times, None is an empty cell.
     """
     response = StreamingHttpResponse(
         csv_pieces(header, rows), content_type="text/csv; charset=utf-8"
@@ -34,7 +34,7 @@ def csv_response(
 
 
 def csv_pieces(header: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """Yield header and rows, some hundreds at a time."""
+    """Yield the header and the rows as CSV text, `ROWS_AT_ONCE` rows at a time."""
     writer = csv.writer(_Echo())
     yield writer.writerow(header)
     remaining = iter(rows)
@@ -43,7 +43,7 @@ def csv_pieces(header: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def harmless(cell: object) -> object:
-    """Return the cell as text that a spreadsheet shows and does not run."""
+    """Return the cell as text that a spreadsheet shows instead of running it as a formula."""
     if isinstance(cell, str) and cell.startswith(_FORMULA):
         return f"{_TEXT}{cell}"
     return cell

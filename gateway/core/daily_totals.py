@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 # Number of deltas folded at once.
 _BATCH: Final = 20_000
-# How long a fold waits for a lock: a repair keeps a table's for as long as it takes.
+# How long a fold waits for a lock. A repair may hold a table's lock for long.
 _LONGEST_WAIT: Final = "2s"
 _MERGED: Final = {
     "sum": "kept.{0} + EXCLUDED.{0}",
@@ -109,7 +109,7 @@ _FOLD = """
 class SumDifference:
     """A total that differs from the sum of its rows.
 
-    `key` has the values of the table's keys; `off` has, by measure, kept less raw, in the measure's unit.
+    `key` has the values of the table's keys; `off` has, by measure, the stored value less the recomputed one.
     """
 
     table: SumTable
@@ -147,7 +147,7 @@ def rebuild_days(table: SumTable, *, since: date, until: date) -> None:
 
 
 def fold_all(tables: Iterable[SumTable]) -> int:
-    """Fold each table's deltas; return how many there were. An error of one table leaves the others to be folded.
+    """Fold each table's deltas; return how many there were. An error in one table does not stop the others.
 
     Each error is logged, and the first one raised at the end.
     """
@@ -164,9 +164,9 @@ def fold_all(tables: Iterable[SumTable]) -> int:
 
 
 def fold(table: SumTable) -> int:
-    """Fold a table's deltas into its totals; return how many there were. No total changes by it.
+    """Fold a table's deltas into its totals; return how many there were. The totals' values stay the same.
 
-    Raises OperationalError where another transaction keeps the table locked: the next run folds it.
+    Raises OperationalError while another transaction keeps the table locked; the next run folds it.
     """
     total = 0
     while True:

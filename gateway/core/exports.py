@@ -27,24 +27,24 @@ class ExportTable:
 
 
 def table_of(name: str, rows: QuerySet[Any], columns: tuple[str, ...]) -> ExportTable:
-    """Return columns of some rows, oldest first. Columns are named one by one, so that no secret gets in by accident."""
+    """Return columns of some rows, oldest first. Columns are listed explicitly, so that no secret is included by accident."""
     header = tuple(column.replace("__", "_") for column in columns)
     return ExportTable(name, header, _in_turns(rows, columns))
 
 
 def zip_response(name: str, tables: Iterable[ExportTable]) -> StreamingHttpResponse:
-    """Return tables as a file to be saved as `name`.zip, in constant memory."""
+    """Return tables as a download named `name`.zip, in constant memory."""
     response = StreamingHttpResponse(zip_pieces(tables), content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     return response
 
 
 def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
-    """Write the archive, a piece at a time."""
+    """Yield the archive in pieces."""
     pipe = _Pipe()
     with ZipFile(pipe, "w", ZIP_DEFLATED) as archive:
         for table in tables:
-            # A file's length is not known when its header is written.
+            # A file's length is unknown when its header is written.
             with archive.open(f"{table.name}.csv", "w", force_zip64=True) as file:
                 for piece in csv_pieces(table.header, table.rows):
                     file.write(piece.encode())
@@ -81,7 +81,7 @@ class _Pipe:
         self._kept = io.BytesIO()
 
     def write(self, data: bytes, /) -> int:
-        """Keep a piece."""
+        """Store a piece."""
         return self._kept.write(data)
 
     def flush(self) -> None:
@@ -91,7 +91,7 @@ class _Pipe:
         """Do nothing: no file is open."""
 
     def take(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return the bytes written since the last call."""
         data = self._kept.getvalue()
         self._kept = io.BytesIO()
         return data

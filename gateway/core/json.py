@@ -12,7 +12,7 @@ import orjson
 
 _SAFE_INTEGER_DIGITS = 18
 MAX_DEPTH = 240  # orjson writes 254 levels
-# An unterminated string matches to the end of the body. Otherwise each escaped quote in it would begin a search of its own,
+# An unterminated string matches to the end of the body. Otherwise each escaped quote in it would start another search,
 # and a body of 256 KB would keep the process busy for minutes.
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
@@ -46,7 +46,7 @@ _decoder = json.JSONDecoder(
 
 
 def loads(body: bytes) -> Any:
-    """Parse strict JSON. Raises NotJsonError for anything else, however deep or odd."""
+    """Parse strict JSON. Raises NotJsonError for anything else, however deeply nested."""
     if _may_be_deeper_than_allowed(body):
         raise NotJsonError("nested too deeply")
     try:
@@ -56,7 +56,7 @@ def loads(body: bytes) -> Any:
 
 
 def _may_be_deeper_than_allowed(body: bytes) -> bool:
-    """Measure the nesting before recursing: libraries raise the recursion limit past what the stack holds."""
+    """Return whether the nesting may exceed MAX_DEPTH. Checked before recursing: libraries raise the recursion limit too far."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
     depth = deepest = 0

@@ -1,8 +1,8 @@
 """Leases: a row that one process at a time works under, with a fence and an end time.
 
 A paused process cannot know that its lease ran out. So writes that must not happen twice check the fence first, in the same
-transaction. Lease times are the database's, the one clock that all processes share. Nothing outlives its transaction in a
-session, so a connection pooler works.
+transaction. Lease times are the database's, the one clock that all processes share. No session state
+outlives a transaction, so a connection pooler works.
 """
 
 import secrets
@@ -18,7 +18,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LeaseLostError(Exception):
-    """Another process holds the lease now; nothing of ours was written."""
+    """Another process holds the lease now; this one wrote nothing."""
 
 
 class Leased(models.Model):
@@ -44,7 +44,7 @@ class Lease(Leased):
         return self.name
 
 
-# The row is locked first, so that the lease begins once nobody is waited for any more.
+# The row is locked first, so that the lease's time begins only after any wait for the lock.
 _TAKE = """
     WITH held AS MATERIALIZED (
         SELECT {key} FROM {table}
@@ -101,7 +101,7 @@ class Leases(Generic[Row]):
             raise LeaseLostError(row.pk)
 
     def release(self, key: str, owner: str, *, seconds: float = 0.0) -> None:
-        """End our lease, at once or in `seconds`."""
+        """End this process's lease, at once or in `seconds`."""
         _run(self._release, {"key": key, "owner": owner, "seconds": seconds})
 
     def _first(self, statement: str, parameters: dict[str, Any]) -> Row | None:
@@ -120,7 +120,7 @@ leases = Leases(Lease)
 
 @contextmanager
 def alone(name: str, *, seconds: float) -> Iterator[bool]:
-    """Yield whether this process got the named lease, for at most `seconds`. If it dies in the block, others wait that long."""
+    """Yield whether this process got the named lease, for at most `seconds`. If it dies in the block, others wait until then."""
     owner = secrets.token_hex(8)
     is_ours = leases.take(name, owner, seconds=seconds) is not None
     try:

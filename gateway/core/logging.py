@@ -13,12 +13,12 @@ _SECRET = re.compile(
 
 
 def redact(text: str) -> str:
-    """Replace everything in `text` that looks like a secret of ours."""
+    """Replace everything in `text` that looks like one of our secrets."""
     return _SECRET.sub(lambda match: f"{match.group(1) or ''}[redacted]", text)
 
 
 def _redact_line(_logger: Any, _method: str, line: str) -> str:
-    """Redact the rendered line, so that lists, exceptions and objects cannot carry a secret past it."""
+    """Redact secrets in the rendered line, so that those inside lists, exceptions and objects are found too."""
     return redact(line)
 
 
@@ -62,7 +62,7 @@ def logging_config(*, json_lines: bool) -> dict[str, Any]:
         "loggers": {
             "django.request": {"level": "ERROR"},
             "celery": {"level": "WARNING"},
-            # Our own log reports successes in fewer lines.
+            # Florin's own log reports successes in fewer lines.
             "x402": {"level": "WARNING"},
         },
     }

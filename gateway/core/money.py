@@ -10,7 +10,7 @@ from decimal import (
     InvalidOperation,
 )
 
-# Wide enough for 2**256 base units. It raises where the default context would round silently.
+# Wide enough for 2**256 base units. Raises instead of rounding silently, as the default context does.
 EXACT = Context(prec=100, traps=[Inexact, InvalidOperation])
 # For intentional rounding.
 _WIDE = Context(prec=100, traps=[InvalidOperation])

@@ -1,4 +1,4 @@
-"""The limit of open files, and so connections, of a process. Shells allow few, and systems many more."""
+"""Raises a process's limit of open files, and so of connections: shells set a low one."""
 
 import resource
 

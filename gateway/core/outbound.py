@@ -1,6 +1,6 @@
 """Rules for our own outgoing requests: public addresses only, never our own network.
 
-`ipaddress.is_global` will not do: Python 3.11 calls NAT64 and 6to4 forms of private addresses, `::127.0.0.1`, multicast and
+`ipaddress.is_global` is not strict enough: Python 3.11 calls NAT64 and 6to4 forms of private addresses, `::127.0.0.1`, multicast and
 site-local addresses global. So this is an allow list: an address is public only if it is known to be.
 """
 
@@ -46,7 +46,7 @@ def plain(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether `address` is on the public internet, so that a stranger may have us connect to it."""
+    """Return whether `address` is on the public internet, so that connecting to it for a stranger is safe."""
     address = plain(address)
     if isinstance(address, IPv4Address):
         return not any(address in block for block in _NOT_PUBLIC_V4)

@@ -1,4 +1,4 @@
-"""Restores of the database from a backup: what was given out in the lost time is unknown, and is not given out again."""
+"""Restores of the database from a backup: values assigned in the lost time are unknown and must not be assigned again."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from django.db import models
 
 LONGEST_CHECKOUT: Final = timedelta(days=1)
-"""A checkout that was lost can still be paid for so long (`checkouts.creation.forms.MAX_EXPIRES_IN`)."""
+"""How long a lost checkout can still be paid (`checkouts.creation.forms.MAX_EXPIRES_IN`)."""
 
 
 class Restore(models.Model):
@@ -25,7 +25,7 @@ class Restore(models.Model):
 
 
 def lost_checkouts_may_be_paid(moments: list[datetime]) -> set[datetime]:
-    """Return those block times at which a buyer may have paid a checkout that a restore lost."""
+    """Return those of the given block times at which a buyer may have paid a checkout that a restore lost."""
     if not moments:
         return set()
     spans = Restore.objects.filter(

@@ -1,6 +1,6 @@
 """Encrypts secrets that must be recoverable (webhook secrets), with keys from the environment.
 
-Others are derived from the same keys, so that they can be found again where the database was lost.
+Other secrets are derived from the same keys, so that they can be recomputed if the database is lost.
 """
 
 import hmac
@@ -40,12 +40,12 @@ def unseal(token: bytes) -> str:
 
 
 def derive(name: str) -> bytes:
-    """Return the 32 bytes that the first configured key makes of a name; random ones where no key is configured."""
+    """Return 32 bytes derived from a name with the first configured key; random bytes if no key is configured."""
     return next(iter(derivations(name)), None) or secrets.token_bytes(32)
 
 
 def derivations(name: str) -> list[bytes]:
-    """Return what each configured key makes of a name: `derive` returned one of them, whichever key was first then."""
+    """Return the 32 bytes that each configured key derives from a name. One of them is an earlier result of `derive`."""
     keys = settings.ENCRYPTION_KEYS
     return [hmac.digest(key.encode(), name.encode(), "sha256") for key in keys]
 

@@ -53,15 +53,15 @@ _breaker = _Breaker()
 
 
 def attempt(command: Callable[[redis.Redis], T]) -> T | None:
-    """Run `command` with the client; return None while Valkey is down. For work that payments must not wait for."""
+    """Run `command` with the client; return None while Valkey is down. For work that must not delay payments."""
     return _breaker.call(command)
 
 
 def ask(*command: str | int) -> Any:
-    """Send a command on this thread's own connection and return the answer; None when Valkey is away.
+    """Send a command on this thread's own connection and return the answer; None while Valkey is down.
 
-    For what every request asks: the client's pool, retries and metrics take longer than the command (benchmarks/profiles.md).
-    A command may be sent twice, where the server closed the connection since the last one.
+    For commands of every request: the client's pool, retries and metrics take longer than the command
+    (benchmarks/profiles.md). A command may be sent twice if the server closed the connection since the last one.
     """
     return _breaker.call(lambda client: _ask(client, command))
 
@@ -78,13 +78,13 @@ def _ask(client: redis.Redis, command: tuple[str | int, ...]) -> Any:
 
 def _exchange(client: redis.Redis, command: tuple[str | int, ...]) -> Any:
     connection = _connection(client)
-    # What fails on the way closes the connection, so that no answer is taken for that of a later command.
+    # Any failure closes the connection, so that a late answer is not taken for that of the next command.
     connection.send_command(*command)
     return connection.read_response()
 
 
 def _connection(client: redis.Redis) -> Any:
-    """Return the thread's connection, made anew for another client and after a fork."""
+    """Return the thread's connection, reopened for another client and after a fork."""
     owner = (client, os.getpid())
     if getattr(_of_thread, "owner", None) != owner:
         pool = client.connection_pool

@@ -1,4 +1,4 @@
-"""Validates URLs that merchants give: syntax, allowed schemes and hosts, hosts we may connect to."""
+"""Validates merchants' URLs: syntax, allowed schemes and hosts, hosts we may connect to."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -50,7 +50,7 @@ def check_url(text: str, *, param: str, policy: UrlPolicy) -> SplitResult:
 
 
 def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
-    """Refuse a URL that means a private address, in any spelling that a browser or resolver reads as one.
+    """Refuse a URL of a private address, in any spelling that a browser or resolver accepts.
 
     Addresses behind a public name are checked at each connection. Raises InvalidRequestError (url_invalid, url_forbidden).
     """
@@ -60,7 +60,7 @@ def check_destination(text: str, *, param: str, policy: UrlPolicy) -> None:
 
 
 def _split(text: str) -> SplitResult | None:
-    # Counted in bytes: letters beyond ASCII take several.
+    # Counted in bytes: non-ASCII letters take several.
     is_plain = text.isprintable() and " " not in text
     if len(text.encode()) > MAX_LENGTH or not is_plain:
         return None

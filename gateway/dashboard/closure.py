@@ -43,7 +43,7 @@ _UNFINISHED: Final = [DeliveryStatus.PENDING, DeliveryStatus.HELD]
 
 @dataclass(frozen=True, slots=True)
 class OpenThing:
-    """A line of what is still open: the count, and the page that shows it."""
+    """A kind of open object: the count, and the page that shows them."""
 
     label: str
     amount: str
@@ -79,7 +79,7 @@ def page(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.CLOSE, fresh=True)
 def close(request: SeatedRequest) -> HttpResponse:
-    """Close the account and log everybody out, the owner too."""
+    """Close the account and log out all members, including the owner."""
     merchant = request.seat.merchant
     form = ClosingForm(request.POST, merchant_name=merchant.name)
     if not form.is_valid():

@@ -1,4 +1,4 @@
-"""The dashboard's sidebar, put together from all apps. Only existing pages are listed.
+"""The dashboard's sidebar, assembled from all apps. Only existing pages are listed.
 
 Templates know this module as the library `navigation`.
 """

@@ -55,7 +55,7 @@ def changelog_feed() -> str:
 
 
 def releases(text: str) -> Iterator[Release]:
-    """Read the releases of a changelog, newest first. One without a date has that of the file."""
+    """Read the releases of a changelog, newest first. A release without a date gets that of the file."""
     for heading, version, date, changes in _RELEASE.findall(text):
         if date == "unreleased":
             made_at = datetime.fromtimestamp(_CHANGELOG.stat().st_mtime, UTC)

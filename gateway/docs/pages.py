@@ -1,4 +1,4 @@
-"""The pages of the documentation: where each one's Markdown comes from, and in which section it stands."""
+"""The pages of the documentation: their Markdown files, sections and order."""
 
 import re
 from collections.abc import Callable
@@ -84,7 +84,7 @@ _FOLDERS = {"adr": "decisions/", "diagrams": "diagrams/"}
 
 @dataclass(frozen=True)
 class Page:
-    """A page: `slug` is its path below /docs/. Its Markdown is read when somebody asks for it."""
+    """A page: `slug` is its path below /docs/. Its Markdown is read on request."""
 
     slug: str
     title: str
@@ -94,12 +94,12 @@ class Page:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Return the page's URL path."""
         return f"/docs/{self.slug}/"
 
     @property
     def markdown_url(self) -> str:
-        """Where its Markdown is."""
+        """Return the URL path of its Markdown."""
         return f"/docs/{self.slug}.md"
 
     def rendered(self) -> Rendered:
@@ -163,7 +163,7 @@ def _rendered(slug: str) -> Rendered:
 
 
 def address_of(page: Page, target: str) -> str | None:
-    """Return the address that a link of the page leads to here; None where it leads to a file that is no page."""
+    """Return the URL on this site for a link of the page; None if it leads to a file that is not a page."""
     if re.match(r"[a-z]+:|[/#]", target):
         return target
     name, _, anchor = target.partition("#")

@@ -39,7 +39,7 @@ def _page(api: dict[str, Any], tag: dict[str, str]) -> Iterator[str]:
 
 
 def _reads(operation: tuple[str, Any]) -> bool:
-    """Whether it changes nothing: those that do come first."""
+    """Return whether an operation only reads, for sorting."""
     return operation[0] == "get"
 
 
@@ -119,7 +119,7 @@ def _rows(
 
 
 def _resolved(api: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Follow a reference, and a choice between one schema and null."""
+    """Return a schema with its reference resolved, and with the null alternative removed."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return _resolved(api, api["components"]["schemas"][name])
@@ -131,7 +131,7 @@ def _resolved(api: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(api: dict[str, Any], schema: dict[str, Any]) -> str:
-    """Write a schema's type for a reader."""
+    """Return a schema's type as readable text."""
     nullable = {"type": "null"} in schema.get("oneOf", [])
     found = _resolved(api, schema)
     kind = found.get("type", "object")

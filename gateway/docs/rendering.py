@@ -21,7 +21,7 @@ _LANGUAGES = {
     "php": "PHP",
     "go": "Go",
 }
-# Wide tables scroll, by keys too. A column without a heading has an empty cell there, which is no heading.
+# Wide tables scroll, also with the keyboard. An empty heading cell becomes an ordinary cell.
 _TABLES = {
     "<table>": '<div class="table" tabindex="0"><table>',
     "</table>": "</table></div>",
@@ -86,7 +86,7 @@ def render(text: str, *, link: Link) -> Rendered:
 
 
 def anchor_of(title: str, *, taken: set[str]) -> str:
-    """Return a heading's anchor, as code hosts derive it; one that is taken gets a number."""
+    """Return a heading's anchor, derived as code hosts do; a duplicate gets a number."""
     base = re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
     anchor, number = base, 0
     while anchor in taken:
@@ -104,7 +104,7 @@ def _plain(token: Token) -> str:
 
 
 def _set_links(inline: Token, link: Link) -> None:
-    """Give links and pictures their addresses here, and turn links without one into plain words."""
+    """Set the addresses of links and pictures on this site, and turn links without one into plain text."""
     kept: list[Token] = []
     open_links: list[bool] = []
     for child in inline.children or []:
@@ -152,7 +152,7 @@ def _with_wide_tables(parser: MarkdownIt, tokens: Sequence[Token]) -> str:
 
 
 def _codes(fences: Sequence[Token]) -> str:
-    """Return code blocks; several in a row are the same example in several languages."""
+    """Return code blocks as HTML; several in a row are one example in several languages."""
     if len(fences) == 1:
         return _code(fences[0])
     blocks = "".join(

@@ -20,7 +20,7 @@ _MARKDOWN = "text/markdown; charset=utf-8"
 
 
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a page; to a client that prefers Markdown, that."""
+    """Show a page, as Markdown if the client prefers that."""
     found = _page(slug)
     if _prefers_markdown(request):
         answer = HttpResponse(found.read(), content_type=_MARKDOWN)

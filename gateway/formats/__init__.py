@@ -1,1 +1,1 @@
-"""Date formats that replace Django's where those do not fit our pages."""
+"""Date formats that replace Django's for some languages."""

@@ -28,9 +28,9 @@ def operator_of(request: HttpRequest) -> User:
 
 
 def refuse(request: HttpRequest) -> HttpResponseRedirect | None:
-    """Return the page where the person must go first; None if access is granted.
+    """Return a redirect to what the person must do first; None if access is granted.
 
-    Raises Http404 for people who are no staff, and ReauthenticationRequired, which leads to a login and back.
+    Raises Http404 for people who are not staff, and ReauthenticationRequired, which leads to a login and back.
     """
     if not request.user.is_authenticated:
         return _first(settings.LOGIN_URL, request)
@@ -53,7 +53,7 @@ def _factor_page(request: HttpRequest) -> str:
 
 
 def _first(page: str, request: HttpRequest) -> HttpResponseRedirect:
-    # A POST cannot be repeated from an address.
+    # A redirect cannot repeat a POST.
     back = (
         request.get_full_path()
         if request.method in {"GET", "HEAD"}

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """An entry of the operator's sidebar. `view` is the name of its page, `words` describe it."""
+    """An entry of the operator's sidebar. `view` is its page's route name, `words` its description."""
 
     title: str
     view: str

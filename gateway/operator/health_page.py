@@ -1,4 +1,4 @@
-"""The health page: the metrics' figures, the chains' status, and endpoints that do not answer."""
+"""The health page: metrics, the chains' status, and failing endpoints."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,13 +25,13 @@ from webhooks.models import TROUBLED, Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
 _MOST_ENDPOINTS: Final = 50
-# An endpoint that fails for weeks has a million; an exact count is not needed.
+# Counting stops here: an endpoint that fails for weeks may have a million waiting deliveries.
 _MOST_FAILED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue: its waiting rows, and since when the oldest is late; None if none is."""
+    """A queue: its number of waiting rows, and since when the oldest is late (None if none is)."""
 
     label: str
     waiting: int

@@ -36,7 +36,7 @@ class ReasonForm(forms.Form):
 def look_page(
     request: HttpRequest, merchant: Merchant, context: dict[str, Any]
 ) -> HttpResponse:
-    """Ask for a reason, and lead to the merchant's pages. Members of the team go there at once, with their own role.
+    """Ask for a reason, then redirect to the merchant's pages. Team members are redirected at once, with their own role.
 
     `context` is what every page of the site needs.
     """
@@ -58,7 +58,7 @@ def look_page(
 
 @require_POST
 def stop_looking(request: HttpRequest) -> HttpResponse:
-    """End this session's impersonation, if any, and lead back to where it began."""
+    """End this session's impersonation, if any, and redirect to the page where it began."""
     look = end_look(request, now=timezone.now())
     if look is None:
         return HttpResponseRedirect(reverse("dashboard"))

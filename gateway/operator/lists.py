@@ -15,7 +15,7 @@ else:
 
 
 class ReadOnlyAdmin(_Admin):
-    """Read-only rows. The site itself decides who may come in."""
+    """Read-only rows. The site decides on access."""
 
     show_full_result_count = False
     list_per_page = 50

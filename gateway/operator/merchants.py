@@ -27,7 +27,7 @@ else:
 
 
 class PlanForm(_Form):
-    """A plan. A custom one has its own rate; the others' rates are fixed, whatever is typed."""
+    """A plan. A custom one has its own rate; the others' rates are fixed, so a typed rate is ignored."""
 
     class Meta:
         model = Merchant
@@ -42,7 +42,7 @@ class PlanForm(_Form):
         cleaned: dict[str, Any] = super().clean() or {}
         rate = TIER_RATES.get(cleaned.get("fee_tier", ""))
         if rate is not None:
-            # A rate typed for another plan is no error.
+            # A rate typed for a plan with a fixed rate is ignored.
             self.errors.pop("fee_rate", None)
             cleaned["fee_rate"] = rate
         return cleaned

@@ -14,7 +14,7 @@ from gateway.operator.lists import ReadOnlyAdmin
 
 
 class UserAdmin(ReadOnlyAdmin):
-    """Everybody who can log in. Teams manage roles themselves."""
+    """All people who can log in. Teams manage their own roles."""
 
     list_display = ["email", "name", "is_active", "is_staff", "created_at"]
     list_filter = ["is_active", "is_staff"]

@@ -1,7 +1,7 @@
 """The processes that a Celery worker runs beside its tasks: the chain watchers and the webhook sender.
 
-They take their work from PostgreSQL under leases. So they go on while the broker is away, and any number of workers on any
-number of machines share it.
+They take their work from PostgreSQL under leases. So they continue while the broker is down, and any number of workers on
+any number of machines share the work.
 """
 
 import os
@@ -48,7 +48,7 @@ ROLES_OPTION: Final = click.Option(
 class Loops(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no types
     """Starts the loops with the worker, restarts them, and stops them with the worker.
 
-    When the worker is killed, so are they: their leases run out as its own work comes back to the queue.
+    They are killed together with the worker. Their leases then expire, and other workers take over.
     """
 
     # Its processes are forked before any thread exists.

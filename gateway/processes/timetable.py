@@ -5,7 +5,7 @@ from typing import Final
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:
-    # A missed tick expires: the next one does its work.
+    # A task that no worker took in time expires: the next run does its work.
     return {
         "task": task,
         "schedule": timedelta(seconds=seconds),
@@ -39,7 +39,7 @@ TIMETABLE: Final = {
     "send mails": _every(10, "mails.send_due_mails"),
     "prune mails": _every(86_400, "mails.prune_mails"),
     "apply wallet changes": _every(60, "wallets.apply_wallet_changes"),
-    # Each list of checkouts adds up what this has not folded yet.
+    # Often, because every list of checkouts adds up the deltas not folded yet.
     "fold totals": _every(1, "checkouts.fold_totals"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }

@@ -1,1 +1,1 @@
-"""What `manage.py after_restore` does: the gateway learns that its database lost time."""
+"""The steps of `manage.py after_restore`, after a restore from a backup that lost recent data."""

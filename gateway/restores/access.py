@@ -1,4 +1,4 @@
-"""Who and what has access after a restore: each may have been revoked, removed or replaced in the lost time."""
+"""Lists who and what has access after a restore, for review: revocations in the lost time may be missing."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +10,7 @@ YOUNGER = "  (younger than the lost time)"
 
 
 def access_lines(lost_from: datetime) -> Iterator[str]:
-    """Yield a line for each API key, person, receiving wallet and waiting change of one, those of a merchant together."""
+    """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
     lines = [*_keys(lost_from), *_people(lost_from), *_wallets(lost_from)]
     lines += _changes(lost_from)
     last = ""

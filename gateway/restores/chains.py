@@ -1,4 +1,4 @@
-"""The chains after a restore: addresses of lost checkouts are found again, and blocks from before the loss are read again."""
+"""The chains after a restore: recovers the addresses of lost checkouts, and rescans blocks from before the loss."""
 
 import re
 from collections.abc import Iterable
@@ -20,18 +20,18 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _LIVE_ID: Final = re.compile(r"chk_live_[0-9a-z]{26}")
 _EARLIER: Final = timedelta(hours=1)
-# Blocks come faster than they should, at times.
+# A margin, because blocks sometimes come faster than their nominal pace.
 _CROWDED: Final = 2
 
 
 def recover_addresses(
     merchant: Merchant, public_ids: Iterable[str], *, now: datetime
 ) -> int:
-    """Watch the deposit addresses of a merchant's lost checkouts again; return how many are new.
+    """Recover the deposit addresses of a merchant's lost checkouts, so that they are watched; return how many are new.
 
-    An address follows from the id, our keys and the merchant's wallet. Where a wallet or a key was changed, more addresses
-    than one are watched for an id, and nobody pays to the others. Ids of test mode and of checkouts that are here are
-    passed over. Raises ValueError for what is no checkout's id.
+    An address follows from the id, our keys and the merchant's wallet. If a wallet or a key was changed, several possible
+    addresses are watched for an id; the wrong ones receive no payments. Ids of test mode and of checkouts that are here are
+    passed over. Raises ValueError for an invalid id.
     """
     wallets = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
     destinations = {
@@ -70,9 +70,9 @@ def _lost(public_ids: Iterable[str]) -> list[str]:
 
 
 def rescan_chains(lost_from: datetime, *, now: datetime, say: Say) -> list[str]:
-    """Read every chain with a node again from an hour before the loss, as far as it was read; return what went wrong.
+    """Rescan every chain that has a node, from an hour before the loss to its cursor; return the errors.
 
-    From there the watchers go on by themselves.
+    Watchers continue from the cursor.
     """
     failures = []
     for spec in watched_chains():
@@ -91,7 +91,7 @@ def rescan_chains(lost_from: datetime, *, now: datetime, say: Say) -> list[str]:
 
 
 def _height_before(cursor: ChainCursor, spec: ChainSpec, moment: datetime) -> int:
-    """Return a height that was surely reached before a moment, by the time of the newest block and the pace of blocks."""
+    """Return a height certainly reached before a time, estimated from the newest block's time and the pace of blocks."""
     height = cursor.height or 0
     newest = cursor.head_time or moment
     since = max(newest - moment, timedelta()) + _EARLIER

@@ -1,4 +1,4 @@
-"""Writing a restore down, and telling merchants of it."""
+"""Records a restore and notifies merchants."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,7 +20,7 @@ from webhooks.outbox.events import NewEvent, publish
 
 RESTORED: Final = "gateway.restored"
 SEQUENCES_SKIPPED: Final = 1_000_000
-"""Lost events had numbers too: the next ones are above whatever those were."""
+"""The gap in event sequence numbers after a restore, so that new numbers are above those of lost events."""
 
 _TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
 {restored_at:%Y-%m-%d %H:%M} UTC may be missing.
@@ -42,10 +42,10 @@ Please look at three things in the dashboard, because changes that you made in t
 
 @transaction.atomic
 def note_restore(lost_from: datetime, *, now: datetime) -> bool:
-    """Write down that everything from `lost_from` on may be missing; False where that was written before.
+    """Record that everything from `lost_from` on may be missing; return False if that was recorded already.
 
-    From now on gas accounts wait until nodes agree on their next nonces, exact amounts come from those kept for this, prices
-    alone prove nothing, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
+    From now on gas accounts wait until nodes agree on their next nonces, exact amounts come from a reserved set, a price
+    alone matches no checkout, and event numbers begin above the lost ones. Owners get a mail, and endpoints an event.
     """
     hold = timedelta(hours=settings.EXACT_AMOUNT_HOLD_HOURS)
     restore, is_new = Restore.objects.get_or_create(

@@ -38,14 +38,14 @@ BODY_SECONDS: Final = 10.0
 
 SLOW_SECONDS: Final = 1.0
 SLOW: Final = Limit("slow_body", 30)
-"""How many bodies one client, or one IPv6 /64, may take longer than `SLOW_SECONDS` for. Further ones are refused."""
+"""The limit of bodies slower than `SLOW_SECONDS` per client or IPv6 /64. Further ones are refused."""
 
 _SWEEP_SECONDS: Final = 0.25
 _MOST_HELD: Final = 256 * 1024 * 1024
 # The share of large bodies for one client, or one IPv6 /64. Otherwise a client could take all places with bodies that it
 # aborts before they count as slow. Small bodies are not limited by it: many people may share an address.
 _MOST_OF_CLIENT: Final = _MOST_HELD // 8
-# A form is larger than its file.
+# Slightly above the largest file, because a form has more than its file.
 _MOST_UPLOAD: Final = MOST_BYTES + 64 * 1024
 _BODILESS: Final = frozenset({"GET", "HEAD"})
 
@@ -112,7 +112,7 @@ class Bodies:
     async def _hold(
         self, environ: Environ, read: Callable[[], Awaitable[bytes]], length: int
     ) -> bytes:
-        """Wait for a body until the sweeper gives it up."""
+        """Read a body until it is complete or the sweeper abandons it."""
         if self._held + length > _MOST_HELD:
             error = UnavailableError("Too many requests at once.", code="overloaded")
             raise RefusedBodyError(error)
@@ -146,7 +146,7 @@ class Bodies:
             del self._held_of[client]
 
     async def _sweep(self) -> None:
-        """Count slow bodies and give up late ones, while any body is being read."""
+        """Count slow bodies and abandon late ones, while any body is being read."""
         while self._reading:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = time.monotonic()

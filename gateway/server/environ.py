@@ -45,7 +45,7 @@ _names: dict[str, str] = dict(_PLAIN)
 def environ_of(scope: Scope) -> Environ:
     """Return a request's WSGI environment, without its body.
 
-    Header names with underscores are dropped: WSGI cannot tell them from those with hyphens, so `X_Forwarded_For` would get
+    Header names with underscores are dropped: WSGI cannot distinguish them from those with hyphens, so `X_Forwarded_For` would get
     past a proxy that only replaces `X-Forwarded-For`.
     """
     environ = _CONSTANT.copy()
@@ -71,7 +71,7 @@ def environ_of(scope: Scope) -> Environ:
 
 
 def add_body(environ: Environ, body: bytes) -> None:
-    """Add the body to a request. An announced length stays: Django uses it to refuse long bodies."""
+    """Add the body to a request. A Content-Length header is kept: Django uses it to refuse long bodies."""
     environ["wsgi.input"] = io.BytesIO(body)
     if "HTTP_TRANSFER_ENCODING" in environ:
         environ["CONTENT_LENGTH"] = str(len(body))
@@ -86,7 +86,7 @@ def _name_of(header: str) -> str:
     if "_" in header:
         return ""
     name = f"HTTP_{header.upper().replace('-', '_')}"
-    # Clients may invent names.
+    # Clients may send any header names.
     if len(_names) < _MOST_NAMES:
         _names[header] = name
     return name

@@ -1,6 +1,6 @@
 """The RSGI application: reads requests and waits on granian's event loop, and lets Django answer them in threads.
 
-A request takes a thread once it has arrived whole, and gives it back while its answer waits for a chain. See docs/adr/0017.
+A request takes a thread once it has arrived completely, and releases it while its answer waits for a chain. See docs/adr/0017.
 """
 
 import asyncio

@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 
 class ChainError(Exception):
-    """A chain could not be read. Nothing was read in part: the cursor stays. Messages contain no secrets of a node."""
+    """A chain could not be read. There are no partial results, so the cursor stays. Messages never contain a node's secrets."""
 
 
 class ChainUnavailableError(ChainError):
-    """No node answers, or none has the requested data yet. `retry_after` is the node's own wait, in seconds."""
+    """No node answers, or none has the requested data yet. `retry_after` is the wait that the node asks for, in seconds."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class ChainMismatchError(ChainError):
 
 
 class MalformedAnswerError(ChainError):
-    """The node's answer is not what the protocol allows."""
+    """The node's answer violates the protocol."""
 
 
 class ReorgDuringReadError(ChainError):
@@ -35,7 +35,7 @@ class ReorgDuringReadError(ChainError):
 
 
 class AddressError(ValueError):
-    """The text is no address of this chain, or its checksum says it was mistyped."""
+    """The text is not an address of this chain, or its checksum shows a typing error."""
 
 
 MISTYPED: Final = "has a wrong checksum: a character was mistyped."
@@ -82,7 +82,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class BlockRef:
-    """A block's identity, without its contents."""
+    """A block's height, hash, parent's hash and time."""
 
     height: int
     hash: str
@@ -92,9 +92,9 @@ class BlockRef:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block. `agreed` means that no other node of ours knows a much newer one.
+    """The newest block. `agreed` means that none of our other nodes knows a much newer one.
 
-    `finalized` is the height the chain itself calls final, where its policy asks for that.
+    `finalized` is the height that the chain itself calls final, if its policy requires that.
     """
 
     block: BlockRef
@@ -120,9 +120,9 @@ class Reading:
 class FoundMovement:
     """A token movement inside a transaction that was looked up by its hash.
 
-    `token` is the symbol if the chain's spec lists the contract, else None: anybody can create a token of any name, so
-    other names are not shown. `token_address` is empty for the chain's own coin. `units` are base units of whatever token
-    it is. `position` is as in TokenTransfer, and means something for listed tokens only.
+    `token` is the symbol if the chain's spec lists the contract, else None: anyone can create a token of any name, so
+    other names are not shown. `token_address` is empty for the chain's own coin. `units` are the token's base
+    units. `position` is as in TokenTransfer, and means something for listed tokens only.
     """
 
     token: str | None
@@ -158,15 +158,15 @@ class FoundTransaction:
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]
-"""Returns which of some recipients' and senders' keys are ours."""
+"""Returns those of the given recipients' and senders' keys that are ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """An account to read: everything up to `height`, a block of `time`, is already known.
 
-    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`. `most` limits the requests at a
-    time (approximately), so that others do not wait; None for no limit.
+    `key` and `address` are the owner's, as `TokenTransfer.recipient_key` and `.recipient`. `most` limits the requests per
+    reading (approximately), so that other accounts need not wait; None for no limit.
     """
 
     key: bytes
@@ -178,9 +178,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class AccountReading:
-    """What arrived in an account and what left it, up to and including the block `through`.
+    """An account's incoming and outgoing transfers, up to and including the block `through`.
 
-    A transfer may come again in a later reading.
+    A later reading may contain a transfer again.
     """
 
     key: bytes
@@ -208,10 +208,10 @@ class ChainAdapter(Protocol):
         """Return the newest height that the chain itself calls final, required for large amounts."""
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it reports identically; None if there is no second node."""
+        """Return those of the transfers that a second node reports identically; None if there is no second node."""
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
-        """Look up a transaction by its hash in the chain's own spelling; None if no node of ours knows it."""
+        """Look up a transaction by its hash in the chain's own spelling; None if none of our nodes knows it."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -234,8 +234,8 @@ class BlockAdapter(ChainAdapter, Protocol):
     ) -> Reading:
         """Read a whole window, ends included: our addresses' incoming and outgoing transfers.
 
-        `hint` names every address that can matter, where they are few; `ours` is asked about the recipients and the senders
-        that were found, and what has one of ours on either side is read.
+        `hint` names every address that can matter, if they are few. `ours` is called with the recipients and senders found;
+        transfers with one of ours on either side are read.
         """
 
 
@@ -252,10 +252,10 @@ class AccountAdapter(ChainAdapter, Protocol):
     def read_accounts(
         self, accounts: Sequence[Account], *, head: Head
     ) -> list[AccountReading]:
-        """Read accounts completely, each from its own height through the head; the readings are in their order."""
+        """Read accounts completely, each from its own height through the head; the readings have the accounts' order."""
 
     def lost(self, transfers: Sequence[TokenTransfer]) -> list[bool]:
-        """Return the transfers that no node knows any more: a reorg removed their transaction."""
+        """Return those transfers that no node knows any more, because a reorg removed their transaction."""
 
 
 @dataclass(frozen=True, slots=True)

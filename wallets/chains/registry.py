@@ -13,7 +13,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
                         a place may be left empty
     BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
     BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
-                        node told of it; 0 turns that off
+                        node reports it; 0 turns that off
     BASE_WS_URL         a node's WebSocket, ws:// or wss://, that pushes new blocks (EVM chains); the watcher still polls
     TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
@@ -138,7 +138,7 @@ def load_chain(
 
 
 def _x402_name(facts: ChainFacts, network: Network, chain_id: int | None) -> str | None:
-    """Return the network's name in version 1: by its chain id, whatever the settings; without one, by its kind."""
+    """Return the network's name in version 1: by its chain id, regardless of the settings; without one, by its kind."""
     if chain_id is None:
         return (
             facts.testnet if network is Network.TESTNET else facts.mainnet

@@ -45,7 +45,7 @@ class GasFacts:
     """Gas costs on a chain whose transactions we pay for, unless settings (`GAS_...`) override them.
 
     `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance
-    below which operators are told, in the chain's own coin; `coin_usd` the assumed price of a coin.
+    below which operators are alerted, in the chain's own coin; `coin_usd` the assumed price of a coin.
     `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana.
     """
 
@@ -78,7 +78,7 @@ class ChainFacts:
     finality_tag: str | None = None
     # The depth at which a small x402 payment buys at once, its own block counted (the specification's times).
     x402_confirmations: int = 3
-    # The name of its own coin on pages, and the limits of what we pay with it.
+    # The name of its own coin on pages, and our spending limits for gas.
     coin: str = ""
     gas: GasFacts | None = None
     # Whether static/images/logos.svg has a view of its name.

@@ -72,7 +72,7 @@ def ask_for_proof(
 
 @seated(get=Act.MANAGE_RECEIVING_WALLETS, post=Act.MANAGE_RECEIVING_WALLETS, fresh=True)
 def prove(request: SeatedRequest, *, proof_id: int) -> HttpResponse:
-    """Show the message, and take its signature."""
+    """Show the message to sign; a POST submits its signature."""
     return proof_page(request, proof_id, CHECKOUT_PAGES)
 
 

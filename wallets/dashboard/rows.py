@@ -12,7 +12,7 @@ from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chains
 from wallets.states import ClaimKind
 
-# As many as people compare, and hard to match at both ends for forgers of look-alike addresses.
+# As many characters as people compare; look-alike addresses that match at both ends are hard to forge.
 _COMPARED: Final = 6
 
 
@@ -46,7 +46,7 @@ class WalletRow:
     """A chain's row: its wallet with an explorer link, the pending change, and the last refused one.
 
     `proven_at` is when the wallet was proven. `taken` is the wallet that another merchant took over by a proof, if none
-    replaced it. `is_read` says whether this installation reads the chain at all.
+    replaced it. `is_read` is whether this installation reads the chain.
     """
 
     chain: str

@@ -21,7 +21,7 @@ DETERMINISTIC_DEPLOYER: Final = bytes.fromhex(
 
 FACTORY_SALT: Final = bytes(32)
 
-# Fixed by the compiled contracts. They are constants, not computed, because every address ever given to a buyer depends on
+# Fixed by the compiled contracts. They are constants, not computed, because every deposit address depends on
 # them: tests compare them with the artifacts, so a change of the contracts is noticed.
 FACTORY_ADDRESS: Final = bytes.fromhex("a4edbd513b698767fb4d7647cd8b48ebae83aec5")
 IMPLEMENTATION_ADDRESS: Final = bytes.fromhex(

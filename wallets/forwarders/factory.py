@@ -1,7 +1,7 @@
 """Checks and deploys the forwarder factory on a chain.
 
-Everything speaks plain JSON-RPC through an object with `call(method, params)`. Its errors for an unreachable or refusing
-node pass through.
+Functions use plain JSON-RPC through an object with `call(method, params)`. Its errors for an unreachable or refusing node
+are not caught.
 """
 
 import json
@@ -58,7 +58,7 @@ class Rpc(Protocol):
 
 
 class FactoryError(Exception):
-    """The factory cannot be used on this chain, or not deployed."""
+    """The factory cannot be used on this chain, or cannot be deployed."""
 
 
 class FactoryMissingError(FactoryError):
@@ -141,13 +141,13 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
     tx_hash = sender.send(deployment_transaction())
     say(f"Sent the factory in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
-    # Not the receipt's status: if another sender was faster, ours reverted and all is well.
+    # Checks the code instead of the receipt's status: if another sender was faster, our transaction reverted without harm.
     check_factory(rpc)
     say(f"The factory is at {checksum(FACTORY_ADDRESS)}.")
 
 
 def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> Transaction | None:
-    """Return the next transaction that a person must send, from any wallet, to deploy the factory; None when it is there.
+    """Return the next transaction that a person must send, from any wallet, to deploy the factory; None if it is deployed.
 
     Steps without a key are done here. Raises as deploy_factory does.
     """

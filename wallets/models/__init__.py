@@ -1,7 +1,7 @@
 """Facts read from chains, and the addresses they are read for.
 
-Nothing here knows checkouts: a deposit address stores the nonce it was derived from, and the nonce's creator finds its
-transfers by it.
+Independent of checkouts: a deposit address stores the nonce that it was derived from, and the nonce's creator finds its
+transfers by that.
 """
 
 from wallets.models.cursors import EPOCH, AccountCursor, Block, ChainCursor

@@ -11,7 +11,7 @@ class ChainCursor(Leased):
     """How far a chain was read, and the watcher that holds the lease."""
 
     chain = models.CharField(max_length=16, primary_key=True)
-    # The chain's first block's hash, which tells a reset local chain from the old one.
+    # The hash of the chain's first block; a different one shows that a local chain was reset.
     genesis_hash = models.CharField(max_length=80, blank=True)
     height = models.BigIntegerField(null=True)
     block_hash = models.CharField(max_length=80, blank=True)
@@ -24,7 +24,7 @@ class ChainCursor(Leased):
     head_at = models.DateTimeField(null=True)
     # The newest block's own time: a stalled node answers as quickly as a working one.
     head_time = models.DateTimeField(null=True)
-    # When the next pass is due: a quiet chain is read once a minute, which is no outage.
+    # When the next pass is due: a quiet chain is read only once a minute, which must not count as an outage.
     due_at = models.DateTimeField(null=True)
     # The start of the last pass that read the chain up to an agreed head; expiry waits for it. For chains read by account:
     # of the accounts with expected payments.
@@ -33,7 +33,7 @@ class ChainCursor(Leased):
     reconciled_at = models.DateTimeField(null=True)
     # When two of its nodes began to report different hashes of a final block; null while they agree.
     disagreeing_since = models.DateTimeField(null=True)
-    # For chains read by account: every account with expected payments then has been read since.
+    # For chains read by account: every account with payments expected at this time has been read since.
     accounts_read_at = models.DateTimeField(null=True)
     # Requests sent to its nodes: in all, and in the minute before the last pass.
     requests = models.BigIntegerField(default=0)

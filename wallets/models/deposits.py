@@ -54,7 +54,7 @@ class DepositAddress(models.Model):
 
 
 class DepositOutflow(ChainFact):
-    """A token movement out of a deposit address, which can only go to its destination, whoever sent the transaction."""
+    """A token movement out of a deposit address, which can only go to its destination. Anyone may send the transaction."""
 
     deposit = models.ForeignKey(DepositAddress, models.PROTECT, related_name="outflows")
     recipient = models.CharField(max_length=80)

@@ -13,9 +13,9 @@ SIGNATURE_LENGTH: Final = 4_000
 
 
 class WalletProof(models.Model):
-    """A message of ours for one merchant and address, and its signature.
+    """A challenge for one merchant and address, and its signature.
 
-    It proves once, within minutes. The signature is kept as evidence; it is no secret, and the nonce makes it worthless
+    It can be used once, within minutes. The signature is kept as evidence. It is not secret: the nonce prevents its use
     elsewhere.
     """
 

@@ -39,7 +39,7 @@ class ReceivingWallet(models.Model):
         default=ClaimKind.CHECKOUT,
         db_default=ClaimKind.CHECKOUT,
     )
-    # On chains where only amounts tell payments apart, two merchants must not share an address.
+    # On chains where only amounts identify payments, two merchants must not share an address.
     of_one_merchant = models.BooleanField(default=True, db_default=True)
     address = models.CharField(max_length=80)
     # The address as raw bytes, by which a chain's recipients are joined (`ChainFamily.address_key`).
@@ -55,7 +55,7 @@ class ReceivingWallet(models.Model):
     )
     # When it was retired because another merchant proved its key.
     taken_over_at = models.DateTimeField(null=True)
-    # From then on no payment to it is expected for this merchant, and the merchant who proved it may use it.
+    # From this time on, this merchant expects no payment to it, and the merchant who proved it may use it.
     released_at = models.DateTimeField(null=True)
 
     objects = ReceivingWalletQuerySet.as_manager()

@@ -61,7 +61,7 @@ class Transfer(ChainFact):
 
     class Meta:
         constraints = [
-            # Ensures "credited at most once", whatever crashes, repeats or races. After a reorg, a transaction may pay
+            # Ensures "credited at most once" despite crashes, repeats and races. After a reorg, a transaction may pay
             # another address or token: that is another transfer.
             models.UniqueConstraint(
                 fields=["chain", "tx_hash", "position", "recipient", "token"],
@@ -126,8 +126,8 @@ class TransferClaim(models.Model):
 class TransferDay(models.Model):
     """A delta of a merchant's transfers in a day (UTC, by block time); the rows of a day add up.
 
-    Triggers insert the difference of each statement, in its transaction, and never update a row: writers never wait, in
-    whatever order they write. A task folds rows (`is_sum`). `claim` is the transfers' use (`ClaimKind`), empty for none.
+    Triggers insert the difference of each statement, in its transaction, and never update a row, so writers never wait,
+    in any order. A task folds rows (`is_sum`). `claim` is the transfers' use (`ClaimKind`), empty for none.
     """
 
     merchant = models.ForeignKey(

@@ -96,8 +96,8 @@ def request_wallet(
     A wallet for machines (`purpose`) has no wait. All owners get a mail. `client` is the caller's network address. With
     `proof`, which `prove_wallet` has verified, the address is taken over from others, and waits until payments to it for
     them have ended. Raises InvalidRequestError as `set_receiving_wallet` and `set_machine_wallet` do, ProofRequiredError
-    where the address takes a proof, and ConflictError where it is the present one, the merchant uses it for the other
-    purpose, or a change waits already.
+    if the address needs a proof, and ConflictError if it is the current one, the merchant uses it for the other
+    purpose, or a change is already pending.
     """
     usable = usable_address if purpose == ClaimKind.CHECKOUT else machine_address
     canonical = usable(chain, address)
@@ -108,7 +108,7 @@ def request_wallet(
     current = _current(asked)
     if current is not None and current.address == canonical:
         raise ConflictError("This is the wallet that you receive at already.")
-    # First of all: a merchant with a pending change must not probe address after address.
+    # Checked first: a merchant with a pending change must not be able to probe many addresses.
     if _waiting(asked).exists():
         raise ConflictError(_WAITS_ALREADY)
     _claim(asked)
@@ -212,7 +212,7 @@ def _apply_locked(change: WalletChange, now: datetime) -> WalletChange:
 
 
 def _objection(change: WalletChange) -> str:
-    """Return in words why the change can never be applied, or ""."""
+    """Return the reason why the change can never be applied, or ""."""
     asker = change.requested_by
     seats = Membership.objects.filter(merchant=change.merchant_id, user=asker)
     is_owner = asker.is_active and seats.filter(role=Role.OWNER).exists()
@@ -231,7 +231,7 @@ def _awaits_others(change: WalletChange, now: datetime) -> bool:
 
 
 def _attempt(change: WalletChange, now: datetime) -> str:
-    """Set the wallet; return in words why that is impossible, or ""."""
+    """Set the wallet; return the reason why that is impossible, or ""."""
     try:
         # A refusal half way rolls everything back.
         with transaction.atomic():

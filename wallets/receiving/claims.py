@@ -24,7 +24,7 @@ from wallets.receiving.mails import (
 from wallets.states import ClaimKind
 
 BUYERS_MAY_STILL_PAY: Final = timedelta(days=31)
-"""How long an address stays its merchant's after it was given up, unless another merchant proves it.
+"""How long an address still belongs to its merchant after it was replaced, unless another merchant proves it.
 
 A checkout lives a day at most, its amount cools for three days, and an exchange may be slow.
 """
@@ -33,7 +33,7 @@ MACHINES_MAY_STILL_PAY: Final = timedelta(days=1)
 """How long a merchant with a proof waits for payments of another merchant's machines."""
 
 RELEASE_AFTER: Final = timedelta(minutes=10)
-"""Until a wallet was retired for this long, a process with an old cache may still offer it to a new checkout."""
+"""How long after a wallet's retirement a process with an old cache may still offer it to a new checkout."""
 
 _OWN: Final = {
     ClaimKind.CHECKOUT: "Machines pay you at this address, or did lately. Use another wallet.",
@@ -99,7 +99,7 @@ def is_awaited(merchant: Merchant, *, chain: str, address: str, now: datetime) -
 def take_over(merchant: Merchant, *, chain: str, address: str, now: datetime) -> None:
     """Take a proven address from all other merchants, in the caller's transaction, and mail their owners.
 
-    Their new checkouts no longer use it; payments already under way stay theirs.
+    Their new checkouts no longer use it; payments already under way still belong to them.
     """
     if chain_spec(chain).exact_amount_required:
         _end_earlier_proofs(merchant, chain, address, now)

@@ -34,8 +34,8 @@ def set_machine_wallet(
 
     Unlike a change of the buyers' wallet it takes effect at once: each request tells machines where to pay, and the old
     wallet is accepted for two more hours. `client` is the caller's network address. Raises InvalidRequestError
-    (chain_unsupported, address_invalid), ConflictError (duplicate) where the merchant's buyers pay there, as `refuse_own`
-    says, and ProofRequiredError where another merchant receives there, as `refuse_unproven` says; with `proof`, only if
+    (chain_unsupported, address_invalid), ConflictError (duplicate) if the merchant's buyers pay there (see
+    `refuse_own`), and ProofRequiredError if another merchant receives there (see `refuse_unproven`); with `proof`, only if
     another merchant is faster.
     """
     canonical = machine_address(chain, address)

@@ -33,7 +33,7 @@ LASTS: Final = timedelta(minutes=10)
 """How long a message can be signed."""
 
 _ASKED: Final = Limit("wallet.proof", 10)
-"""How often a minute one merchant may have a contract asked."""
+"""The limit of contract calls per merchant and minute."""
 
 _SPENT: Final = "This message was used or has expired. Get a new one and sign that."
 _WRONG: Final = (
@@ -117,11 +117,11 @@ def prove_wallet(
     """Consume a signature and receive at the address, as `request_wallet` does; it is taken over from others.
 
     `public_key` is for TON alone. On EVM chains the contract at the address is asked where no key signed (ERC-1271). Raises
-    ConflictError (state_conflict) where the message was used or has expired or a change waits already, InvalidRequestError
-    (parameter_invalid) for any other signature, and UnavailableError where the chain has to be asked and cannot be; a
-    refusal leaves the proof usable.
+    ConflictError (state_conflict) if the message was used, has expired or a change is already pending, InvalidRequestError
+    (parameter_invalid) for any other signature, and UnavailableError if the chain must be asked but cannot be. A refusal
+    leaves the proof usable.
     """
-    # A node may be asked, and no row is locked meanwhile: a proof's content never changes.
+    # Locks no row while a node may be asked: a proof's content never changes.
     proof = _opened(proof, now)
     if not _is_signed(proof, signature, public_key, now):
         raise InvalidRequestError(_WRONG, param="signature")

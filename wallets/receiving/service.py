@@ -23,7 +23,7 @@ from wallets.states import ClaimKind
 
 
 def expect_payments(chain: str, *, address: str, until: datetime) -> None:
-    """Have a merchant's wallet read first, and its chain at full pace, until then; a later time already set stays.
+    """Make watchers read a merchant's wallet first, and its chain at full pace, until a time; a later time already set stays.
 
     `address` is in canonical form; a replaced wallet counts too.
     """
@@ -66,7 +66,7 @@ def set_receiving_wallet(
     """Make `address` the merchant's one wallet on a chain; the previous one is retired.
 
     Existing deposit addresses keep paying the wallet they were derived for. `client` is the caller's network address.
-    Raises InvalidRequestError (chain_unsupported, address_invalid) and, where the chain tells payments apart by their
+    Raises InvalidRequestError (chain_unsupported, address_invalid) and, if the chain identifies payments by their
     amount, ConflictError (duplicate, proof_required) as `refuse_own` and `refuse_unproven` do; with `proof`, a proof of
     this address by this merchant, proof_required is raised only if another merchant is faster.
     """
@@ -141,7 +141,7 @@ def named_chain(name: str) -> ChainSpec:
 
 
 def typed_address(spec: ChainSpec, text: str) -> str:
-    """Return a typed address in canonical form, whoever owns it. Raises InvalidRequestError (address_invalid)."""
+    """Return a typed address in canonical form, regardless of its owner. Raises InvalidRequestError (address_invalid)."""
     try:
         return address_on(spec, text)
     except AddressError as error:

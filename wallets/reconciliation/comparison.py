@@ -83,7 +83,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The range requested from a source: the blocks from `first` to `last`, and the accounts, None for all of ours.
+    """The range requested from a source: the blocks from `first` to `last`, and the accounts (None for all).
 
     `since` leaves out older transfers, for sources that count time as well. `end` is our last block, if blocks are
     compared.
@@ -153,7 +153,7 @@ def compare_ledger(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Compare some accounts' last hour with a source that is no node; `node` supplies the blocks' times.
+    """Compare some accounts' last hour with a source other than a node; `node` supplies the blocks' times.
 
     Raises ChainError, SourceDisagreesError, LeaseLostError.
     """
@@ -237,7 +237,7 @@ def settle(
     owner: str,
     now: datetime,
 ) -> Compared:
-    """Record transfers that only a source knew, and write down every difference.
+    """Record transfers that only a source knew, and every difference.
 
     Raises LeaseLostError if `owner` lost the chain's lease, SourceDisagreesError if the chain forked meanwhile.
     """
@@ -314,7 +314,7 @@ def _key(address: str, spec: ChainSpec) -> bytes:
 
 
 def _end_block(spec: ChainSpec, node: BlockNode, final: int) -> BlockRef | None:
-    """Return the newest final block with a known hash; None if there is none."""
+    """Return the newest final block with a stored hash; None if there is none."""
     ours = (
         Block.objects.filter(chain=spec.name, height__lte=final)
         .order_by("-height")

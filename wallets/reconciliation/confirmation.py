@@ -1,7 +1,7 @@
 """Makes large transfers final: the chain itself must call them final, and a second node must confirm them.
 
-The limit is for one transfer's amount. Several smaller ones of one checkout may exceed it and are each confirmed by depth
-alone: nothing here knows checkouts.
+The limit is for one transfer's amount. Several smaller ones of one checkout may exceed it together. Each is
+confirmed by depth alone, because this module does not know checkouts.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Reads transactions again that somebody looked up and no watcher recorded, although their blocks were read.
+"""Rereads transactions that were looked up but no watcher recorded, although their blocks were read.
 
 The look-up only records a difference between two sources, which operators see as well. The chain's reading process finds
 it, asks its own nodes, and records the transfers under its lease.
@@ -47,7 +47,7 @@ OLDEST: Final = timedelta(days=30)
 """Older ones are for an operator to read again, with `manage.py chains --rescan`."""
 
 MOST_AN_HOUR: Final = 20
-"""How many transactions of one chain are noted per hour: more would be an outage, which single readings cannot repair."""
+"""How many transactions of one chain are noted per hour: more would mean an outage, which needs a rescan."""
 
 READ_AGAIN: Final = "named by somebody, read again"
 """The `source` of one that was read again."""
@@ -62,8 +62,8 @@ def ask_again(found: FoundTransaction, *, now: datetime) -> bool:
     """Request another reading of a missed transaction that pays us; return whether that was requested now.
 
     That is for a final one, of the last thirty days, in a block that was read; each is asked for once, and not more than
-    MOST_AN_HOUR of a chain. Excluded is what no watcher records: payments to a merchant's wallet before it was set, or from
-    our own deposit addresses, and unlisted tokens.
+    MOST_AN_HOUR of a chain. Transfers that no watcher records are excluded: payments to a merchant's wallet before it was set,
+    payments from our own deposit addresses, and unlisted tokens.
     """
     if not (found.succeeded and found.is_final):
         return False
@@ -186,6 +186,6 @@ class MissedTransfers:
         return new
 
     def _fits(self, payment: NewTransfer) -> bool:
-        """Whether its block is the one we read at that height, as far as known."""
+        """Return whether its block is the one that we read at that height, if its hash is still stored."""
         known = stored_hash(self._spec.name, payment.block_height)
         return known in {None, payment.block_hash}

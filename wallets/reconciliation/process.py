@@ -1,4 +1,4 @@
-"""The reconciliation process of a chain, beside its watcher and never in its way.
+"""The reconciliation process of a chain, which runs beside its watcher and never blocks it.
 
 It confirms large amounts, compares sources, reads missed payments again, and reads watched wallets' balances and history.
 """
@@ -26,7 +26,7 @@ BEAT_SECONDS = 1.0
 
 
 def audit_chain(spec: ChainSpec, *, owner: str, stop: threading.Event) -> None:
-    """Run until `stop` is set, in the process and the name of the watcher `owner`. Survives any error."""
+    """Run until `stop` is set, in the process of the watcher `owner` and under its lease. Survives any error."""
     large = LargeAmounts(spec, owner=owner)
     every = settings.RECONCILE_SECONDS
     reconciler = Reconciler(spec, owner=owner, every=every)

@@ -30,7 +30,7 @@ PATIENCE_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """One node's answer. `is_ours` tells whether it serves the chain that is read; None if it did not say."""
+    """One node's answer. `is_ours` is whether it serves the chain that is read; None if unknown."""
 
     label: str
     is_ours: bool | None

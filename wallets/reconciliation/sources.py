@@ -1,4 +1,4 @@
-"""Further sources of a chain: each of its nodes alone, and TronGrid. One reports what another left out."""
+"""Further sources of a chain: each of its nodes alone, and TronGrid. One may report what another left out."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from wallets.watchers.windows import (
 
 
 class Ledger(Protocol):
-    """A source that is no node, and lists an account's transfers (TronGrid)."""
+    """A source other than a node that lists an account's transfers (TronGrid)."""
 
     @property
     def label(self) -> str:
@@ -42,7 +42,7 @@ class Ledger(Protocol):
     ) -> list[TokenTransfer]:
         """Return all transfers to these accounts in these blocks.
 
-        Raises ChainMismatchError where it knows another block at the end, ChainError for what else it does wrong.
+        Raises ChainMismatchError if it knows another block at the end, and ChainError for other errors of the source.
         """
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ def witnesses(spec: ChainSpec) -> list[Witness]:
 
 
 def ledgers(spec: ChainSpec) -> list[Ledger]:
-    """Return the sources that are no nodes, without asking them."""
+    """Return the sources other than nodes, without asking them."""
     if not spec.grid_urls:
         return []
     # Imported only where it is used: most installations have none.

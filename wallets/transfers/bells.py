@@ -18,7 +18,7 @@ def ring_after_commit() -> None:
 
 
 def ring_consumers() -> None:
-    """Start the tasks in TRANSFER_CONSUMERS; without a broker, run them here and now."""
+    """Start the tasks in TRANSFER_CONSUMERS; without a broker, run them in this process."""
     for name in settings.TRANSFER_CONSUMERS:
         if not wake_task(name):
             _run_here(name)

@@ -50,7 +50,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _read(text: str) -> dict[str, str]:
-    """Return the chains' spellings; empty if the text is no hash."""
+    """Return the chains' spellings; empty if the text is not a hash."""
     found = {family: family.transaction_hash(text) for family in registry.FAMILIES}
     return {
         facts.name: written

@@ -144,7 +144,7 @@ def _record(
         return [pk for (pk,) in cursor]
 
 
-# Both tables at once: every pass asks, and mostly there is nothing.
+# Both tables in one query: every pass runs it, and it rarely finds anything.
 _CONFIRM: Final = """
     WITH outflows AS (
         UPDATE wallets_depositoutflow SET state = 'confirmed', confirmed_at = %(now)s::timestamptz

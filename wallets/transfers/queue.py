@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 BATCH: Final = 500
 SET_ASIDE: Final = timedelta(minutes=1)
-"""How far back in the queue a transfer goes that could not be decided. Each sweep tries it again."""
+"""How far a transfer moves back in the queue if it could not be decided. Each sweep tries it again."""
 
 Decide = Callable[[TransferQuerySet], int]
 """Decides queued transfers in one transaction, removes them from the queue, and returns how many.

@@ -14,7 +14,7 @@ from wallets.watched.turns import check_lease
 
 AT_LEAST_EVERY: Final = timedelta(days=1)
 
-# An older movement was recorded long ago, or is history: the balance need not be read for it.
+# An older movement is already in the balance, so it need not be read again.
 _RECENT: Final = timedelta(hours=1)
 
 

@@ -14,7 +14,7 @@ from gateway.core.api.errors import (
 from gateway.core.api.pagination import Page
 from wallets.models import WatchedWallet
 
-# More than anybody scrolls through; further tags are still found by typing.
+# More than people scroll through; further tags are still found by typing.
 MOST_TAGS_OFFERED: Final = 200
 
 

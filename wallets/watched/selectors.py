@@ -50,7 +50,7 @@ def balance_days(
     """Return, by token, a wallet's balance at the end of each of the last days (UTC), in base units, oldest first.
 
     It is the last read balance less the movements since each day. Days before the first known one are left out, as are
-    tokens without a balance. Never below zero, whatever is missing.
+    tokens without a balance. Never below zero, even if movements are missing.
     """
     first = max(today - timedelta(days=days - 1), _first_known(wallet))
     moved = _moved_by_day(wallet, since=first)

@@ -54,7 +54,7 @@ def watch_wallet(
     """Watch an address; return the wallet, and whether it is new: one already watched stays unchanged.
 
     A removed wallet keeps its row when added again, so its movements are recorded and reported once. Any address of the
-    chain may be watched, whoever's it is. In test mode no chain is asked, and it holds nothing. `client` is the caller's
+    chain may be watched, regardless of its owner. In test mode no chain is read, and balances are zero. `client` is the caller's
     network address. Raises InvalidRequestError (chain_unsupported, address_invalid, parameter_invalid) and ConflictError
     (capacity_exhausted) where MOST_WATCHED are watched.
     """

@@ -64,7 +64,7 @@ class AccountForks:
         self._movements.forget()
 
     def from_where(self, account: Account) -> Account:
-        """Return the account as it should be read: from further below, if something of it may return."""
+        """Return the account with the height to read it from: lower, if removed facts may return."""
         floor = self._floors.get(account.key)
         if floor is None:
             return account
@@ -77,7 +77,7 @@ class AccountForks:
     def look(
         self, readings: Sequence[AccountReading], *, head: Head, now: datetime
     ) -> Missing:
-        """Return what is missing after these accounts were read."""
+        """Return the facts that are missing after these accounts were read."""
         if self._clock() >= self._floors_due:
             self._floors_due = self._clock() + _FLOORS_SECONDS
             self._floors = self._find_floors(head, now)

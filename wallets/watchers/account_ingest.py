@@ -82,8 +82,8 @@ def _is_lacking(statement: str, chain: str) -> bool:
 def open_accounts(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
     """Start reading wallets that are not read yet, including replaced and watched-only ones.
 
-    Earlier transfers are not ours: reading starts at the head. Only on a chain never read before, settings may name the
-    start.
+    Reading starts at the head, because earlier transfers do not count. Only for a chain never read before, settings may
+    set the start.
     """
     height, time = pulse.head.block.height, pulse.head.block.time
     if lease.height is None and spec.start_block is not None:
@@ -186,8 +186,8 @@ _ADVANCE = """
 def _advance(spec: ChainSpec, readings: Sequence[AccountReading], pulse: Pulse) -> None:
     """Move cursors, never back. One that advanced but did not reach the head has its next turn soon.
 
-    Not before those that waited longer: somebody may flood it. An account known up to its last block is known up to that
-    block's time.
+    It comes after those that waited longer, because it may be flooded. An account known up to its last block is known up
+    to that block's time.
     """
     parameters: dict[str, Any] = {
         "chain": spec.name,

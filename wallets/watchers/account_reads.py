@@ -96,7 +96,7 @@ class AccountReads:
             self.failures = 0
 
     def note_failure(self, group: _Group, error: ChainError) -> None:
-        """Store why a group failed. A node that asks for a pause means all requests."""
+        """Store why a group failed. If a node asks for a pause, the pass ends."""
         must_wait = _asks_to_wait(error)
         if group.is_watched:
             self.watched_error = error
@@ -133,7 +133,7 @@ class AccountReader:
 
     @property
     def most_for_one(self) -> int:
-        """Return the limit of requests for a watched-only account per turn: anybody's busy wallet may be watched."""
+        """Return the limit of requests for a watched-only account per turn: any busy wallet may be watched."""
         return max(int(self._budget.capacity / 2), 2)
 
     def read(

@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 # Nodes list a transaction again within a minute or two, so what is missing for longer has been checked already.
 _RECENT: Final = timedelta(minutes=10)
-# A transaction that a reorg removed can be sent again for a minute or two; then it is void.
+# A transaction that a reorg removed can be mined again for a minute or two; then it expires.
 _MAY_RETURN: Final = timedelta(minutes=10)
 _MOST_AT_ONCE: Final = 2_000
 # Watched-only facts must not take many requests from payments.

@@ -91,7 +91,7 @@ class AccountWatcher(ChainWatcher):
         return self._has_new_watched or lacks_accounts(self.spec.name)
 
     def _has_come(self, now: datetime) -> bool:
-        """Whether payments are expected now but were not in the last pass: then nothing must be saved for the others."""
+        """Return whether payments are expected now but were not in the last pass: then no budget is saved for other accounts."""
         return not self._expected_since and is_expected(self.spec, now=now)
 
     def _pass(self, lease: Lease, now: datetime) -> Outcome:
@@ -125,7 +125,7 @@ class AccountWatcher(ChainWatcher):
             self._identified_fence = None
 
     def _fell_behind(self, lease: Lease, now: datetime) -> Outcome:
-        """Wait for a lagging node to pass us again; a local chain may have been reset."""
+        """Handle a head below the cursor: wait for a lagging node, or detect a reset local chain."""
         if self.spec.is_local and not self._is_same_chain(lease, now):
             return Outcome.AHEAD
         return Outcome.IDLE

@@ -102,10 +102,10 @@ class Watcher(ChainWatcher):
             else stored_hash(self.spec.name, head.block.height)
         )
         if known == head.block.hash:
-            # It will pass us again; until then nothing counts as read to the end.
+            # The node will catch up; until then the chain does not count as read to its head.
             return Outcome.IDLE
         if known is None and not reaches_down_to(self.spec.name, head.block.height):
-            # Most likely a spare node that is far behind: this is no sign of a reorg.
+            # Most likely a spare node that is far behind, not a reorg.
             raise ChainUnavailableError(
                 f"the nodes know no block above {head.block.height}"
             )
@@ -215,7 +215,7 @@ class Watcher(ChainWatcher):
 
     def _look_for_factory(self, lease: Lease) -> None:
         """Check whether deposit addresses work here, so that web processes need not ask a node."""
-        # Its code cannot disappear: a node that does not find it later lags or lies.
+        # Its code cannot disappear: a node that does not find it later is lagging or wrong.
         if lease.factory_ok or not self.spec.family.has_forwarders:
             return
         if self._clock() < self._factory_due:

@@ -68,7 +68,7 @@ def begin(lease: Lease, block: BlockRef) -> None:
 
 
 def begin_at_height(lease: Lease, height: int) -> None:
-    """Start reading a chain after `height`, whatever block is there."""
+    """Start reading a chain after `height`, without checking that block's hash."""
     with fenced(lease):
         _cursor(lease).update(height=height, block_hash="", first_height=height + 1)
 

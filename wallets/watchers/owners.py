@@ -95,7 +95,7 @@ class Owners:
         ]
 
     def outflows(self, transfers: Iterable[TokenTransfer]) -> list[NewOutflow]:
-        """Return outflows of our deposit addresses, whoever sent the transaction."""
+        """Return outflows of our deposit addresses, for any sender of the transaction."""
         told = list(transfers)
         self._ask_about(told)
         return [

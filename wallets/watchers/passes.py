@@ -106,7 +106,7 @@ class ChainWatcher(ABC):
         return not is_expected(self.spec, now=now)
 
     def _allow_for(self, seconds: float) -> None:
-        """Request a lease that outlasts such passes; otherwise watchers on slow nodes would take it from each other for ever."""
+        """Request a lease that outlasts such passes; otherwise watchers on slow nodes would keep taking it from each other."""
         self._lease_seconds = min(
             max(LEASE_SECONDS, 2 * seconds), LONGEST_LEASE_SECONDS
         )

@@ -35,7 +35,7 @@ def read_window(
     if not fresh:
         return reading
     since = min(one.block_height for one in told if one.recipient_key in fresh)
-    # By both sides: a header tells that an address is in its block, but not on which side.
+    # By both sides: a header shows that an address is in its block, but not on which side.
     passed_on = adapter.read(
         since, last, head=head, hint=Hint(fresh, fresh), ours=owners.ours
     )

@@ -75,7 +75,7 @@ def _tabs(seat: Seat, wanted: Wanted) -> list[Tab]:
 
 @seated(get=Act.SEE)
 def delivery(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
-    """Show a delivery, each try of it, and the body that is sent."""
+    """Show a delivery, its attempts, and the body that is sent."""
     found = _found(request.seat, delivery_id)
     context = _detail(found) | {"body": indented(bytes(found.event.body).decode())}
     return render(request, "dashboard/webhooks/delivery.html", context)

@@ -101,7 +101,7 @@ def deliveries_of(seat: Seat) -> QuerySet[Delivery]:
 
 
 def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
-    """Return the page of a list that `before` or `after` names by the delivery beside it."""
+    """Return the page of a list next to the delivery that `before` or `after` names."""
     if wanted.text:
         return ListPage(listed(_found(seat, wanted)), "", "")
     before = _position(seat, query.get("before", ""))
@@ -123,7 +123,7 @@ def list_page(seat: Seat, wanted: Wanted, query: Mapping[str, str]) -> ListPage:
 
 
 def _found(seat: Seat, wanted: Wanted) -> QuerySet[Delivery]:
-    """Return the deliveries that a text names: by checkout, event, or delivery id."""
+    """Return the deliveries that match a checkout, event or delivery id."""
     rows = deliveries_of(seat)
     if wanted.text.startswith("whd_"):
         rows = rows.filter(public_id=wanted.text)
@@ -175,7 +175,7 @@ def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
 
 @dataclass(frozen=True, slots=True)
 class ShownAttempt:
-    """An attempt: `result` in a few words, `trouble` in a sentence or empty."""
+    """An attempt: `result` is a few words, `trouble` a sentence about the failure or empty."""
 
     row: Attempt
     number: int

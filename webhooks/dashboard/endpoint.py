@@ -55,7 +55,7 @@ def desk(request: SeatedRequest) -> HttpResponse:
 
 @seated(post=Act.MANAGE_WEBHOOKS)
 def set_url(request: SeatedRequest) -> HttpResponse:
-    """Change where the mode's events go, or stop them."""
+    """Change the URL that the mode's events are sent to, or stop sending them."""
     form = UrlForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=422)

@@ -17,7 +17,7 @@ _BOTH: Final = "both"
 
 
 class UrlForm(forms.Form):
-    """Where a mode's events go; empty sends them nowhere."""
+    """The URL for a mode's events; if empty, they are not sent."""
 
     url = LineField(
         label="URL",
@@ -52,7 +52,7 @@ class _Moment(forms.DateTimeField):
 
 
 class RangeForm(forms.Form):
-    """Which deliveries to send again: of the events in a time range that failed or wait."""
+    """The deliveries to resend: failed or waiting ones of the events in a time range."""
 
     since = _Moment(label="Events from", help_text="UTC.")
     until = _Moment(label="Before", help_text="UTC, not included.")

@@ -1,4 +1,4 @@
-"""Endpoint queries for the dashboard: a merchant's own, those of single checkouts, and failing ones."""
+"""Endpoint queries for the dashboard: default endpoints, those of single checkouts, and failing ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

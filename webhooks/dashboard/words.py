@@ -65,7 +65,7 @@ def status_in_words(code: int) -> str:
 
 
 def trouble_of(attempt: Attempt) -> str:
-    """Return the sentence why an attempt failed; empty if it did not."""
+    """Return a sentence on why an attempt failed; empty if it succeeded."""
     code = attempt.status_code
     if code is None:
         return _ERRORS.get(attempt.error, "There was no answer.")

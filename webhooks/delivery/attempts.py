@@ -17,9 +17,9 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.schedule import Answer, next_try_at
 from webhooks.states import DeliveryStatus
 
-# Rows travel as one JSON document each: as arrays the driver would need more time than the database for all of this.
+# Each row is sent as one JSON document: encoding arrays takes the driver longer than the database needs for everything.
 
-# Whatever happened meanwhile, a delivered event stays delivered.
+# A delivered event stays delivered, even if a later result is recorded.
 _DELIVERED = """
 UPDATE webhooks_delivery AS delivery
 SET status = 'delivered', is_due = false, tries = tries + 1, finished_at = done.ended_at
@@ -27,7 +27,7 @@ FROM jsonb_to_recordset(%(rows)s::jsonb) AS done (delivery bigint, ended_at time
 WHERE delivery.id = done.delivery AND delivery.status <> 'delivered'
 """
 
-# Counts only for the attempt that was claimed: another sender, or a manual retry, may have come first.
+# Applies only to the attempt that was claimed: another sender or a manual retry may have recorded one first.
 _FAILED = """
 UPDATE webhooks_delivery AS delivery
 SET tries = delivery.tries + 1,
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def ended_at(self) -> datetime:
-        """Return when the answer arrived, or was given up."""
+        """Return when the answer arrived, or when waiting for it ended."""
         return self.started_at + self.duration
 
 
@@ -74,7 +74,7 @@ class Outcome:
 def record(outcomes: Sequence[Outcome], *, troubled: Collection[int] = ()) -> None:
     """Write the attempts, the deliveries' next steps and the endpoints' health in one transaction.
 
-    `troubled` names endpoints that were failing before, whose success is news; failures always are.
+    `troubled` names endpoints that were failing: a success must update their health, as every failure does.
     """
     news = set(troubled) | {
         o.claimed.endpoint for o in outcomes if not o.answer.succeeded

@@ -28,10 +28,10 @@ ENDPOINT_ROOM = 100
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a sender wants from a visit.
+    """What a sender asks for in one visit to the database.
 
     `limit` is how many more endpoints it can serve, `after` is the last endpoint id it looked at, `passed_over` the
-    merchants that have their share already.
+    merchants that already have their full share.
     """
 
     sender: str
@@ -88,7 +88,7 @@ def _lost(demand: Demand, now: datetime) -> set[int]:
 
 def _take(demand: Demand, now: datetime) -> dict[int, int]:
     taken: dict[int, int] = {}
-    # Start again from the beginning, if the first search began in the middle and found too few.
+    # If the first search began in the middle and found too few, start again from the beginning.
     for after in dict.fromkeys([demand.after, 0]):
         if len(taken) < demand.limit:
             taken |= claims.take_endpoints(

@@ -1,7 +1,7 @@
 """Claims of deliveries: fair among endpoints, with one sender per endpoint at a time.
 
-The lease is on the endpoint, not on each delivery. So "two in flight per endpoint" holds across processes, a whole backlog
-costs one write, and a crashed sender's endpoints return when their leases end.
+The lease is on the endpoint, not on each delivery. So the limit of two in flight per endpoint holds across processes, a
+whole backlog costs one write, and a crashed sender's endpoints become free when their leases end.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +44,7 @@ WITH RECURSIVE due AS (
 )
 """
 
-# A rival's lease is seen even if it was committed after this statement began: the row lock reads the row again. Endpoints
+# Another sender's lease is seen even if committed after this statement began: the row lock rereads the row. Endpoints
 # are looked up one by one: a join may return them in any order, which would not be fair.
 _FREE_ENDPOINTS = """
 SELECT endpoint.id FROM due CROSS JOIN LATERAL (
@@ -111,7 +111,7 @@ ORDER BY delivery.id
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this sender may send now, with everything needed but the secrets."""
+    """A delivery that this sender may send now, with all data except the secrets."""
 
     delivery: int
     delivery_id: str
@@ -172,7 +172,7 @@ def take_endpoints(
 def renew(
     sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta
 ) -> set[int]:
-    """Renew leases; return the endpoints that are still this sender's."""
+    """Renew leases; return the endpoints that this sender still holds."""
     parameters: dict[str, Any] = {
         "sender": sender,
         "endpoints": list(endpoints),

@@ -28,7 +28,7 @@ class Served:
     held: set[int] = field(default_factory=set)
     lanes: int = 0
     failures: int = 0
-    # Whether the database may have more for it than fitted.
+    # Whether the database may have more deliveries for it than fitted.
     wants_more: bool = False
     used_at: float = field(default_factory=time.monotonic)
 
@@ -48,7 +48,7 @@ class Served:
         return min(LANES - self.lanes, len(self.queue))
 
     def note(self, answer: Answer) -> bool:
-        """Count the end of an attempt; return whether its success is news.
+        """Count an ended attempt; return whether it is a success after failures.
 
         A 410 or the failure that begins probation empties the queue at once.
         """

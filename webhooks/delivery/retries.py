@@ -33,7 +33,7 @@ def retry(
     actor: User | None = None,
     address: str | None = None,
 ) -> None:
-    """Send a delivery again at once, whatever its status, and restart its schedule.
+    """Send a delivery again at once, in any status, and restart its schedule.
 
     With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled.
     """

@@ -1,7 +1,7 @@
 """The sender: takes due deliveries, POSTs them, and records the results.
 
-Three things run side by side: claiming (woken by the bell, and each second by itself), up to two lanes per endpoint that
-POST with no database connection held, and recording in batches. Deliveries lost in between are sent again.
+Three things run side by side: claiming (when the bell rings, and every second), up to two lanes per endpoint that POST
+without holding a database connection, and recording in batches. Deliveries lost in between are sent again.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _RENEW_AT = 0.7
 _POLL_SECONDS = 1.0
 _PAUSE_SECONDS = 1.0
 _RECORDED_AT_ONCE = 500
-# Requests still in flight this long after a stop are given up; another sender repeats them.
+# Requests still in flight this long after a stop are abandoned; another sender repeats them.
 _GRACE_SECONDS = 8.0
 
 

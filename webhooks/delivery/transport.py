@@ -22,7 +22,7 @@ from webhooks.schedule import Answer, parse_retry_after
 DEADLINE_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
 BODY_LIMIT = 16 * 1024
-# More than the sender's connections: the sender limits them, and a queue in here would hide a hang.
+# More than the sender opens: the sender limits connections, and a queue here would hide a hang.
 _CONNECTIONS = 2_000
 # Lookups cannot be cancelled: each slow name server blocks a thread, and some must stay free.
 _LOOKUP_THREADS = 64
@@ -84,7 +84,7 @@ class CheckingResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Release the threads; a lookup in progress ends by itself."""
+        """Release the threads without waiting for lookups in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -165,7 +165,7 @@ class Transport:
         except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
             if received.status is not None:
                 raise
-            # The other side may have just closed a kept connection; that is no failure of the endpoint.
+            # The other side may have just closed a kept connection; that is not a failure of the endpoint.
             await self._post(url, body, headers, received)
 
     async def _post(

@@ -1,7 +1,7 @@
 """Test events: signed and sent like real ones, and marked as tests.
 
-Its type is a real one, so that it takes the receiver's own way through. What is signed says that it is none: the checkout's
-id is one of test mode that exists nowhere, `livemode` is false, and its order is called what none is.
+The event type is a real one, so that the receiver handles it as usual. The signed body shows that it is a test: the
+checkout has an unused test-mode id, `livemode` is false, and the order reference is one that no real order has.
 """
 
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ def send_sample(
 
     Raises ConflictError while the endpoint is disabled.
     """
-    # One at a time: a double click shows the first one's result.
+    # One at a time: a double click shows the first event's result.
     endpoint = (
         Endpoint.objects.select_for_update(no_key=True, of=("self",))
         .select_related("merchant")

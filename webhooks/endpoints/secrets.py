@@ -44,7 +44,7 @@ def ensure_secret(merchant: Merchant, *, now: datetime) -> str:
     """Return the merchant's current secret, created if there is none. Raises SecretUnreadableError."""
     current = SigningSecret.objects.filter(merchant=merchant, expires_at=None)
     if not current.exists():
-        # A rival may insert first; then its secret counts.
+        # A concurrent insert may come first; then its secret is used.
         SigningSecret.objects.bulk_create(
             [_sealed(merchant, now)], ignore_conflicts=True
         )

@@ -22,7 +22,7 @@ from webhooks.states import DeliveryStatus
 
 log = structlog.get_logger(__name__)
 
-# How long an endpoint has been failing when its owners get the first and second mail.
+# How long an endpoint must fail before its owners get the first and the second mail.
 TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
 
 
@@ -36,7 +36,7 @@ def set_default_url(
     actor: User | None = None,
     address: str | None = None,
 ) -> Endpoint | None:
-    """Send the mode's events to `url` unless a checkout names another; an empty one sends them nowhere.
+    """Send the mode's events to `url` unless a checkout names another; if empty, stop sending them.
 
     Naming a disabled endpoint enables it. Owners get a mail about a change by an `actor`. Raises InvalidRequestError
     (url_invalid, url_forbidden).
@@ -165,7 +165,7 @@ def tell_owners(*, now: datetime) -> int:
 
 @transaction.atomic
 def _tell_of(endpoint: Endpoint, now: datetime) -> bool:
-    """Queue the mails together with their mark, so that two sweeps mail only once."""
+    """Queue the mails and mark them as sent in one transaction, so that two sweeps mail only once."""
     marked = Endpoint.objects.filter(
         pk=endpoint.pk,
         failing_since=endpoint.failing_since,

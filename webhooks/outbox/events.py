@@ -85,10 +85,10 @@ CROSS JOIN LATERAL (
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """Something to tell a merchant.
+    """An event to publish to a merchant.
 
     `occurrence` identifies it uniquely. `data` is the subject as ready JSON. `url` is its destination, empty for the
-    merchant's default endpoint. A sample is marked as no real money, in live mode too.
+    merchant's default endpoint. A sample has `livemode` false, in live mode too.
     """
 
     merchant_id: int
@@ -149,7 +149,7 @@ def _unknown(events: Sequence[NewEvent]) -> list[NewEvent]:
     once: dict[str, NewEvent] = {}
     for event in events:
         once.setdefault(event.occurrence, event)
-    # Queried after the lock: a rival with the same occurrence has committed by now, and is visible.
+    # Queried after the lock: a concurrent publisher of the same occurrence has committed by now and is visible.
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN_OCCURRENCES, {"occurrences": list(once)})
         for (occurrence,) in cursor:

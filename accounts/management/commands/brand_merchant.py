@@ -22,7 +22,7 @@ class Command(BaseCommand):
     help = "Set how a merchant's pages look; an empty value takes back what was set."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the merchant, and what is to change."""
+        """Add the arguments: the merchant, and the settings to change."""
         parser.add_argument("merchant", help="its id: mer_…")
         parser.add_argument("--name", dest="display_name", help="the name buyers read")
         parser.add_argument("--logo", help="a PNG, JPEG, WebP or GIF file")

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = "Compare every audit entry with its seal; fails where one was changed or is missing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take whether the heads are shown, and those that were shown earlier."""
+        """Add the arguments: whether to print the heads, and a file of heads to compare with."""
         parser.add_argument(
             "--heads",
             action="store_true",
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Report what is wrong, or that nothing is."""
+        """Verify the log and report every problem, or that there is none."""
         report = verify_audit_log()
         faults = report.faults
         if options["noted"]:
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
 
 def _read_heads(file: Path) -> list[AuditHead]:
-    """Read the lines that --heads writes; the last one, which counts the entries, may be among them."""
+    """Read the lines that --heads writes; its last line, the number of entries, may be included."""
     try:
         lines = [line.split() for line in file.read_text().splitlines()]
         heads = [

@@ -21,7 +21,7 @@ _DAY = timedelta(days=1)
 
 
 class Command(BaseCommand):
-    """Compares, and with an option repairs, what the nightly check reported."""
+    """Compares the daily totals with the rows; with an option, repairs differences that the nightly check reported."""
 
     help = (
         "Recompute daily totals and report every difference from the stored totals, to the cent and the base unit. Without dates, "
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the first and the last day, both counted whole."""
+        """Add the arguments: the first and the last day, both included."""
         parser.add_argument("--since", type=date.fromisoformat, metavar="DAY")
         parser.add_argument("--until", type=date.fromisoformat, metavar="DAY")
         parser.add_argument("--repair", action="store_true")

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 # Proxies drop connections that are silent for longer, often after 30 or 60 s; the page gives up after forty.
 BEAT_SECONDS = 15.0
-# A client that reads nothing for so long is gone.
+# A client that reads nothing for this long has gone.
 SEND_SECONDS = 30.0
 _BEAT = b"event: beat\ndata: 1\n\n"
 _RETRY_MS = (1_000, 5_000)
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class Desk:
-    """A thread with a database connection of its own, which takes questions one after the other; the event loop never waits."""
+    """A thread with its own database connection that runs queries one after the other, so the event loop never blocks."""
 
     def __init__(self, name: str) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -64,14 +64,14 @@ class Desk:
     async def ask(
         self, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return the question's answer. Raises what it raises."""
+        """Run a query in the thread and return its result. Its exceptions are raised here."""
         loop = asyncio.get_running_loop()
         call = partial(question, *args, **kwargs)
         return await loop.run_in_executor(self._thread, _with_connection, call)
 
 
 def _with_connection(call: Callable[[], T]) -> T:
-    # No request begins or ends here, which is when Django lets go of connections that broke.
+    # Django drops broken connections when a request begins or ends, which never happens in this thread.
     close_old_connections()
     return call()
 
@@ -126,7 +126,7 @@ class StreamApplication:
         checkout_id, is_final = await self._opening.ask(_admit, request)
         headers = start_message(200, _STREAM_HEADERS, origin=request.origin)
         if is_final:
-            # This tells an EventSource not to reconnect.
+            # A 204 stops an EventSource from reconnecting.
             await send(start_message(204, {}, origin=request.origin))
             await send(body_message(b""))
         elif request.is_head:

@@ -41,7 +41,7 @@ class SeenTransfer(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """Everything that changes by itself on a page. Equal facts show the same page, whatever its buyer chose."""
+    """Everything on a page that changes without the buyer's action. Equal facts render equal pages for equal choices."""
 
     status: CheckoutStatus
     exception: str
@@ -85,7 +85,7 @@ def _facts(
     row: tuple[Any, ...], statuses: dict[str, ChainStatus], now: datetime
 ) -> PageFacts:
     _, mode, status, exception, received, expires_at, offered, reservation, seen = row
-    # Simulated money moves whatever state the chains are in.
+    # Simulated money does not depend on the chains' state.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
     return PageFacts(
         status=CheckoutStatus(status),

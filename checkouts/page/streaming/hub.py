@@ -24,7 +24,7 @@ SLICES = 10
 
 
 class Stream:
-    """An open stream. It stores only that there is news, so a slow reader accumulates nothing."""
+    """An open stream. It stores only the newest state, so nothing accumulates for a slow reader."""
 
     def __init__(self, checkout_id: int) -> None:
         self.checkout_id = checkout_id
@@ -39,7 +39,7 @@ class Stream:
         return None if self.is_over else self.facts
 
     def tell(self, facts: PageFacts) -> None:
-        """Give it new facts to send."""
+        """Set new facts to send."""
         self.facts = facts
         self._news.set()
 
@@ -138,10 +138,10 @@ class Hub:
             found = await self._read(shown)
         except (DatabaseError, InterfaceError) as error:
             log.warning("cannot look at open pages", error=type(error).__name__)
-            # Without the bell: the next tick is soon enough to ask a server that is down.
+            # Does not wait for the bell: a server that is down is asked again at the next tick.
             self._rung |= set(shown)
         except Exception:
-            # Whatever the error is, other pages must be read; the sweep returns to these.
+            # Any error must leave the other pages working; the sweep reads these pages again.
             log.exception("cannot look at open pages")
         else:
             for checkout_id, facts in found.items():

@@ -32,7 +32,7 @@ async def listen(hub: Hub) -> None:
 
 
 async def _listen_once(hub: Hub) -> None:
-    # The name from Django's settings, which tests change.
+    # The database name from Django's settings, which tests change.
     where = make_conninfo(
         settings.DATABASE_DIRECT_URL,
         dbname=connection.settings_dict["NAME"],

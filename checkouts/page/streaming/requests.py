@@ -27,7 +27,7 @@ _EVERY_ANSWER = {
 
 
 class ForeignOriginError(errors.GatewayError):
-    """A page of another origin asks."""
+    """The request comes from a page of another origin."""
 
     status = 403
     type = "permission"
@@ -69,7 +69,7 @@ def _header(scope: Mapping[str, Any], name: bytes) -> str:
 
 
 def our_origin(scope: Mapping[str, Any]) -> str:
-    """Return the asking page's origin if it is one of ours; else empty."""
+    """Return the requesting page's origin if it is one of ours; else empty."""
     origin = _header(scope, b"origin")
     parts = (urlsplit(base) for base in (settings.CHECKOUT_HOST, settings.BASE_URL))
     return origin if origin in {f"{p.scheme}://{p.netloc}" for p in parts} else ""

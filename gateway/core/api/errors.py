@@ -80,7 +80,7 @@ class MethodNotAllowedError(GatewayError):
 
 
 class BodyLateError(GatewayError):
-    """The body did not arrive in time."""
+    """The request's body did not arrive in time."""
 
     status = 408
     type = "invalid_request"

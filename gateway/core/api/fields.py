@@ -33,7 +33,7 @@ def text_in(body: Mapping[str, Any], name: str, longest: int) -> str:
 
 
 def storable(text: str) -> bool:
-    """Whether PostgreSQL can keep `text`: no NUL, no lone surrogate."""
+    """Return whether PostgreSQL can store `text`: no NUL, no lone surrogate."""
     return "\x00" not in text and (
         text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
     )

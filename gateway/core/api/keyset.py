@@ -57,7 +57,7 @@ def page_behind(
     rows: int,
     is_first: bool,
 ) -> KeysetPage[M]:
-    """Return the next page of older rows, newest first. `mark` names a row's place; `is_first` says that nothing is newer."""
+    """Return the next page of older rows, newest first. `mark` returns a row's position; `is_first` says that no newer rows exist."""
     shown = list(behind[: rows + 1])
     has_older = len(shown) > rows
     return _page(shown[:rows], query, mark, has_newer=not is_first, has_older=has_older)
@@ -70,7 +70,7 @@ def page_ahead(
     mark: Callable[[M], object],
     rows: int,
 ) -> KeysetPage[M]:
-    """Return the next page of newer rows, oldest first; `mark` names a row's place."""
+    """Return the next page of newer rows, oldest first; `mark` returns a row's position."""
     shown = list(ahead[: rows + 1])
     has_newer = len(shown) > rows
     return _page(shown[:rows][::-1], query, mark, has_newer=has_newer, has_older=True)

@@ -1,6 +1,6 @@
 """Rate limits: fixed windows, of sixty seconds by default, counted in Valkey by one atomic script.
 
-DRF's throttles read, change and write back: with eight processes they let 318 of 60 requests through.
+DRF's throttles read, change and write back without a lock: with a limit of 60, eight processes let 318 requests through.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.conf import settings
 from gateway.core import valkey
 
 WINDOW_SECONDS = 60
-# Counts and sets the expiry in one step, so that no counter lives for ever.
+# Counts and sets the expiry in one step, so that every counter expires.
 NAMESPACE = "rate"
 """Part of each counter's name. Tests give each test its own."""
 
@@ -32,7 +32,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """What the three X-RateLimit headers say. `reset` is a Unix time in seconds."""
+    """The values of the three X-RateLimit headers. `reset` is a Unix time in seconds."""
 
     limit: int
     remaining: int
@@ -54,7 +54,7 @@ PER_ADDRESS = Limit("address", 60)
 def hit(limit: Limit, identity: str, *, now: float) -> RateState:
     """Count one request of `identity` (a key id or a client address) against `limit`.
 
-    When the counter store is away the request passes: payments matter more than limits, and a metric counts them.
+    While Valkey is down, requests pass, because payments matter more than limits; a metric counts them.
     """
     window = int(now) // limit.seconds
     key = f"{settings.KEY_PREFIX}:{NAMESPACE}:{limit.scope}:{identity}:{window}"

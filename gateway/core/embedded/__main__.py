@@ -1,4 +1,4 @@
-"""`python -m gateway.core.embedded HOME`: the engines alone, until a signal.
+"""`python -m gateway.core.embedded HOME`: run only the engines, until a signal.
 
 With `--scratch` nothing is synced and every start begins empty. With `--until-unused FILE` they also end once no process
 holds a shared flock on FILE. Test sessions that share the engines each hold one.

@@ -48,7 +48,7 @@ def reachable(path: Path, account: Account) -> bool:
 
 
 def give(path: Path, account: Account) -> None:
-    """Make `account` the owner of a file, or of a folder and all in it."""
+    """Make `account` the owner of a file, or of a folder and its contents."""
     if not account.switches:
         return
     os.chown(path, account.uid, account.gid, follow_symlinks=False)

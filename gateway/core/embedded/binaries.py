@@ -1,6 +1,6 @@
 """The engines' programs inside the installed wheels.
 
-The wheels' own start-up code is not used: it opens parent folders to everybody and
+The wheels' own start-up code is not used: it makes parent folders accessible to everyone and
 trusts every local connection.
 """
 

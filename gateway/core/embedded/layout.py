@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        """Return the folder of the sockets, moved where its name is short enough."""
+        """Return the folder of the sockets; elsewhere if its path in the home would be too long for a socket."""
         run = self.data / "run"
         longest = run / f".s.PGSQL.{SOCKET_PORT}.lock"
         if len(os.fsencode(longest)) <= LONGEST_SOCKET_PATH:

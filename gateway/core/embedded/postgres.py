@@ -48,7 +48,7 @@ READY_LINE = (
 class Postgres:
     """The cluster of one layout, run by the programs in `binaries`.
 
-    User and database are named florin; the only way in is the socket, with a
+    User and database are named florin; connections use the socket only, with a
     password (SCRAM).
     """
 
@@ -68,7 +68,7 @@ class Postgres:
         return f"postgresql://florin:{password}@/florin?host={host}&port={SOCKET_PORT}"
 
     def create(self) -> None:
-        """Create the cluster if there is none; a killed run leaves no half one."""
+        """Create the cluster if there is none, atomically: a killed run leaves no incomplete cluster."""
         if (self.layout.pg_data / "PG_VERSION").exists():
             return
         draft = self.layout.data / "postgres.new"
@@ -137,7 +137,7 @@ class Postgres:
         return "postgres" in command_line and str(self.layout.pg_data) in command_line
 
     def forget(self) -> None:
-        """Remove files that name a process that is not ours and would block the start."""
+        """Remove files that name another program's process and would block the start."""
         self.pid_file.unlink(missing_ok=True)
         for lock in self.layout.run.glob(".s.PGSQL.*.lock"):
             lock.unlink()

@@ -28,16 +28,16 @@ STABLE_SECONDS = 60.0
 CHECK_SECONDS = 0.05
 ASK_AGAIN_SECONDS = 5.0
 STOP_SECONDS = 30.0
-"""All children of one keeper together get this long to end well."""
+"""Seconds that all children of one keeper together get to end cleanly."""
 
 
 def _do_nothing() -> None:
-    """Do nothing: there is nothing to prepare."""
+    """Do nothing: the default of `Command.prepare`."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """How to start one child, and the signal that ends it well.
+    """How to start one child, and the signal that ends it cleanly.
 
     Without a `log` it writes where its parent does. `prepare` runs before every start, with no earlier instance alive.
     `orphan_signal` is sent when its parent is killed; it defaults to `stop_signal`.
@@ -67,9 +67,9 @@ def run_as(account: Account | None) -> dict[str, Any]:
 
 
 def spawn(command: Command) -> subprocess.Popen[bytes]:
-    """Start `command` in a session of its own, bound to the life of this thread.
+    """Start `command` in its own session; it ends with this thread.
 
-    Its own session, so that Ctrl-C in the terminal reaches the supervisor alone. On
+    The session keeps Ctrl-C in the terminal from reaching any process but the supervisor. On
     Linux the kernel sends `orphan_signal` when the starting thread ends, kill -9
     included; elsewhere the next supervisor finds the orphan.
     """
@@ -153,7 +153,7 @@ class Keeper:
         }
 
     def exits(self, name: str) -> int:
-        """Return how often the named child ended by itself."""
+        """Return how often the named child ended without being stopped."""
         return sum(c.exits for c in self._children if c.command.name == name)
 
     def start(self) -> None:
@@ -191,7 +191,7 @@ class Keeper:
 
 def _end_group(pid: int) -> None:
     """End the processes that a dead child started: a killed web server's workers go on serving and hold its port."""
-    # Usually none are left. The session was the child's own, so the group holds no other process.
+    # Usually none are left. The child had its own session, so the group contains only its processes.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 

@@ -63,7 +63,7 @@ class Engines:
             raise
 
     def stop(self) -> None:
-        """Stop what this supervisor started; harmless when nothing runs."""
+        """Stop the engines that this supervisor started; does nothing if none runs."""
         if self._lock is None:
             return
         if self._keeper is not None:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass(frozen=True)
 class EngineUrls:
-    """Connection URLs with passwords in them: never log one.
+    """Connection URLs. They contain passwords, so never log one.
 
     `database_url` is a libpq URI whose host is a socket folder (parse it with
     `psycopg.conninfo`); `redis_url` is in redis-py's form (`unix://`).
@@ -19,8 +19,8 @@ class EngineUrls:
 def celery_url(redis_url: str) -> str:
     """Return the URL of the same server in the form that kombu and Celery accept.
 
-    redis-py writes a socket as `unix://:pw@/path?db=0`, kombu as `redis+socket://:pw@/path?virtual_host=0`; other URLs pass
-    unchanged.
+    redis-py writes a socket as `unix://:pw@/path?db=0`, kombu as `redis+socket://:pw@/path?virtual_host=0`; other URLs are
+    returned unchanged.
     """
     if not redis_url.startswith("unix://"):
         return redis_url

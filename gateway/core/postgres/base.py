@@ -1,4 +1,4 @@
-"""PostgreSQL backend: rare health checks, and frozen clients lose their locks.
+"""PostgreSQL backend: fewer health checks, and a limit on idle transactions.
 
 No session settings are used: behind a pooler, many clients share a session. The settings are defaults of the role instead.
 """
@@ -12,10 +12,10 @@ from django.db.backends.postgresql import base
 log = structlog.get_logger(__name__)
 
 LONGEST_PAUSE_SECONDS: Final = 10
-"""Seconds that a transaction may stay idle. Our code never waits this long between two statements."""
+"""Seconds that a transaction may stay idle. Florin's code never waits this long between two statements."""
 
 LIMIT_PAUSES: Final = f"ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout = '{LONGEST_PAUSE_SECONDS}s'"
-"""Make the server end a transaction whose process froze.
+"""Make the server end the transaction of a frozen process.
 
 Otherwise its locks, such as the one on a chain's cursor, would block all other processes.
 """

@@ -7,7 +7,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 
-# The prefix that a provider gives one customer (RFC 6177, RFC 7934): 2^64 addresses.
+# The prefix length of one customer's network (RFC 6177, RFC 7934): 2^64 addresses.
 _CUSTOMER_BITS: Final = 64
 
 
@@ -51,7 +51,7 @@ def client_of(peer: str, forwarded_for: str) -> str:
 
 
 def address_or_none(request: HttpRequest) -> str | None:
-    """Return the client's address for a database column; None where the network gives none, as on a socket."""
+    """Return the client's address for a database column; None if the connection has none, as on a Unix socket."""
     try:
         return str(ip_address(client_address(request)))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Makes responses smaller: pages when they are sent, styles and scripts when they are collected.
+"""Minifies and compresses: pages when they are sent, style sheets and scripts when static files are collected.
 
 Only white space and comments are removed, so a page looks the same in the browser.
 """

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 class PermanentRedirect(HttpResponse):
-    """308 (RFC 9110, 15.4.9): the browser repeats a POST, unlike after a 301. The target is an address of ours."""
+    """308 (RFC 9110, 15.4.9): the browser repeats a POST, unlike after a 301. The target is always on our own host."""
 
     status_code = 308
 
@@ -28,7 +28,7 @@ class PresentHostMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
-        # Not get_host(): it refuses hosts that the redirect to https may not name.
+        # Not get_host(): it refuses hosts missing from ALLOWED_HOSTS, which the redirect to https must not name.
         host = request.META.get("HTTP_HOST", "").lower()
         present = _present_host(request.path_info) if host in self.legacy else None
         if present is None:
@@ -37,7 +37,7 @@ class PresentHostMiddleware:
 
 
 def _present_host(path: str) -> str | None:
-    """Return where a page is served now; None if the path is no page."""
+    """Return where a page is served now; None if the path is not a page."""
     if path.startswith("/c/"):
         return str(settings.CHECKOUT_HOST)
     # The current host redirects old paths itself.

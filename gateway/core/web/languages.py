@@ -1,4 +1,4 @@
-"""The language of buyers' pages: `?lang=`, else the browser's first language that we have.
+"""Selects the language of buyers' pages: `?lang=`, else the first supported language of the browser.
 
 No cookie stores it. Links from page to page keep the parameter; see `keep_language`.
 """
@@ -43,7 +43,7 @@ class LanguageMiddleware:
 
 
 def asked_language(request: HttpRequest) -> str:
-    """Return the code of the language in the query string; empty if there is none, or none of ours."""
+    """Return the code of the language in the query string; empty if it is missing or not supported."""
     asked = request.GET.get(PARAMETER, "")
     return _ours(asked) if asked else ""
 
@@ -55,7 +55,7 @@ def _browsers_language(request: HttpRequest) -> str:
 
 
 def _ours(code: str) -> str:
-    """Return which of our languages serves a tag such as `pt-BR` or `zh-CN`; empty for none."""
+    """Return the supported language for a tag such as `pt-BR` or `zh-CN`; empty if there is none."""
     try:
         return translation.get_supported_language_variant(code.lower())
     except LookupError:
@@ -63,7 +63,7 @@ def _ours(code: str) -> str:
 
 
 def keep_language(address: str, request: HttpRequest) -> str:
-    """Return an address of ours with the requested language added, if any."""
+    """Return one of our URLs with the requested language added, if any."""
     asked = asked_language(request)
     if not asked:
         return address
@@ -71,7 +71,7 @@ def keep_language(address: str, request: HttpRequest) -> str:
 
 
 def language_links(request: HttpRequest) -> dict[str, Any]:
-    """Return the template context for languages: `lang_query`, to append to an address of ours, and the links to other languages.
+    """Return the template context for languages: `lang_query`, to append to our URLs, and the links to other languages.
 
     `language_name` is the current language's own name. `languages_query` asks for this page with the list of languages on
     it, `language_choices`: (code, name, query) each. The list is not on every page: with so many writing systems it is as

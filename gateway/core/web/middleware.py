@@ -1,4 +1,4 @@
-"""Middleware for headers and error envelopes, also where no view was reached."""
+"""Middleware for headers and error envelopes, including requests that reach no view."""
 
 from collections.abc import Callable
 
@@ -47,7 +47,7 @@ class ApiMiddleware:
             response[name] = value
         response["X-Service-Version"] = settings.SERVICE_VERSION
         response["Cache-Control"] = "no-store"
-        # Without it the server would send chunks, which costs both sides.
+        # Without Content-Length the server would send chunks, which costs both sides time.
         if not response.streaming:
             response["Content-Length"] = str(len(response.content))
         return response
@@ -102,7 +102,7 @@ def _refuse(request: HttpRequest, error: errors.GatewayError) -> HttpResponse:
 
 
 def _envelope(response: HttpResponse) -> HttpResponse:
-    """Turn an error page that is not ours into the API's error envelope."""
+    """Turn Django's error page into the API's error envelope."""
     envelope = _render(_error_of(response.status_code))
     if "Allow" in response:
         envelope["Allow"] = response["Allow"]

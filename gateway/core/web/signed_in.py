@@ -1,7 +1,7 @@
 """Sessions, CSRF and logins, only for pages where people log in.
 
-Buyers' pages and the API need none of it: a session would cost each of their requests a query, a CSRF cookie would keep
-their answers from being the same for everybody, and an unset cookie cannot be stolen.
+Buyers' pages and the API need none of them: a session would cost a query per request, a CSRF cookie would make responses
+differ by client, and a cookie that is never set cannot be stolen.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class SignedInPagesMiddleware:
             return self.get_response(request)
         # Rejects an unknown host before its name is used in a page.
         request.get_host()
-        # The team's pages are English; only buyers' pages are translated.
+        # Team pages are in English; only buyers' pages are translated.
         with translation.override("en"):
             response = self._inside(request)
         for name, value in _HEADERS.items():

@@ -17,7 +17,7 @@ _OTHERS: Final = ("admin/", "rest_framework/")
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
-    """Also hashes files imported by ES modules; otherwise a page would load each module twice."""
+    """Hashes names in ES modules' imports as well; otherwise a page would load each module twice."""
 
     support_js_module_import_aggregation = True
 

@@ -1,4 +1,4 @@
-"""Uploaded files. A request that is larger than any page accepts is refused as soon as that is known."""
+"""Limits uploads: refuses a request as soon as it exceeds what any page accepts."""
 
 from typing import Any, Final
 
@@ -6,14 +6,14 @@ from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import MemoryFileUploadHandler
 
 MOST_BYTES: Final = 4 * 1024 * 1024
-"""Twice the largest file that a page accepts, so that the page itself can explain what is too large."""
+"""Twice the largest file that a page accepts, so that the page can explain that a slightly larger file is too large."""
 
 
 class CappedUploadHandler(MemoryFileUploadHandler):
     """Keeps uploads in memory, at most `MOST_BYTES` of them, so that no client can fill a disk."""
 
     def handle_raw_input(self, *args: Any, **kwargs: Any) -> None:
-        """Accept every upload, whatever length the request announces."""
+        """Accept every upload, regardless of its Content-Length."""
         self.activated = True
         self._received = 0
 

@@ -22,7 +22,7 @@ _COUNTED: Final = "counted"
 
 
 def visit_of(request: HttpRequest) -> Visit | None:
-    """Return a request's visit; None if its view has to wait by itself."""
+    """Return a request's visit; None if its view must wait in its thread."""
     visit: Visit | None = request.META.get(VISIT)
     return visit
 

@@ -1,4 +1,4 @@
-"""`manage.py after_restore`: what to do after the database came back from a backup, before the first process starts."""
+"""`manage.py after_restore`: run after restoring the database from a backup, before the first process starts."""
 
 from argparse import ArgumentParser
 from datetime import datetime
@@ -15,7 +15,7 @@ from gateway.restores.service import note_restore
 
 
 class Command(BaseCommand):
-    """Tells the gateway that it lost time. Running it again with the same time repeats the reading and nothing else."""
+    """Records a restore and rescans the chains. Running it again with the same time repeats only the rescan."""
 
     help = (
         "Tell the gateway that its database was restored and everything from --lost-from on may be missing. Gas waits until "
@@ -25,7 +25,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take since when rows may be missing, and the ids of lost checkouts."""
+        """Add the arguments: the time from which rows may be missing, and the ids of lost checkouts."""
         parser.add_argument(
             "--lost-from",
             required=True,
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         checkouts: Path | None,
         **options: Any,
     ) -> None:
-        """Do all of it. Raises CommandError for what cannot be read, and where a chain could not be read again."""
+        """Record the restore and rescan. Raises CommandError for invalid arguments, and if a chain could not be rescanned."""
         now = timezone.now()
         since = _moment(lost_from, now)
         if (merchant is None) != (checkouts is None):

@@ -11,17 +11,17 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    """Grants a person access to /operator/, or revokes it. Only this command can, so it takes access to the machine."""
+    """Grants a person access to /operator/, or revokes it. No page can do this, so it requires access to the machine."""
 
     help = "Give a person with a login access to the operator's pages, or remove it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the person, and whether to dismiss them."""
+        """Add the arguments: the person, and whether to dismiss them."""
         parser.add_argument("email")
         parser.add_argument("--dismiss", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Appoint or dismiss, audited."""
+        """Appoint or dismiss the person, with an audit entry."""
         email, is_operator = options["email"], not options["dismiss"]
         try:
             changed = set_operator(

@@ -26,7 +26,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the folder."""
+        """Add the argument: the target folder."""
         parser.add_argument("folder", type=Path)
 
     def handle(self, *_args: Any, folder: Path, **_options: Any) -> None:
@@ -59,7 +59,7 @@ def _body(address: str) -> str:
 
 
 def _copy_assets(folder: Path, names: set[str]) -> None:
-    """Copy static files, and those that style sheets among them name."""
+    """Copy static files, and the files that their style sheets use."""
     left, done = set(names), set[str]()
     while left:
         name = left.pop()

@@ -35,7 +35,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the owner, and where money and events go."""
+        """Add the arguments: the owner, the wallets and the webhook URL."""
         parser.add_argument("name", help="the business, as buyers see it")
         parser.add_argument("owner", help="the owner's e-mail address")
         parser.add_argument(

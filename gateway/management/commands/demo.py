@@ -38,9 +38,9 @@ from gateway.processes.stack import (
 )
 from wallets.chains.registry import CHAINS, facts_of, family_called
 
-# The paid API's port follows the streams'.
+# The paid API's port is the one after the stream server's.
 REPORT_PORT = 3
-# The nodes' ports follow the shop's, with a gap.
+# The nodes' ports come after the shop's, with a gap.
 FIRST_NODE_PORT = 10
 FRONT_SETTINGS = "demo.front.settings"
 TITLES = {facts.name: facts.title for facts in CHAINS}
@@ -162,7 +162,7 @@ class Command(BaseCommand):
             self._say(f"The chains are slow to be read; see {stack.log('watchers')}.")
 
     def _say(self, line: str) -> None:
-        # The reader of our output may be gone, which is no reason to stop.
+        # The process reading our output may have ended; the demo continues.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
@@ -173,7 +173,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "CHAIN_NETWORK": "local",
     # The shop that receives the webhooks runs on this machine.
     "WEBHOOK_ALLOW_LOOPBACK": "true",
-    # A pre-funded account of the local nodes with a publicly known key; never a key of ours for real chains.
+    # A pre-funded account of the local nodes with a publicly known key; it must never be used on real chains.
     "GAS_KEYS": "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",  # nosec B105
     "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
     # Local gas costs a thousand times the public networks' price.
@@ -182,7 +182,7 @@ DEVELOPMENT: Mapping[str, str] = {
 
 
 def forget_real_chains(environment: dict[str, str]) -> None:
-    """Remove chains set in our own environment: play money stays apart."""
+    """Remove chain settings inherited from the environment, so that the demo never uses real chains."""
     real = {name for name in environment if name.startswith("CHAIN_")}
     for name in real - DEVELOPMENT.keys():
         del environment[name]
@@ -194,7 +194,7 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
     for chain in chains:
         prefix = f"CHAIN_{chain.name.upper()}"
         environment[f"{prefix}_RPC_URLS"] = chain.rpc_url
-        # Each chain has one node, which no second one can confirm, and which has no request limits.
+        # Each chain has only one node, so there is no second one to confirm its answers. It has no request limits.
         environment[f"{prefix}_LARGE_AMOUNT_USD"] = "0"
         environment[f"{prefix}_REQUESTS_PER_MINUTE"] = "6000"
         if facts_of(chain.name).family.head_subscription:
@@ -207,7 +207,7 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
 
 
 def sheet(demo: DemoSettings, var: Path) -> str:
-    """Return the text that tells a person how to use the demo."""
+    """Return the instructions for using the demo."""
     known = demo.credentials
     key = known.live_key if demo.chains else known.test_key
     lines = [

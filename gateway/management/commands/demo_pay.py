@@ -52,7 +52,7 @@ class Command(BaseCommand):
         comment: str,
         **options: Any,
     ) -> None:
-        """Pay, or report why not."""
+        """Pay the checkout. Raises CommandError with the reason if that fails."""
         wish = Wish(chain, token=token, amount=amount, comment=comment)
         try:
             demo = local_demo(chain)

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, chain: str, **options: Any) -> None:
-        """Pay, or report why not."""
+        """Buy the report. Raises CommandError with the reason if that fails."""
         demo = local_demo(chain)
         try:
             entry = chain_entry(demo, chain)

@@ -1,6 +1,6 @@
 """`manage.py dev`: the demo for developing Florin.
 
-Each process begins anew when its code changes, and pages are served with DEBUG.
+Each process restarts when its code changes, and pages are served with DEBUG.
 """
 
 import shlex
@@ -18,9 +18,9 @@ from gateway.processes.stack import (
 )
 
 DEBUG_SETTINGS: Final = "demo.debug.settings"
-# What is edited. Not the whole tree: PostgreSQL's files under var/ change all the time.
+# Only source folders are watched: PostgreSQL's files under var/ change all the time.
 NOT_WATCHED: Final = {"node_modules", "tests", "benchmarks", "docs", "static", "var"}
-# Longer than a worker needs to end what it carries.
+# Longer than a worker needs to finish its current tasks.
 END_SECONDS: Final = "20"
 
 
@@ -28,17 +28,17 @@ class DevStack(DemoStack):
     """Everything on this machine's loopback, reloaded on change."""
 
     def start_services(self, *more: Program) -> None:
-        """Start the services as `DemoStack` does, and what else the demo needs, all of them watched."""
+        """Start the services as `DemoStack` does, and the demo's other processes, all of them reloaded on change."""
         super().start_services(*map(restarted, more))
 
     def _celery(self) -> list[Program]:
         return [restarted(command) for command in super()._celery()]
 
     def _web(self) -> Program:
-        # The toolbar keeps what it measured in the memory of one process.
+        # One process, because the toolbar stores its measurements in memory.
         arguments = web_arguments(self.port, workers=1)
         command = restarted(self.command("web", sys.executable, *arguments))
-        # Only pages get DEBUG: a worker that remembers each query would grow without end.
+        # Only pages get DEBUG: with it, a worker would store every query and its memory would grow without limit.
         environment = self.environment | {"DJANGO_SETTINGS_MODULE": DEBUG_SETTINGS}
         return replace(command, env=environment)
 
@@ -47,7 +47,7 @@ class DevStack(DemoStack):
 
 
 def watched_folders(root: Path = ROOT) -> list[Path]:
-    """Return the folders whose files make the processes begin anew."""
+    """Return the folders whose changes restart the processes."""
     return sorted(
         path
         for path in root.iterdir()
@@ -58,7 +58,7 @@ def watched_folders(root: Path = ROOT) -> list[Path]:
 
 
 def restarted(command: Program) -> Program:
-    """Return a command that runs `command`, and again whenever a file changes, even where it ended by itself meanwhile."""
+    """Return a command that runs `command` and restarts it whenever a file changes, even if it had already ended."""
     line = shlex.join(str(part) for part in command.argv)
     watch = (sys.executable, "-m", "watchfiles", "--filter", "default")
     how = ("--target-type", "command", "--sigint-timeout", END_SECONDS)

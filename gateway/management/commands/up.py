@@ -52,7 +52,7 @@ class Command(BaseCommand):
         stack.start_services()
 
     def _say(self, line: str) -> None:
-        # The reader of our output may be gone, which is no reason to stop.
+        # The process reading our output may have ended; the service continues.
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()

@@ -69,7 +69,7 @@ class EvmAdapter:
         self._tokens = {
             dialect.contract(token.address): token for token in spec.tokens.values()
         }
-        # Nodes that do not support the tag, and when to try again.
+        # Nodes that do not support the finality tag, and when to try again.
         self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
         self._height_elsewhere = -1
@@ -100,8 +100,8 @@ class EvmAdapter:
     def final_height(self, head: Head, *, read_height: int) -> int:
         """Return the height up to which blocks are final.
 
-        They are deep enough in what was read, and not above the chain's finality tag if it has one. On Tron the tag alone
-        decides, and depth only if no node supports the tag.
+        Final blocks have enough read blocks above them, and are not above the chain's finality tag if it has one. On Tron
+        only the tag counts, and depth only if no node supports the tag.
         """
         deep_enough = read_height - self._spec.confirmations + 1
         if head.finalized is None:
@@ -119,7 +119,7 @@ class EvmAdapter:
         return self._pool.run(self._ask_finalized)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these its receipts confirm; None if there is no second node."""
+        """Return those of the transfers that a second node's receipts confirm; None if there is no second node."""
         return self._pool.second_opinion(lambda node: self._told_by(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -164,7 +164,7 @@ class EvmAdapter:
             except RangeTooLargeError as error:
                 if first < last:
                     raise
-                # There is no smaller window; another node may accept it.
+                # The window cannot be smaller; another node may accept it.
                 raise ChainUnavailableError(str(error)) from error
 
         return self._pool.run(ask)
@@ -178,7 +178,7 @@ class EvmAdapter:
         self._pool.close()
 
     def _ask_beside(self, node: Node, calls: Sequence[Call]) -> tuple[list[Any], Head]:
-        """Send calls together with those for the newest block and, if finality needs it, the tagged block's height."""
+        """Send calls in one batch with those for the newest block and, if finality needs it, the tagged block's height."""
         tag = self._spec.finality_tag
         if tag is None or self._clock() < self._tagless.get(node, 0.0):
             return self._ask_untagged(node, calls)
@@ -220,7 +220,7 @@ class EvmAdapter:
         ends = [by_number("latest"), by_number(tag)]
         *answers, newest, final = ask_in_parts(node, [*calls, *ends])
         latest, tagged = decode.block_ref(newest), decode.block_ref(final)
-        # The two may come from backends at different heights, or from one that answers any tag with the newest block.
+        # Both answers may come from backends at different heights, or from one that treats any tag as the newest block.
         highest = latest.height - self._dialect.least_tag_lag
         return answers, latest, min(highest, tagged.height)
 

@@ -32,7 +32,7 @@ def canonical_address(text: str) -> str:
 def address_key(text: str) -> bytes:
     """Return an EVM address as 20 bytes. Raises AddressError on a wrong checksum, and for the zero address.
 
-    One case throughout carries no checksum and is taken as it is (EIP-55).
+    Text in only one case has no checksum and is accepted as it is (EIP-55).
     """
     return _read(text)[0]
 
@@ -53,7 +53,7 @@ def _read(text: str) -> tuple[bytes, str]:
 
 
 def refuse_contract(key: bytes) -> None:
-    """Raise AddressError for contracts of ours and of the network: money sent there is lost."""
+    """Raise AddressError for our contracts and the network's: money sent there is lost."""
     if key in _GATEWAY_CONTRACTS:
         raise AddressError("must not be a contract of this gateway.")
     if int.from_bytes(key, "big") <= _HIGHEST_RESERVED:

@@ -20,7 +20,7 @@ _HEIGHT: Final[Call] = ("eth_blockNumber", [])
 
 
 class EvmHoldings:
-    """Asks one EVM chain, or Tron, through a pool of its nodes."""
+    """Reads balances on one EVM chain, or Tron, through a pool of its nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool, dialect: Dialect) -> None:
         self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
@@ -29,7 +29,7 @@ class EvmHoldings:
 
     @property
     def at_once(self) -> int:
-        """Return as many as fill a usual batch or two, so that a small budget is only slightly exceeded."""
+        """Return the number of accounts that fill one or two usual batches, so that a small budget is only slightly exceeded."""
         return _ACCOUNTS_AT_ONCE
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:

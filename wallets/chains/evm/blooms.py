@@ -1,6 +1,6 @@
 """Block headers' bloom filters, which show when a node's "no logs" answer must be wrong.
 
-For each address and each topic of its logs a header has up to three of 2,048 bits set, which keccak names (Ethereum's
+For each address and each topic of its logs a header has up to three of 2,048 bits set, which keccak selects (Ethereum's
 yellow paper, 4.3.1). Everything in a block has its bits set. Other items may match too, more often the fuller the filter
 is.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from wallets.forwarders.addresses import keccak
 
 SILENT: Final = 0
-"""The filter that says nothing: of a block without logs, or from a node without filters, such as java-tron."""
+"""The empty filter, which shows nothing: of a block without logs, or from a node without filters, such as java-tron."""
 
 _BITS: Final = 2_048
 _WRITTEN: Final = re.compile(r"0x[0-9a-fA-F]{512}", re.ASCII)
@@ -23,7 +23,7 @@ _MOST_FALSE: Final = 0.4**3
 
 
 def read_bloom(answer: Any) -> int:
-    """Read a header's `logsBloom`; an invalid one says nothing."""
+    """Read a header's `logsBloom`; an invalid one counts as `SILENT`."""
     if not isinstance(answer, str) or not _WRITTEN.fullmatch(answer):
         return SILENT
     return int(answer, 16)
@@ -40,7 +40,7 @@ def bits_of(item: str) -> int:
 
 
 def is_telling(bloom: int, *, names: int) -> bool:
-    """Whether a filter is empty enough that this many names rarely match by chance."""
+    """Return whether the filter has few enough bits set that this many names rarely match by chance."""
     return bool(names * (bloom.bit_count() / _BITS) ** 3 <= _MOST_FALSE)
 
 

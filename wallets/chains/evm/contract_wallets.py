@@ -1,6 +1,6 @@
 """Signatures of contract wallets on EVM chains (ERC-1271), checked by calling the wallet's contract on the chain's nodes.
 
-Only the one correct answer counts as a yes; everything else is a no.
+Only the exact answer of ERC-1271 counts as a yes; everything else is a no.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def unwrapped(signature: bytes) -> Signature:
 def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) -> bool:
     """Whether a wallet's contract confirms a signature of 32 bytes. Without a contract, False.
 
-    Raises ChainError where no node can tell, or none answers in hexadecimal.
+    Raises ChainError if no node can answer, or none answers in hexadecimal.
     """
     return is_yes(pool.run(question(wallet, signed, signature)))
 
@@ -61,7 +61,7 @@ def question(wallet: str, signed: bytes, signature: bytes) -> Callable[[Node], b
 
 
 def is_yes(answer: bytes) -> bool:
-    """Whether a contract's answer says yes."""
+    """Return whether a contract's answer is a yes."""
     return answer == _VOUCHED
 
 

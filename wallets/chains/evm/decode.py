@@ -1,4 +1,4 @@
-"""Parses EVM nodes' answers. Everything is checked; a failed check raises, and nothing is used in part."""
+"""Parses EVM nodes' answers. Every field used is checked; a failed check raises, so that no partial answer is used."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -27,7 +27,7 @@ _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,15}", re.ASCII)
 # Receipts of older java-tron nodes have Tron's prefix byte before the emitter.
 _ADDRESS: Final = re.compile(r"0x(?:41)?[0-9a-fA-F]{40}", re.ASCII)
 _REMEMBERED: Final = 4_096
-_LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
 
 
 class TransferLog(NamedTuple):
@@ -102,7 +102,7 @@ def block_ref(answer: Any, *, height: int | None = None) -> Header:
 
 
 def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime | None:
-    """Return the time of a transaction's block, if its logs or the transaction itself report it consistently.
+    """Return the time of a transaction's block, if its logs or the transaction report it consistently.
 
     Newer nodes do (`blockTimestamp`); some have reported zero.
     """
@@ -112,7 +112,7 @@ def told_time(order: Mapping[str, Any], receipt: Mapping[str, Any]) -> datetime 
         told = [_field(part, "blockTimestamp") for part in parts]
         times = {quantity(one) for one in told if one is not None} - {0}
     except MalformedAnswerError:
-        # The block itself can be requested: no payment is refused for a wrong time beside it.
+        # The block can be requested instead, so a wrong time does not cause a payment to be refused.
         return None
     if len(times) != 1 or max(times) > _LATEST_TIME:
         return None
@@ -201,7 +201,7 @@ def transfer_log(
 class ReceiptPositions:
     """The ordinal of each Transfer log within its transaction, by log index, for all emitters.
 
-    Unlike the index within the block, the ordinal stays when the transaction is mined again in another block.
+    Unlike the index within the block, the ordinal stays the same when the transaction is mined again in another block.
     """
 
     block_hash: str
@@ -220,7 +220,7 @@ class ReceiptPositions:
 def receipt_positions(receipt: Any, *, tx_hash: str) -> ReceiptPositions:
     """Parse a receipt. Raises ChainUnavailableError if the node has none, MalformedAnswerError."""
     if receipt is None:
-        # A reorg just removed it, or this node has pruned it and another one has not.
+        # A reorg just removed it, or this node has pruned it, but another may have it.
         raise ChainUnavailableError("the node lacks the receipt of a log it told")
     try:
         if word(receipt["transactionHash"]) != tx_hash:
@@ -269,7 +269,7 @@ def told_transfers(
 ) -> frozenset[ToldTransfer]:
     """Return a receipt's transfers of some tokens (lower case).
 
-    None where the node has no receipt, or of a failed transaction. Raises MalformedAnswerError.
+    None if the node has no receipt, or the transaction failed. Raises MalformedAnswerError.
     """
     if receipt is None or _field(receipt, "status") == "0x0":
         return frozenset()
@@ -284,7 +284,7 @@ def told_transfers(
         )
         for entry in receipt["logs"]
         if (index := quantity(entry["logIndex"])) in places.by_log_index
-        # Other contracts may write anything beside our tokens' logs.
+        # Other contracts' logs may contain anything.
         and (token := _address_of(_text(entry.get("address"), "no emitter"))) in tokens
     )
 

@@ -13,8 +13,8 @@ class Dialect:
     """How a chain writes node answers, and what its nodes accept.
 
     `write_address` turns 20 bytes into the address for people, and `contract` turns that into the nodes' form: 0x and
-    lower-case hex. `paddings` are what may stand before an address in a topic. `tx_prefix` is what transaction ids begin
-    with where people see them; nodes always write 0x.
+    lower-case hex. `paddings` are the allowed paddings of an address in a topic. `tx_prefix` is the prefix of
+    transaction ids shown to people; nodes always write 0x.
     """
 
     write_address: Callable[[bytes], str]
@@ -28,7 +28,7 @@ class Dialect:
     tag_suffices: bool = False
     # Whether contract calls at an earlier block are possible, and not only at the newest.
     keeps_states: bool = True
-    # The least number of blocks above a final one, whatever a node says.
+    # The least number of blocks above a final one, regardless of the node's finality tag.
     least_tag_lag: int = 0
 
 

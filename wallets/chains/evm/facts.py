@@ -1,4 +1,4 @@
-"""The EVM chains: ids, token contracts, explorers and the product's promises. A new chain is a new entry here.
+"""The EVM chains: ids, token contracts, explorers and the product's promises. To add a chain, add an entry here.
 
 Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
 uses the main network's values unless settings override them.
@@ -67,7 +67,7 @@ POLYGON: Final = ChainFacts(
         x402_name="polygon",
         tokens={
             "USDC": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359",
-            # Upgraded in place to USDT0: its symbol may say so, its address did not change.
+            # Upgraded in place to USDT0: its symbol may be USDT0, its address did not change.
             "USDT": "0xc2132D05D31c914a87C6611C10748AEb04B58e8F",
         },
         wrong_tokens={"USDC.e": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"},

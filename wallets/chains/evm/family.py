@@ -47,7 +47,7 @@ class EvmFamily(ChainFamily):
         return addresses.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for contracts of ours and of the network."""
+        """Raise AddressError for our contracts and the network's."""
         addresses.refuse_contract(self.address_key(address))
 
     def transaction_hash(self, text: str) -> str | None:
@@ -71,7 +71,7 @@ class EvmFamily(ChainFamily):
     def is_vouched_for(
         self, pool: RpcPool, address: str, message: bytes, signature: str
     ) -> bool:
-        """Whether the contract at an address says that it signed a personal message (ERC-1271). Raises ChainError."""
+        """Return whether the contract at an address confirms that it signed a personal message (ERC-1271). Raises ChainError."""
         signed = proofs.from_hex(signature)
         # A wallet may have recorded its signed messages on the chain; then its signature is empty.
         if not signed and signature != "0x":
@@ -83,7 +83,7 @@ class EvmFamily(ChainFamily):
         digest = proofs.personal_digest(message)
         if not contract_wallets.is_vouched_for(pool, address, digest, inner):
             return False
-        # This can take over another merchant's wallet, so with two or more nodes no single one is trusted.
+        # A proof can take over another merchant's wallet, so with two or more nodes no single one is trusted.
         second = pool.second_opinion(contract_wallets.question(address, digest, inner))
         return second is None or contract_wallets.is_yes(second)
 
@@ -100,7 +100,7 @@ class EvmFamily(ChainFamily):
         return EvmAdapter(spec, pool)
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> EvmHoldings:
-        """Return what asks the tokens' contracts."""
+        """Return a reader of balances from the tokens' contracts."""
         return EvmHoldings(spec, pool, ETHEREUM)
 
     def ask_newest(self, pool: RpcPool) -> object:

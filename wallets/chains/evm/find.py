@@ -1,7 +1,7 @@
 """Looks up a transaction by its hash on EVM chains and Tron: everything it moved, for any recipient.
 
 Fields: https://ethereum.org/en/developers/docs/apis/json-rpc. java-tron writes `0x` where others write null, and as `value`
-whatever amount a transaction names: mostly TRX, but of TRC-10 tokens as well.
+any amount of the transaction: mostly TRX, but also of TRC-10 tokens.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -208,8 +208,8 @@ def _told_block(
 ) -> BlockRef | None:
     """Return the block of a transaction from the answers; None if it must be requested.
 
-    That is where the transaction's two answers do not name the same one, where the newest block does not follow it, or
-    where neither tells its time, as older nodes do not.
+    It must be requested if the two answers name different blocks, if the newest block does not follow it, or if neither
+    answer has its time, as with older nodes.
     """
     height = decode.quantity(receipt.get("blockNumber"))
     block_hash = decode.word(receipt.get("blockHash"))

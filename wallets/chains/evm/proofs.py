@@ -28,7 +28,7 @@ def is_signed(
     digests: Sequence[bytes] = (),
     prefix: bytes = _PREFIX,
 ) -> bool:
-    """Whether the account of these 20 bytes signed a message, or one of the 32-byte `digests`; `signature` is hexadecimal."""
+    """Return whether the account (20 bytes) signed a message, or one of the 32-byte `digests`; `signature` is hexadecimal."""
     signed = from_hex(signature)
     if len(signed) != _RECOVERABLE_BYTES:
         return False

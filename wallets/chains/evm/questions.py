@@ -20,7 +20,7 @@ from wallets.chains.rpc.pool import SURVEY_SECONDS
 
 _MOST_TOPICS_IN_A_BATCH: Final = 5_000
 _MANY_RECEIPTS: Final = 20
-# Their positions among a Transfer log's topics.
+# The positions of sender and recipient among a Transfer log's topics.
 _SENDER: Final = 1
 _RECIPIENT: Final = 2
 # The offset of an address within a topic.
@@ -64,8 +64,7 @@ class LogFilter:
     def seems_to_match(self, block: BlockRef, *, told: Collection[bytes]) -> bool:
         """Whether the block's header suggests a log that this asks for; it may be wrong.
 
-        The header does not distinguish a log's two sides, so an address reported on the other side is no sign of one on
-        this side.
+        The header does not distinguish a log's two sides, so addresses reported on the other side do not count here.
         """
         bloom = block.bloom if isinstance(block, decode.Header) else SILENT
         known = {key.hex() for key in told}
@@ -78,7 +77,7 @@ class LogFilter:
         )
 
     def matches(self, log: Mapping[str, Any]) -> bool:
-        """Whether this asks for a Transfer log, as a receipt tells it. Raises MalformedAnswerError."""
+        """Return whether this asks for a Transfer log of a receipt. Raises MalformedAnswerError."""
         somebody = decode.word(log["topics"][self._place])
         is_named = not self._named or somebody in self._named
         return is_named and decode.address(log.get("address")) in self._tokens
@@ -95,7 +94,7 @@ class LogsQuestion:
     ) -> None:
         self.filters = _filters(tokens, hint, dialect)
         names = sum(one.names for one in self.filters) or 1
-        # One place of a batch is for a block.
+        # One place of a batch is reserved for the block.
         places = (USUAL_BATCH - 1) // (len(self.filters) or 1)
         self.batch_size = max(1, min(places, _MOST_TOPICS_IN_A_BATCH // names))
 

@@ -33,7 +33,7 @@ def ask_in_parts(node: Node, calls: Sequence[Call]) -> list[Any]:
         return node.batch(calls)
     except BatchRefusedError:
         answers = ask_all(node, calls, at_once=half)
-        # Only now: if the node failed altogether, the smaller ones would have failed too.
+        # Remembered only after success: if the node failed altogether, smaller batches would have failed too.
         node.most_in_batch = min(node.most_in_batch, half)
         return answers
     except RangeTooLargeError:

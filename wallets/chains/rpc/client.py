@@ -32,7 +32,7 @@ _RANGE: Final = re.compile(
     r"|max(?:imum)? (?:results|logs)",
     re.IGNORECASE,
 )
-# A smaller range would not help: the node has not seen the blocks yet.
+# Texts of other errors: the node has not seen the blocks yet, so a smaller range would not help.
 _BEYOND_HEAD: Final = re.compile(r"beyond (?:the )?(?:current )?head", re.IGNORECASE)
 _BATCH: Final = re.compile(r"\bbatch", re.IGNORECASE)
 
@@ -99,14 +99,14 @@ class Node:
         )
         # As providers count: each call of a batch is one request.
         self.requests = 0
-        # What callers learned about the node's batches.
+        # Batch limits that callers found out.
         self.most_in_batch = MOST_IN_BATCH
         self._http.pool_classes_by_scheme = dict(deadlines.POOLS)
 
     def call(
         self, method: str, params: list[Any], *, seconds: float = TOTAL_SECONDS
     ) -> Any:
-        """Ask one thing within `seconds` in all. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
+        """Make one call within `seconds` in total, and return its result. Raises ChainUnavailableError, RangeTooLargeError, MalformedAnswerError."""
         self.requests += 1
         answer = self._post(_request(1, (method, params)), seconds)
         return self._result(answer, method, 1)
@@ -134,7 +134,7 @@ class Node:
     def batch(
         self, calls: Sequence[Call], *, seconds: float = TOTAL_SECONDS
     ) -> list[Any]:
-        """Ask several things in one HTTP request; the results are in the order of the calls.
+        """Make several calls in one HTTP request; the results are in the order of the calls.
 
         Raises what `call` does, for the whole batch if any part of it fails, and BatchRefusedError.
         """

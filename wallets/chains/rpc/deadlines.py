@@ -1,7 +1,7 @@
 """HTTP responses with a deadline for the whole response.
 
-urllib3's read time-out restarts with every byte, so a slow server could hold a thread for ever. Here, what is left of the
-time-out when the response begins limits all of it.
+urllib3's read time-out restarts with every byte, so a slow server could hold a thread for ever. Here, the rest of the
+time-out when the response begins limits the whole response.
 """
 
 import http.client

@@ -37,7 +37,7 @@ class _Member:
         self.node = node
         self.verified = False
         self.failures = 0
-        # While it rests it is asked only when no other answers; while it is barred, never.
+        # A resting node is used only if no other answers; a barred node is never used.
         self.rests_until = 0.0
         self.barred_until = 0.0
 
@@ -99,7 +99,7 @@ class RpcPool:
         )
 
     def call(self, method: str, params: list[Any]) -> Any:
-        """Ask one thing of the first node that answers. Raises ChainError."""
+        """Make one call to the first node that answers. Raises ChainError."""
         return self.run(lambda node: node.call(method, params))
 
     def survey(self, operation: Callable[[Node], T]) -> list[T]:
@@ -134,7 +134,7 @@ class RpcPool:
     def first_known(self, operation: Callable[[Node], T | None]) -> T | None:
         """Return the first node's result that is not None; None if every node answers None.
 
-        Raises ChainError where no node knows of it and one of them could not be asked.
+        Raises ChainError if no node knows of it and one of them could not be asked.
         """
         failure: ChainError | None = None
         asked = self._in_order()
@@ -151,7 +151,7 @@ class RpcPool:
         return None
 
     def each(self, operation: Callable[[Node], T]) -> list[T]:
-        """Return what every node answers, in order of preference. Raises ChainError unless all of them do."""
+        """Return every node's answer, in order of preference. Raises ChainError unless all of them answer."""
         return [self._ask(member, operation) for member in self._members]
 
     def unknown_to_all(

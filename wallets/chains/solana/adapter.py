@@ -1,7 +1,7 @@
 """Reads token transfers from Solana nodes, account by account, at commitment `confirmed`.
 
-Two thirds of the stake have voted for a confirmed block, and none was ever undone. It watches the owners' associated token
-accounts, to which wallets pay. The balances before and after each transaction show what moved.
+Two thirds of the stake have voted for a confirmed block, and none was ever undone. The adapter watches the owners'
+associated token accounts, to which wallets pay. The balances before and after each transaction show what moved.
 """
 
 import time
@@ -62,7 +62,7 @@ MOST_TRANSACTIONS: Final = 1_000
 OVERLAP: Final = 150
 """Slots, about a minute, that are listed again below the known ones.
 
-Nodes write their index of transactions behind their own head, and what is not finalized (32 slots) may yet move.
+Nodes' index of transactions lags behind their head, and transactions not finalized (32 slots) may still move.
 """
 
 # An hour: every node keeps that much, unless it restarted from a snapshot.
@@ -110,7 +110,7 @@ class SolanaAdapter:
 
     @property
     def accounts_at_once(self) -> int:
-        """Return as many as fill a batch with the first pages of their listings."""
+        """Return the number of accounts that fill a batch with the first pages of their listings."""
         return max(1, _ACCOUNTS_AT_ONCE // max(1, len(self._tokens)))
 
     def head(self) -> Head:
@@ -129,7 +129,7 @@ class SolanaAdapter:
         self._pool.doubt()
         genesis = self._pool.run(whole(ask_genesis))
         if genesis != self._genesis:
-            # Facts learned of another chain do not hold for this one.
+            # Facts learned about another chain do not apply to this one.
             self._programs, self._memory = {}, TransactionMemory()
             self._genesis = genesis
         return genesis
@@ -163,7 +163,7 @@ class SolanaAdapter:
         )
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it reports as final, with the same effect."""
+        """Return those of the transfers that a second node reports as final, with the same effect."""
         return self._pool.second_opinion(
             whole(lambda node: self._confirms(node, transfers))
         )
@@ -186,7 +186,7 @@ class SolanaAdapter:
         self, node: Node, accounts: Sequence[Account], head: Head
     ) -> list[AccountReading]:
         oldest = min(account.height for account in accounts)
-        # A local chain is read from its beginning, of which its node may keep nothing.
+        # A local chain is read from its beginning, which its node may have pruned.
         if head.block.height - oldest > _SURELY_KEPT and not self._spec.is_local:
             make_sure_of_history(node, since=oldest + 1)
         listings = {account.key: self._listings(account) for account in accounts}
@@ -211,7 +211,7 @@ class SolanaAdapter:
     def _shorten(
         self, account: Account, listings: Sequence[Listing], head: BlockRef
     ) -> int:
-        """Leave what exceeds one reading to later ones; return the slot up to which this one is complete.
+        """Drop transactions beyond the limit of one reading; return the slot up to which this reading is complete.
 
         Otherwise thousands of worthless payments to one account would delay the others.
         """
@@ -266,9 +266,9 @@ class SolanaAdapter:
         ]
 
     def _learn_programs(self) -> None:
-        """Ask once which program keeps each token: its accounts' addresses depend on that, so a wrong answer would hide payments.
+        """Ask once for the program of each token: its accounts' addresses depend on that, so a wrong answer would hide payments.
 
-        Every reachable node must give the same answer; we do not choose which one to believe.
+        Every reachable node must give the same answer.
         """
         if self._programs:
             return
@@ -333,7 +333,7 @@ class SolanaAdapter:
         if is_large:
             return ask_finalized(node)
         if self._spec.confirmations == 1:
-            # No further slots are waited for, so no node need be asked.
+            # No further slots are required, so no node need be asked.
             return confirmed
         head = Head(block=ask_head(node), agreed=True)
         return self.final_height(head, read_height=head.block.height)

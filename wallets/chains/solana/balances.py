@@ -24,7 +24,7 @@ _UNINITIALIZED: Final = 0
 
 
 class SolanaHoldings:
-    """Asks Solana through a pool of its nodes."""
+    """Reads balances on Solana through a pool of its nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
         self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
@@ -81,8 +81,8 @@ def _ask_accounts(node: Node, keys: Sequence[str]) -> tuple[int, list[Any]]:
 def held(account: Any, *, owner: bytes, mint: str, program: str) -> int:
     """Return the base units in a token account (base64); zero if it does not exist or is not the owner's.
 
-    Anybody may send coins to the address before there is a token account, and its owner may have handed it to somebody
-    else: neither holds tokens of this owner. Raises MalformedAnswerError.
+    Anyone may send coins to the address before there is a token account, and its owner may have transferred the account:
+    in neither case does it hold tokens of this owner. Raises MalformedAnswerError.
     """
     if account is None or decode.key(decode.field(account, "owner")) != program:
         return 0

@@ -1,6 +1,6 @@
 """Prepares payments on Solana, with the node requests that this needs.
 
-A node that lies here can only make the wallet's own simulation, or the network, refuse the payment.
+A wrong answer of a node can only make the wallet's own simulation, or the network, refuse the payment.
 """
 
 import base64
@@ -27,7 +27,7 @@ from wallets.chains.solana.transactions import TokenPayment, unsigned_payment
 BLOCKHASH_SECONDS: Final = 5.0
 """How long a blockhash is reused: a transaction must land within about a minute of it."""
 
-# Somebody waits for the answer.
+# Short, because a buyer waits for the answer.
 _SECONDS: Final = 4.0
 # A token account begins with its mint, its owner and its balance, in eight bytes.
 _SLICE: Final = {"offset": 0, "length": 72}
@@ -35,7 +35,7 @@ _BALANCE: Final = slice(64, 72)
 
 
 class SolanaCashier:
-    """Prepares payments. Not thread-safe. Costs two requests for each, one if the last was a moment ago."""
+    """Prepares payments. Not thread-safe. Each costs two requests, or one while the blockhash is reused."""
 
     def __init__(
         self, pool: RpcPool, *, clock: Callable[[], float] = time.monotonic
@@ -75,7 +75,7 @@ class SolanaCashier:
         return PreparedPayment(base64.b64encode(self.prepare(order)).decode())
 
     def send(self, raw: bytes, signature: bytes) -> None:
-        """Raise TransactionRefusedError: wallets on Solana send by themselves."""
+        """Raise TransactionRefusedError: wallets on Solana send their own transactions."""
         raise TransactionRefusedError("the wallet sends it")
 
     def _program(self, mint: str) -> str:
@@ -101,7 +101,7 @@ def _balances(node: Node, accounts: Sequence[str]) -> list[int | None]:
 
 
 def _balance(account: Any) -> int | None:
-    # Anybody may have sent an address its rent before it becomes a token account.
+    # Anyone may have sent coins to the address before it becomes a token account.
     if account is None or _owner(account) not in decode.TOKEN_PROGRAMS:
         return None
     data = decode.account_data(account)

@@ -1,7 +1,7 @@
 """A Solana transaction's effects on the balances of watched tokens, and its labels.
 
-Balances are compared before and after, by owner and token. So the programs that moved them need not be known: a fee that
-Token-2022 keeps back, a transfer by another program and a transfer to oneself all come out right.
+Balances are compared before and after, by owner and token. So the programs that moved them need not be known: a fee withheld
+by Token-2022, a transfer by another program and a transfer to oneself are all read correctly.
 """
 
 import re
@@ -33,7 +33,7 @@ _MEMO_PROGRAMS: Final = frozenset(
         "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo",
     }
 )
-# Accounts in payments that nobody chose.
+# Accounts that every payment may contain, so they are not references.
 _ORDINARY: Final = frozenset(
     {
         "11111111111111111111111111111111",
@@ -67,7 +67,7 @@ class Credit:
     """An owner's balance of a token rose by `units` base units.
 
     `account_index` is the position, among the transaction's accounts, of the first token account that rose. The payer
-    signed that order, so it is the same at every node and whatever tokens are watched.
+    signed that order, so it is the same at every node and for any set of watched tokens.
     """
 
     owner: str
@@ -79,11 +79,11 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Debit:
-    """`units` of an owner's fallen balance, and their recipient; the parts of one fall add up to it.
+    """`units` of a decrease of an owner's balance, and their recipient; the parts add up to the decrease.
 
-    `account_index` is that of the recipient's Credit, so that both sides name the same movement alike. Where nobody got
-    them (they were burned, or kept back as a fee) `recipient` is empty, and it is NOWHERE and the place of the first token
-    account that fell.
+    `account_index` is that of the recipient's Credit, so that both sides identify the same movement. If there is no
+    recipient (burned, or withheld as a fee), `recipient` is empty and `account_index` is NOWHERE plus the position of the
+    first token account that fell.
     """
 
     owner: str
@@ -114,7 +114,7 @@ def read_transaction(
     Raises ChainUnavailableError if the node lacks it, or its time or what it did; MalformedAnswerError.
     """
     if answer is None:
-        # A reorg just removed it, or this node has pruned it and another one has not.
+        # A reorg just removed it, or this node has pruned it, but another may have it.
         raise ChainUnavailableError("the node lacks a transaction it told")
     meta, seconds = field(answer, "meta"), field(answer, "blockTime")
     if meta is None or seconds is None:
@@ -143,7 +143,7 @@ def read_transaction(
 def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
     """Return the other movements of a transaction that `read_transaction` has read: of unknown tokens, and of coin.
 
-    Coin has an empty mint, and lamports as units; token accounts hold theirs as a deposit, which is none of it. Raises
+    Coin has an empty mint, and lamports as units; the rent deposits of token accounts do not count. Raises
     MalformedAnswerError.
     """
     meta, message = (

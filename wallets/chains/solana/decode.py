@@ -1,4 +1,4 @@
-"""Parses Solana nodes' answers. Everything is checked; a failed check raises, and nothing is used in part.
+"""Parses Solana nodes' answers. Every field used is checked; a failed check raises, so that no partial answer is used.
 
 solders' parsers are not used: on unknown input they panic, which no `except Exception` catches.
 """
@@ -27,7 +27,7 @@ _KEY_BYTES: Final = 32
 _SIGNATURE_BYTES: Final = 64
 _CLOCK_BYTES: Final = 40
 _LATEST_SLOT: Final = 2**62
-_LATEST_TIME: Final = 4_102_444_800  # the year 2100; past it the node tells nonsense
+_LATEST_TIME: Final = 4_102_444_800  # the year 2100; later times are invalid
 _REMEMBERED: Final = 4_096
 _LISTED: Final = 16_384
 
@@ -134,7 +134,7 @@ def field(answer: Any, name: str) -> Any:
 
 
 def optional(answer: Any, name: str) -> Any:
-    """Return an object's field, None where it is missing. Raises MalformedAnswerError if it is no object."""
+    """Return an object's field, None where it is missing. Raises MalformedAnswerError if it is not an object."""
     if not isinstance(answer, dict):
         refuse(f"something else came than what has a {name}")
     return answer.get(name)

@@ -49,7 +49,7 @@ class SolanaFamily(ChainFamily):
         return addresses.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for programs and what they derive."""
+        """Raise AddressError for programs and the addresses that they derive."""
         addresses.refuse_program(address)
 
     def transaction_hash(self, text: str) -> str | None:
@@ -87,7 +87,7 @@ class SolanaFamily(ChainFamily):
         return SolanaAdapter(spec, pool)
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> SolanaHoldings:
-        """Return what asks for token accounts."""
+        """Return a reader of token accounts' balances."""
         return SolanaHoldings(spec, pool)
 
     def open_times(self, spec: ChainSpec, pool: RpcPool) -> SolanaTimes:

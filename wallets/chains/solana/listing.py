@@ -8,7 +8,7 @@ from wallets.chains.rpc.client import Call
 from wallets.chains.solana.decode import ListedSignature, listed_signatures, refuse
 
 MOST_PAGES: Final = 1_000
-"""A million transactions of an account at once: more than anybody pays; it limits a lying node."""
+"""A million transactions of an account at once: more than real accounts have; limits what a dishonest node can cause."""
 
 FIRST_PAGE: Final = 50
 """The size of the first page: it nearly always reaches the known ones, and a page of an old account is always full."""

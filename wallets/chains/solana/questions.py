@@ -20,7 +20,7 @@ from wallets.chains.solana.listing import Listing
 T = TypeVar("T")
 
 _CLOCK: Final = "SysvarC1ock11111111111111111111111111111111"
-# Public nodes allow 40 of one method in ten seconds: less at once gets through, and is not asked for again.
+# Public nodes allow 40 of one method in ten seconds; smaller batches are accepted without retries.
 _BATCH: Final = 25
 _STATUSES_AT_ONCE: Final = 256  # the nodes' own limit
 _DERIVED: Final = 10_000
@@ -105,7 +105,7 @@ def ask_transactions(
         try:
             answers = _ask_versions(node, part, commitment, newest=_USUAL_VERSION)
         except RefusedError:
-            # The payer may use a version unknown to us, which must not stop us.
+            # Payers may use a transaction version unknown to us, which must not stop the reading.
             answers = _ask_versions(node, part, commitment, newest=NEWEST_VERSION)
         yield from zip(part, answers, strict=True)
 
@@ -140,7 +140,7 @@ def make_sure_of_history(node: Node, *, since: int) -> None:
 
 def ask_programs(node: Node, mints: Sequence[str]) -> dict[str, str]:
     """Ask which program keeps each mint."""
-    # Only the program is wanted, not the mint's data.
+    # Only the program is needed, not the mint's data.
     options = {
         "commitment": "confirmed",
         "encoding": "base64",

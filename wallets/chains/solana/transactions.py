@@ -1,6 +1,6 @@
 """Builds the transaction that pays a checkout on Solana, for the payer's wallet to sign. No node is asked here.
 
-Solana Pay's transfer request (https://docs.solanapay.com/spec) says what one looks like: a `transferChecked` between
+Solana Pay's transfer request (https://docs.solanapay.com/spec) defines it: a `transferChecked` between
 associated token accounts, with the reference among its accounts.
 """
 

@@ -35,7 +35,7 @@ class Teller:
     def arrived(
         self, signature: str, read: ReadTransaction, credit: Credit
     ) -> TokenTransfer:
-        """Return an owner's incoming transfer, whoever paid its parts."""
+        """Return an owner's incoming transfer, as one even if several senders paid it."""
         told = _as_paid(credit)
         sender_key = from_base58(told.owner) if told in read.debits else b""
         return self._told(

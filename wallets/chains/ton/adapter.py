@@ -1,11 +1,11 @@
 """Reads jetton transfers from TON through toncenter's HTTP interface, version 3.
 
-A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, ours, and the owner of ours. An index lists
-it by the second of them. What counts is the third, which took it or did not. Whether the fourth was told of it
-(`transfer_notification`) does not matter: wallets attach one nanoton to that, which does not pay for running anything.
+A transfer passes four contracts: the payer's wallet, the payer's jetton wallet, our jetton wallet, and its owner. An index
+lists it by the second one. It counts if the third one accepted it. The notification of the fourth one
+(`transfer_notification`) does not matter: wallets attach one nanoton to it, which is too little to run a contract.
 
-A transfer has the third contract's transaction as its hash and 0 as its position, whichever side of it is read
-(wallets.chains.ton.departures). What is burned is no transfer to the index, so nothing tells of it, nor of what is minted.
+A transfer's hash is the third contract's transaction and its position is 0, whichever side is read
+(wallets.chains.ton.departures). The index does not list burns and mints as transfers, so they are not reported.
 """
 
 import time
@@ -97,7 +97,7 @@ class TonAdapter:
 
     @property
     def accounts_at_once(self) -> int:
-        """Return as many as one request names."""
+        """Return the number of accounts that one request can name."""
         return AT_ONCE
 
     def head(self) -> Head:
@@ -120,7 +120,7 @@ class TonAdapter:
     def final_height(self, head: Head, *, read_height: int) -> int:
         """Return the newest final height: masterchain blocks are signed before they are published, and never undone.
 
-        A block that has another above it was taken up by the network, whatever this node saw of it first.
+        A block with another one above it was accepted by the network, so an error of this node is excluded.
         """
         return head.block.height - self._spec.confirmations
 
@@ -146,7 +146,7 @@ class TonAdapter:
         return self._pool.unknown_to_all(transfers, self._may_know)
 
     def witness(self, transfers: Sequence[TokenTransfer]) -> list[bool] | None:
-        """Ask a node that is not in use which of these it reports identically, in a masterchain block."""
+        """Return those of the transfers that a second node reports identically, in a masterchain block."""
         return self._pool.second_opinion(lambda node: self._confirms(node, transfers))
 
     def find(self, tx_hash: str) -> FoundTransaction | None:
@@ -185,7 +185,7 @@ class TonAdapter:
             known |= settled
         end = head if cut is None else _end(node, accounts, cut)
         held = held_since(listed, known, head=head, end=end)
-        # Unless so much arrives that an hour of it could not be listed again each time.
+        # Unless there are too many transfers to list an hour of them again each time.
         late = late_since(listed, known, head=head) if len(listed) < self._page else {}
         before = ask_block_before(node, min(held.values())) if held else None
         return [
@@ -283,7 +283,7 @@ class TonAdapter:
     def _settled(
         self, pairs: Iterable[tuple[Place, Listed, Receipt]]
     ) -> dict[str, TokenTransfer | None]:
-        """Return the results decided by receipts in a masterchain block, by listed hash; None for what is no payment."""
+        """Return the results decided by receipts in a masterchain block, by listed hash; None for one that is not a payment."""
         return {
             row.tx_hash: self._transfer(place, receipt)
             for place, row, receipt in pairs

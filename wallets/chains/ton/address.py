@@ -34,7 +34,7 @@ def address_key(text: str) -> bytes:
 
 
 def shown_address(text: str) -> str | None:
-    """Return an address in non-bounceable form, as wallets show it; None if it is no address."""
+    """Return an address in non-bounceable form, as wallets show it; None if it is not an address."""
     try:
         tag, key = _read(text)
     except AddressError:

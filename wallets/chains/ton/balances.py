@@ -20,7 +20,7 @@ _PATH: Final = "jetton/wallets"
 
 
 class TonHoldings:
-    """Asks TON through a pool of toncenter nodes."""
+    """Reads balances on TON through a pool of toncenter nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
         self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
@@ -28,7 +28,7 @@ class TonHoldings:
 
     @property
     def at_once(self) -> int:
-        """Return as many as one request names."""
+        """Return the number of accounts that one request can name."""
         return AT_ONCE
 
     def read(self, accounts: Mapping[bytes, str]) -> Holdings:

@@ -49,11 +49,11 @@ def matched(
 
 
 def read_message(receipt: Receipt) -> InternalTransfer:
-    """Read what a successful receipt took. Raises MalformedAnswerError."""
+    """Read the internal transfer that a successful receipt accepted. Raises MalformedAnswerError."""
     try:
         return read_internal_transfer(decode.body_bytes(receipt.body or ""))
     except CellError as error:
-        # The jetton wallet accepted it, so the node garbled it.
+        # The jetton wallet accepted it, so the node's copy must be damaged.
         raise MalformedAnswerError(f"an unreadable message: {error}") from error
 
 

@@ -23,7 +23,7 @@ _MOST_BITS: Final = 1023
 
 
 class CellError(ValueError):
-    """The bytes are no cells, or the cells lack the expected content."""
+    """The bytes are not valid cells, or the cells lack the expected content."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ Place = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A jetton transfer as indexed: the SENDER's jetton wallet's action, whatever its final result.
+    """A jetton transfer as indexed: the SENDER's jetton wallet's action, whether or not it succeeds at the recipient.
 
     `sender` owns that `wallet`; it is empty if the index names no owner.
     """

@@ -1,7 +1,7 @@
 """Outgoing transfers of an account: found by their traces, and reported by the recipient's receipts.
 
 An index lists a transfer by the sender's jetton wallet; it ends when the recipient's wallet accepts or refuses it. So both
-sides report the same transfer, by the recipient's transaction. A refused transfer, which returns (a bounce), never left.
+sides report the same transfer, by the recipient's transaction. A refused transfer bounces and does not count.
 Strangers' jetton wallets are not listed for that: some receive thousands of transfers an hour.
 """
 

@@ -40,7 +40,7 @@ class TonFamily(ChainFamily):
         return addresses.address_key(text)
 
     def shown_address(self, text: str) -> str | None:
-        """Return the address without the mark of a contract."""
+        """Return the address in non-bounceable form."""
         return addresses.shown_address(text)
 
     def refuse_trap(self, address: str) -> None:
@@ -80,7 +80,7 @@ class TonFamily(ChainFamily):
         return TonAdapter(spec, pool)
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> TonHoldings:
-        """Return what asks for jetton wallets."""
+        """Return a reader of jetton wallets' balances."""
         return TonHoldings(spec, pool)
 
     def open_times(self, spec: ChainSpec, pool: RpcPool) -> TonTimes:
@@ -103,7 +103,7 @@ class TonFamily(ChainFamily):
 
 
 def _from_base64(text: str) -> str:
-    """Return base64 as hexadecimal digits; empty if it is no hash."""
+    """Return base64 as hexadecimal digits; empty if it is not a hash."""
     standard = text.rstrip("=").translate(str.maketrans("-_", "+/"))
     found = base64.b64decode(f"{standard}=")
     # Unused bits are zero in a program's output.

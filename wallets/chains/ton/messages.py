@@ -25,7 +25,7 @@ class InternalTransfer:
 
 
 def read_internal_transfer(body: bytes) -> InternalTransfer:
-    """Parse a message's body. Raises CellError if it is no internal transfer; an unknown payload has no comment."""
+    """Parse a message's body. Raises CellError if it is not an internal transfer; an unknown payload has no comment."""
     message = Slice(read_cells(body))
     if message.unsigned(32) != OP_INTERNAL_TRANSFER:
         raise CellError("not an internal transfer")
@@ -61,5 +61,5 @@ def _text(payload: Slice) -> str | None:
     is_whole = following is None and len(data) <= _MOST_TEXT_BYTES
     decoder = codecs.getincrementaldecoder("utf-8")()
     text = decoder.decode(data[:_MOST_TEXT_BYTES], final=is_whole)
-    # Neither the database nor a log takes NUL.
+    # Neither the database nor logs can hold NUL.
     return text.replace("\0", "")[:LABEL_LENGTH] or None

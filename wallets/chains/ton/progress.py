@@ -18,14 +18,14 @@ in a busy network, by a minute; and an index may write it down later than the bl
 PENDING_SECONDS: Final = 600
 """How long a listed transfer without a receipt delays its account.
 
-Messages arrive within seconds; an index that is behind says so by its own newest block. A transfer without a receipt by
-then may never get one, and must not stop an account's reading.
+Messages arrive within seconds, and a lagging index is recognised by its newest block. A transfer without a receipt after
+this time may never get one, and must not stop an account's reading.
 """
 
 LATE_SECONDS: Final = 3_600
 """How long a listed transfer's missing receipt is searched for, while its account is read on.
 
-Between shards of a network that is overloaded a message may take longer than its account can be held up.
+In an overloaded network, a message between shards may take longer than PENDING_SECONDS.
 """
 
 Known = Mapping[str, TokenTransfer | None]

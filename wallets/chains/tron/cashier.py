@@ -29,7 +29,7 @@ _BALANCE_OF: Final = "0x70a08231"
 _HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
 _SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
-# The node could not forward it; another one may.
+# Answers of a node that could not forward it; another one may.
 _UNDECIDED: Final = frozenset(
     {
         "SERVER_BUSY",

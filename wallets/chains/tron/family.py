@@ -37,7 +37,7 @@ class TronFamily(ChainFamily):
         return addresses.address_key(text)
 
     def refuse_trap(self, address: str) -> None:
-        """Raise AddressError for contracts of ours and of the network."""
+        """Raise AddressError for our contracts and the network's."""
         refuse_contract(self.address_key(address))
 
     def transaction_hash(self, text: str) -> str | None:
@@ -70,7 +70,7 @@ class TronFamily(ChainFamily):
         return EvmAdapter(spec, pool, dialect=TRON)
 
     def open_holdings(self, spec: ChainSpec, pool: RpcPool) -> EvmHoldings:
-        """Return what asks the tokens' contracts."""
+        """Return a reader of balances from the tokens' contracts."""
         return EvmHoldings(spec, pool, TRON)
 
     def ask_newest(self, pool: RpcPool) -> object:
@@ -94,7 +94,7 @@ class TronFamily(ChainFamily):
         return hex(spec.chain_id)
 
     def prepares_payments(self, spec: ChainSpec) -> bool:
-        """Whether the chain has a node, and a TronGrid to send by."""
+        """Return whether the chain has a node, and a TronGrid to send through."""
         return bool(spec.rpc_urls and spec.grid_urls)
 
     def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> TronCashier:

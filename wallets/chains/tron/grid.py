@@ -1,7 +1,7 @@
 """TronGrid's REST interface as a second source beside Tron's JSON-RPC.
 
-Its listing of an account's transfers names neither the block nor a transfer's place in its transaction, so two equal
-transfers of one transaction look the same there. So the listing only names the transactions to read; the transfers come
+Its listing of an account's transfers has neither the block nor a transfer's position in its transaction, so two equal
+transfers of one transaction look the same. So the listing only selects the transactions to read; the transfers are read
 from their logs. Fields: https://developers.tron.network/reference.
 """
 

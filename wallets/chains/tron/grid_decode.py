@@ -1,4 +1,4 @@
-"""Parses TronGrid's answers. A failed check raises, and nothing is used in part."""
+"""Parses TronGrid's answers. A failed check raises, so that no partial answer is used."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -82,7 +82,7 @@ def transaction(answer: Any, *, tx_id: str, tokens: Collection[str]) -> Transact
         return Transaction(tx_id, height, [])
     all_logs = [_object(log) for log in _list(told.get("log", []))]
     places = enumerate(log for log in all_logs if _is_transfer(log))
-    # Other contracts may write anything beside our tokens' logs.
+    # Other contracts' logs may contain anything.
     logs = [_log(log, place) for place, log in places if _emitter(log) in tokens]
     return Transaction(tx_id, height, logs)
 

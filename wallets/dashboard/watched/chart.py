@@ -81,5 +81,5 @@ def _line(token: str, held: Held, highest: int) -> Line:
 
 
 def _height(units: int, highest: int) -> int:
-    """Return how far below the top a step is: drawings grow downwards."""
+    """Return a step's distance from the top: in SVG, y grows downwards."""
     return HEIGHT - (units * (HEIGHT - _TOP) // highest if highest else 0)

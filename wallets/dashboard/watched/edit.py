@@ -128,6 +128,6 @@ def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:
 
 
 def _gone(request: SeatedRequest, error: ConflictError) -> HttpResponse:
-    """Handle a wallet that somebody else removed a moment ago."""
+    """Handle a wallet that another person removed a moment ago."""
     messages.error(request, error.message)
     return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))

@@ -46,7 +46,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the form of the output, or the range to read again."""
+        """Add the arguments: the output format, or the range to read again."""
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.add_argument("--rescan", metavar="NAME", help="the chain to read again")
         parser.add_argument("--from", type=int, dest="first", metavar="HEIGHT")

@@ -50,7 +50,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Name the chain. A key is never an argument: other users of the machine could read it."""
+        """Add the argument: the chain. The key is not an argument, because other users of the machine could read it."""
         parser.add_argument("chain", help="an EVM chain's name, such as base")
 
     def handle(self, *args: Any, chain: str, **options: Any) -> None:

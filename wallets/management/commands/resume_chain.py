@@ -19,7 +19,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the chain and the height."""
+        """Add the arguments: the chain and the height."""
         parser.add_argument("chain", help="a chain's name, such as base")
         parser.add_argument("height", type=int, help="the block after which to go on")
 

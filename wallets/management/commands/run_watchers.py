@@ -24,7 +24,7 @@ class Command(BaseCommand):
     help = "Read the configured chains and record what is paid to deposit addresses."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the chains to read; by default all that have a node."""
+        """Add the argument: the chains to read; by default all that have a node."""
         parser.add_argument("--chain", action="append", dest="names", metavar="NAME")
 
     def handle(self, *args: Any, names: list[str] | None, **options: Any) -> None:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         self.stdout.write(f"Watching: {watching}.")
         self.stdout.flush()
-        # Without a chain it waits as well: otherwise its supervisor would restart it in a loop.
+        # Also waits if there is no chain: otherwise its supervisor would restart it in a loop.
         watch(chains, until=lambda: signal.sigwait(_ENDING))
 
     def _accepted(self, chain: WatchedChain) -> WatchedChain | None:

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the numbers of those to close; none lists them."""
+        """Add the argument: the numbers of the differences to close; without any, they are listed."""
         parser.add_argument("--close", type=int, nargs="+", metavar="NUMBER")
 
     def handle(self, *args: Any, close: list[int] | None, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py run_sender`: deliver webhooks until told to stop."""
+"""`manage.py run_sender`: deliver webhooks until a signal stops it."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ class Command(BaseCommand):
     help = "Deliver webhooks until told to stop (SIGTERM or Ctrl-C)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the two times that operators and fault tests may want shorter."""
+        """Add the arguments: two durations that operators and fault tests may shorten."""
         parser.add_argument(
             "--lease-seconds",
             type=float,
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Send until a signal comes."""
+        """Run the sender until a signal stops it."""
         _allow_open_files()
         lease = timedelta(seconds=options["lease_seconds"])
         work = _send(lease=lease, deadline_seconds=options["deadline_seconds"])
