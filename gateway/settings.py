@@ -27,9 +27,8 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
 
-# While this file exists, /readyz says that this process is about to be replaced.
+# While it exists, /readyz says that this process is about to be replaced.
 DRAIN_FILE = env.str("DRAIN_FILE", default="")
-
 # Threads per web process. Requests that wait for a chain hold none.
 WEB_THREADS = env.int("WEB_THREADS", default=24)
 BASE_URL = env.str("BASE_URL", default="http://127.0.0.1:8000").rstrip("/")
@@ -299,8 +298,7 @@ WEBHOOK_SIGNATURE_HEADER = env.str(
 # For development only: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
 
-# Without a server, mail is printed by the process that would send it.
-EMAIL_HOST = env.str("EMAIL_HOST", default="")
+EMAIL_HOST = env.str("EMAIL_HOST", default="")  # without one, mail is printed
 _mailer = "smtp" if EMAIL_HOST else "console"
 EMAIL_BACKEND = f"django.core.mail.backends.{_mailer}.EmailBackend"
 EMAIL_PORT = env.int("EMAIL_PORT", default=587)

@@ -59,8 +59,10 @@ def django_db_setup(
 
 
 @contextmanager
-def another_copy(name: str) -> Iterator[str]:
+def another_copy(purpose: str) -> Iterator[str]:
     """Copy the template to one more database until the block ends; yield its URL. `django_db_setup` made the template."""
+    # Sessions that run at the same time share the server.
+    name = f"{connection.settings_dict['TEST']['NAME']}_{purpose}"
     direct = urlsplit(settings.DATABASE_DIRECT_URL)
     with psycopg.connect(settings.DATABASE_DIRECT_URL, autocommit=True) as server:
         copied, dropped = (

@@ -62,7 +62,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def database_url(django_db_setup: None) -> Iterator[str]:
     """A database of today's schema, of its own."""
-    with another_copy("florin_releases") as url:
+    with another_copy("releases") as url:
         yield url
 
 

@@ -216,7 +216,7 @@ def machine(
 ) -> Iterator[Machine]:
     """Two processes on the schema of 0.25.0, which had no `retired_at`."""
     with ExitStack() as stack:
-        url = stack.enter_context(another_copy("florin_upgrade"))
+        url = stack.enter_context(another_copy("upgrade"))
         release = Release(ROOT, url, **fresh_secrets())
         release.manage("migrate", "settlements", "0001")
         made = Machine(tmp_path_factory.mktemp("machine"), release)
