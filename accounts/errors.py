@@ -18,5 +18,5 @@ class LockedError(Exception):
         self.minutes = minutes
         unit = "minute" if minutes == 1 else "minutes"
         super().__init__(
-            f"There were five wrong tries. Wait {minutes} {unit}, or reset your password by mail."
+            f"Too many failed attempts. Wait {minutes} {unit}, or reset your password by mail."
         )

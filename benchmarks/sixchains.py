@@ -38,8 +38,16 @@ class SixChains:
         make = self.stack.command
         self.stack.keep(
             [
-                make("worker", *CELERY, "worker", *alone, *roles, *quiet),
-                make("beat", *CELERY, "beat", *schedule, *quiet),
+                make(
+                    "worker",
+                    *CELERY,
+                    "gateway.celery",
+                    "worker",
+                    *alone,
+                    *roles,
+                    *quiet,
+                ),
+                make("beat", *CELERY, "gateway.beat", "beat", *schedule, *quiet),
             ]
         )
 

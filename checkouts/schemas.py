@@ -78,7 +78,7 @@ class NewCheckout(s.Serializer[None]):
         required=False,
         allow_null=True,
         default=False,
-        help_text="Whether the money stays in its deposit address until you release it. Base and Polygon alone are offered then.",
+        help_text="Whether the money stays in its deposit address until you release it. Only Base and Polygon are offered then.",
     )
 
 

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_network
 from itertools import chain
 from typing import Any
+from urllib.parse import urlsplit
 
+from cryptography.fernet import Fernet
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks.security import base as security
 
+from gateway.releases.stages import our_migrations, problems
+
 DEPLOYMENT = "deployment"
 MOST_KEY_CACHE_SECONDS = 5
 LEAST_HOLD_HOURS = 24
+LEAST_TOKEN = 20
+_ADDRESSES = ("BASE_URL", "CHECKOUT_HOST", "LINK_HOST", "STREAM_URL")
+_HERE = ("127.0.0.1", "::1", "localhost")
 
 
 @register()
@@ -114,4 +121,84 @@ def secret_key_is_secret(**_: Any) -> list[CheckMessage]:
             hint="Set at least 50 random characters.",
             id="gateway.E006",
         )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def addresses_are_https(**_: Any) -> list[CheckMessage]:
+    """Check that buyers and keys come by https; on this machine alone plain http will do."""
+    return [
+        Error(
+            f"{name} is not https.",
+            hint="Let the proxy end TLS, and write https://.",
+            id="gateway.E008",
+        )
+        for name in _ADDRESSES
+        if (url := urlsplit(getattr(settings, name))).netloc
+        and url.scheme != "https"
+        and url.hostname not in _HERE
+    ]
+
+
+@register()
+def encryption_keys_are_keys(**_: Any) -> list[CheckMessage]:
+    """Check that each of ENCRYPTION_KEYS can encrypt; the first webhook would be the first to notice."""
+    return [
+        Error(
+            f"Key {number} of ENCRYPTION_KEYS cannot be used.",
+            hint="docs/guide/configuration.md says how to make one.",
+            id="gateway.E009",
+        )
+        for number, key in enumerate(settings.ENCRYPTION_KEYS, start=1)
+        if not _is_fernet_key(key)
+    ]
+
+
+def _is_fernet_key(key: str) -> bool:
+    try:
+        Fernet(key)
+    except ValueError:
+        return False
+    return True
+
+
+@register(DEPLOYMENT, deploy=True)
+def metrics_are_private(**_: Any) -> list[CheckMessage]:
+    """Check that the token of /metrics cannot be guessed."""
+    if not settings.METRICS_TOKEN or len(settings.METRICS_TOKEN) >= LEAST_TOKEN:
+        return []
+    return [
+        Error(
+            "METRICS_TOKEN is too short.",
+            hint="Set 30 random characters.",
+            id="gateway.E010",
+        )
+    ]
+
+
+@register(DEPLOYMENT, deploy=True)
+def engines_are_named(**_: Any) -> list[CheckMessage]:
+    """Check that the database and the broker are named: nothing starts them in production."""
+    return [
+        Error(
+            f"{name} is empty.",
+            hint="docs/guide/configuration.md shows how it is written.",
+            id="gateway.E011",
+        )
+        for name in ("DATABASE_URL", "REDIS_URL")
+        if not getattr(settings, name)
+    ]
+
+
+@register()
+def migrations_have_stages(**_: Any) -> list[CheckMessage]:
+    """Check that each migration says whether old processes can stand it."""
+    found = problems(our_migrations())
+    return [
+        Error(
+            f"{problem}.",
+            hint="docs/adr/0023-migrations-expand-then-contract.md says what each stage may do.",
+            id="gateway.E007",
+        )
+        for problem in found
     ]

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import django
-import environ
 from psycopg.conninfo import conninfo_to_dict
 
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
+from gateway.environment import read_environment
 from gateway.logins import *  # noqa: F403
 from gateway.processes.timetable import TIMETABLE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = read_environment()
 
 # Production unless "development" is spelled out, so that a forgotten setting or a typing error stays on the safe side.
 FLORIN_ENV = env.str("FLORIN_ENV", default="production")
@@ -26,6 +26,9 @@ SECRET_KEY = env.str("SECRET_KEY", default="" if PRODUCTION else "development-on
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Fernet keys for secrets that must be recoverable; the first encrypts, all decrypt.
 ENCRYPTION_KEYS = env.list("ENCRYPTION_KEYS", default=[])
+
+# While this file exists, /readyz says that this process is about to be replaced.
+DRAIN_FILE = env.str("DRAIN_FILE", default="")
 
 # Threads per web process. Requests that wait for a chain hold none.
 WEB_THREADS = env.int("WEB_THREADS", default=24)

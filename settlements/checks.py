@@ -61,7 +61,7 @@ def limits_of_gas_are_amounts(**_: Any) -> list[CheckMessage]:
     given.append(("GAS_MERCHANT_SHARE", settings.GAS_MERCHANT_SHARE))
     return [
         Error(
-            f"{name} is no amount.",
+            f"{name} is not an amount.",
             hint="Write a number such as 0.05; by chain, base=0.05,polygon=100.",
             id="settlements.E002",
         )

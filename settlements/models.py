@@ -44,6 +44,8 @@ class GasAccount(models.Model):
     low_told_at = models.DateTimeField(null=True)
     # When operators were last warned of an implausible nonce.
     doubt_told_at = models.DateTimeField(null=True)
+    # From then on it gets no new transactions, so that its key can be removed once those on their way are final.
+    retired_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

@@ -50,6 +50,7 @@ def gas_health() -> list[GasHealth]:
             address=row.address,
             coins=None if row.balance_wei is None else row.balance_wei / COIN,
             is_low=row.balance_wei is not None
+            and row.retired_at is None
             and row.balance_wei < gas_policy(row.chain).low,
             is_doubtful=row.doubt_told_at is not None,
             open=row.open,

@@ -39,7 +39,7 @@ _ran = itertools.count(1)
 
 @pytest.fixture(autouse=True)
 def forget_what_was_remembered() -> Iterator[None]:
-    """Processes remember keys, wallets and chains for seconds, and that Valkey was away; the next test has other ones."""
+    """Reset Valkey's state between tests, and what the process remembers of keys, wallets and chains."""
     key_cache.clear()
     selectors.forget()
     valkey._breaker.closed_again_at = 0.0

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from django.apps import apps
 from django.conf import settings
@@ -54,6 +56,26 @@ def django_db_setup(
         _use(served)
         with _directly(), connection._nodb_cursor() as server:
             _run(server, "DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
+
+
+@contextmanager
+def another_copy(name: str) -> Iterator[str]:
+    """Copy the template to one more database until the block ends; yield its URL. `django_db_setup` made the template."""
+    direct = urlsplit(settings.DATABASE_DIRECT_URL)
+    with psycopg.connect(settings.DATABASE_DIRECT_URL, autocommit=True) as server:
+        copied, dropped = (
+            sql.SQL(text).format(sql.Identifier(name), sql.Identifier(TEMPLATE))
+            for text in (
+                "CREATE DATABASE {0} TEMPLATE {1}",
+                "DROP DATABASE IF EXISTS {0} WITH (FORCE)",
+            )
+        )
+        server.execute(dropped)
+        server.execute(copied)
+        try:
+            yield direct._replace(path=f"/{name}").geturl()
+        finally:
+            server.execute(dropped)
 
 
 def fingerprint() -> str:

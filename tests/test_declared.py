@@ -37,6 +37,7 @@ NAMED = {
     "pytest-randomly": ("tests/conftest.py", "random order"),
     "pytest-socket": ("pyproject.toml", "--disable-socket"),
     "ruff": ("script/test", "ruff"),
+    "squawk-cli": ("tests/test_migrations.py", "squawk"),
     "types-cachetools": ("accounts/keys/authentication.py", "import TTLCache"),
     "types-pygments": ("gateway/docs/rendering.py", "from pygments"),
     "types-qrcode": ("checkouts/page/qr.py", "import qrcode"),

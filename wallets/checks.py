@@ -36,6 +36,7 @@ _ID_OF = {
     "_LARGE_AMOUNT_USD": "wallets.E004",
     "_API_KEYS": "wallets.E002",
     "_GRID_URLS": "wallets.E002",
+    "_WS_URL": "wallets.E002",
 }
 _TOKEN_ID = "wallets.E005"  # noqa: S105 - a kind of mistake
 _HINT = "The docstring of wallets/chains/registry.py and docs/guide/configuration.md list the chain settings."

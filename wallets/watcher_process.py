@@ -20,6 +20,7 @@ from wallets.chains.base import (
     ChainError,
     ChainUnavailableError,
 )
+from wallets.chains.rpc.heads import HeadNotices
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.specs import ChainSpec
 from wallets.networks import poll_seconds, reads_accounts
@@ -36,16 +37,24 @@ log = structlog.get_logger(__name__)
 
 _LONGEST_PAUSE = 30.0
 _HALTED_PAUSE = 5.0
+# Between the starts of two passes, however many blocks a node announces.
+_SHORTEST_PAUSE = 0.1
 # Containers get ten seconds before they are killed.
 _STOP_SECONDS = 8.0
 
 
 class WatchedChain:
-    """A chain to watch, and its nodes."""
+    """A chain to watch, its nodes, and the notices of new blocks, if a node pushes them."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self.spec = spec
         self.pool: RpcPool = open_pool(spec)
+        subscription = spec.family.head_subscription
+        self.notices = (
+            HeadNotices(spec.ws_url, subscription)
+            if spec.ws_url and subscription
+            else None
+        )
 
     def refusal(self) -> str | None:
         """Return why this chain cannot be watched: none of its nodes is of this chain. None if one is."""
@@ -75,10 +84,20 @@ def watch(chains: Sequence[WatchedChain], *, until: Callable[[], object]) -> Non
         for verb, work in (("watch", _watch_chain), ("audit", _audit_chain))
         for chain in chains
     ]
+    threads += [
+        threading.Thread(
+            target=chain.notices.listen, name=f"notices {chain.spec.name}", daemon=True
+        )
+        for chain in chains
+        if chain.notices
+    ]
     for thread in threads:
         thread.start()
     until()
     stop.set()
+    for chain in chains:
+        if chain.notices:
+            chain.notices.close()
     deadline = time.monotonic() + _STOP_SECONDS
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0.0))
@@ -96,12 +115,23 @@ def _watch_chain(chain: WatchedChain, owner: str, stop: threading.Event) -> None
     try:
         while not stop.is_set():
             started = time.monotonic()
-            pause = pace.after(_one_pass(watcher))
-            stop.wait(max(pause - (time.monotonic() - started), 0.0))
+            outcome = _one_pass(watcher)
+            pause = pace.after(outcome)
+            # After a failure a notice changes nothing: the node needs its pause.
+            if chain.notices and not isinstance(outcome, Exception) and pause:
+                stop.wait(_left(_SHORTEST_PAUSE, started))
+                chain.notices.wait(_left(pause, started))
+            else:
+                stop.wait(_left(pause, started))
         _let_go(watcher)
     finally:
         chain.pool.close()
         connection.close()
+
+
+def _left(pause: float, started: float) -> float:
+    """Return the rest of a pause in seconds, counted from the start of a pass."""
+    return max(pause - (time.monotonic() - started), 0.0)
 
 
 def open_watcher(spec: ChainSpec, pool: RpcPool, *, owner: str) -> ChainWatcher:

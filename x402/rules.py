@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts about the transaction. `pay_to` is an address of ours at which this merchant is paid.
+    """The facts about the transaction. `pay_to` is an address of Florin at which this merchant is paid.
 
     `other_movements` says that it moved an unlisted token.
     """
@@ -74,7 +74,7 @@ class Verdict:
 
 NOT_FOUND: Final = Verdict(
     reason=Reason.NOT_FOUND,
-    message="No node of ours knows the transaction yet.",
+    message="Our nodes cannot find this transaction yet.",
     retry_after=5,
 )
 
@@ -85,7 +85,7 @@ AWAITED: Final = Verdict(
 )
 
 USED: Final = Verdict(
-    reason=Reason.ALREADY_USED, message="This payment was used already."
+    reason=Reason.ALREADY_USED, message="This payment is already used."
 )
 
 
@@ -106,7 +106,7 @@ def judge_claims(
             Reason.REQUIREMENTS_MISMATCH, f"The resource is paid in {wanted.token}."
         )
     if not is_paid_there:
-        return _no(Reason.WRONG_RECIPIENT, "payTo is not where this merchant is paid.")
+        return _no(Reason.WRONG_RECIPIENT, "payTo is not an address of this merchant.")
     if proof.units < wanted.units:
         return _no(
             Reason.INSUFFICIENT_AMOUNT, "The amount is less than the resource costs."
@@ -143,7 +143,7 @@ def judge(
         return _no(Reason.WRONG_TOKEN, f"What arrived at payTo is not {wanted.token}.")
     by_payer = [one for one in in_token if one.sender == proof.payer]
     if not by_payer:
-        return _no(Reason.WRONG_PAYER, "Somebody else than payerAddress paid.")
+        return _no(Reason.WRONG_PAYER, "The payer is not payerAddress.")
     enough = [one for one in by_payer if one.units >= max(wanted.units, proof.units)]
     if not enough:
         return _no(

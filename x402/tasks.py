@@ -31,7 +31,7 @@ def note_arrivals_task() -> int:
 
 @shared_task(name="x402.finish_authorizations")
 def finish_authorizations_task() -> int:
-    """End signed authorisations that were sent and have no waiting request."""
+    """Resume abandoned settlements: signed authorisations that were sent and have no waiting request."""
     return finish_open(clock=timezone.now)
 
 

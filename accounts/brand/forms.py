@@ -15,9 +15,9 @@ class BrandingForm(forms.Form):
     """Name, logo, colour, links and the return button's text. An empty field resets to the default."""
 
     display_name = forms.CharField(
-        label="Name that buyers read",
+        label="Name shown to buyers",
         required=False,
-        help_text="Instead of the merchant's own.",
+        help_text="Replaces the merchant's name.",
     )
     logo = forms.FileField(
         label="Logo",
@@ -31,7 +31,7 @@ class BrandingForm(forms.Form):
     accent = forms.CharField(
         label="Accent colour",
         required=False,
-        help_text="Six digits such as #2440d8; empty for ours.",
+        help_text="Six hex digits, such as #2440d8. Leave it empty for our colour.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "maxlength": 7}
         ),
@@ -49,7 +49,7 @@ class BrandingForm(forms.Form):
     return_label = forms.CharField(
         label="Return button",
         required=False,
-        help_text="Instead of “Return to” and your name; up to 40 characters.",
+        help_text="Replaces “Return to” and your name. Up to 40 characters.",
     )
 
     def clean_logo(self) -> Any:
@@ -80,7 +80,7 @@ class CheckoutPageForm(forms.Form):
     """What the checkout page offers to buyers, and which mails they get."""
 
     buyers_may_retry = forms.BooleanField(
-        label="Buyers may start an expired checkout again, at the price it had",
+        label="Buyers can restart an expired checkout at the same price",
         required=False,
     )
     mails_receipts = forms.BooleanField(
@@ -89,7 +89,7 @@ class CheckoutPageForm(forms.Form):
     )
     round_price_rivals = forms.BooleanField(
         label="Review round payments when another checkout of the same price has just expired",
-        help_text="On networks where the exact amount names the checkout, such a payment may come from the buyer who was"
-        " late: it waits in your inbox instead of completing the open checkout.",
+        help_text="On exact-amount networks, such a payment may come from the buyer who was late. It waits in your inbox"
+        " and does not complete the open checkout.",
         required=False,
     )

@@ -30,7 +30,9 @@ _SIDES = (MAX_SIDE, 384, 256, 192)
 _JPEG: Final = b"\xff\xd8"
 # Nothing else in a scan looks like it: otherwise a zero follows each 255 byte.
 _SCAN: Final = b"\xff\xda"
-_NOT_A_PICTURE = "The logo must be a PNG, JPEG, WebP or GIF picture; SVG is not taken."
+_NOT_A_PICTURE = (
+    "The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported."
+)
 # Pillow's exceptions for hostile bytes, found by fuzzing; a warning is one if warnings are errors.
 _BROKEN = (
     OSError,

@@ -32,14 +32,14 @@ def preview_stylesheet(accent: str) -> str:
 def preview_notes(accent: str) -> list[str]:
     """Return the notes on how an accent was changed to stay readable."""
     if not accent:
-        return ["Without a colour of your own, pages are drawn in ours."]
+        return ["Without your own colour, your pages use ours."]
     if not is_colour(accent):
-        return ["Write a colour such as #2440d8; until then this shows ours."]
+        return ["Enter a colour, such as #2440d8. Until then the preview shows ours."]
     is_bright = palette(accent, LIGHT).ink == _DARK_LETTERS
     letters = (
-        "Your buttons get dark letters: white ones could not be read on this colour."
+        "Your buttons use dark text, because white is hard to read on this colour."
         if is_bright
-        else "Your buttons get white letters, which can be read on this colour."
+        else "Your buttons use white text, which is easy to read on this colour."
     )
     return [
         letters,
@@ -55,6 +55,6 @@ def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
         notes.append(f"On {name} screens, links are drawn {direction}: {drawn.text}.")
     if drawn.edge != drawn.fill:
         notes.append(
-            f"On {name} screens, buttons get an edge, or they would be lost on their ground."
+            f"On {name} screens, buttons get a border, so that they stand out."
         )
     return notes

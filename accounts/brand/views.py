@@ -57,7 +57,7 @@ def branding(request: SeatedRequest) -> HttpResponse:
         return _page(request, BrandingForm(initial=initial))
     form = BrandingForm(request.POST, request.FILES)
     if form.is_valid() and _save(request, form):
-        messages.success(request, "Your pages have their new look.")
+        messages.success(request, "Branding saved.")
         return _back(request)
     return _page(request, form, status=422)
 

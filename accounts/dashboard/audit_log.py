@@ -118,7 +118,7 @@ def _people(request: SeatedRequest, wanted: Wanted) -> list[tuple[str, str]]:
     team = [seat.user for seat in team_of(request.seat.merchant)]
     people = {person.public_id: person.email for person in team}
     if wanted.person and wanted.person != _NOBODY and wanted.person not in people:
-        people[wanted.person] = "Somebody outside the team"
+        people[wanted.person] = "A person outside the team"
     return [*people.items(), (_NOBODY, "No person: keys, commands, the system")]
 
 

@@ -51,7 +51,7 @@ def _look_up(digest: bytes) -> Principal:
         .first()
     )
     if row is None:
-        raise AuthenticationError("This API key is not known.", code="key_invalid")
+        raise AuthenticationError("This API key does not exist.", code="key_invalid")
     pk, public_id, merchant_id, mode, revoked_at = row
     if revoked_at is not None:
         raise AuthenticationError("This API key was revoked.", code="key_revoked")

@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "The e-mail address or the password is wrong.",
         "incorrect_password": "The password is wrong.",
-        "enter_current_password": "This is not your present password.",
+        "enter_current_password": "This is not your current password.",
         "incorrect_code": "The code is wrong.",
     }
 

@@ -20,7 +20,7 @@ from accounts.login.guard import Secret
 from accounts.login.plain_fields import PlainFields
 from accounts.words import LineField
 
-_NOT_NOW = "The code was used already, or is not valid yet. Wait for the next."
+_NOT_NOW = "This code is already used or not valid yet. Wait for the next one."
 
 
 class LoginForm(PlainFields, library.LoginForm):  # type: ignore[misc]

@@ -40,6 +40,6 @@ def _accept(request: HttpRequest, offer: Invitation, user: User) -> HttpResponse
         offer, user=user, now=timezone.now(), address=address_or_none(request)
     )
     request.session.pop(INVITATION_KEY, None)
-    messages.success(request, f"You are in the team of {merchant.name}.")
+    messages.success(request, f"You joined the team of {merchant.name}.")
     path = {"mer_id": merchant.public_id, "mode": Mode.LIVE}
     return HttpResponseRedirect(reverse("dashboard_overview", kwargs=path))

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 _WHO: Final = (
-    "\n\nIt was done from the address {ip}.\nIf that was not you, reset your password at once:\n"
+    "\n\nThe request came from the IP address {ip}.\nIf this was not you, reset your password at once:\n"
     "{base_url}/account/password/reset/"
 )
 _IGNORE: Final = "\n\nIf you did not ask for this, ignore this mail."
@@ -12,33 +12,33 @@ _IGNORE: Final = "\n\nIf you did not ask for this, ignore this mail."
 LETTERS: Final = {
     "account/email/email_confirmation_signup": (
         "{code} is your code for Florin",
-        "Your code is {code}. Type it where you signed up, within fifteen minutes."
+        "Your code is {code}. Enter it where you signed up within fifteen minutes."
         + _IGNORE,
     ),
     "account/email/email_confirmation": (
         "{code} is your code for Florin",
-        "Your code is {code}. Type it on the page that asks for it, within fifteen minutes."
+        "Your code is {code}. Enter it on the page that asks for it within fifteen minutes."
         + _IGNORE,
     ),
     "account/email/account_already_exists": (
         "You have an account on Florin",
-        "Somebody, perhaps you, signed up with this address. There is an account with it already:\n"
-        "{base_url}/account/login/\n\nIf you do not know its password:\n{base_url}/account/password/reset/"
+        "You or another person tried to sign up with this address. It already has an account:\n"
+        "{base_url}/account/login/\n\nTo reset its password:\n{base_url}/account/password/reset/"
         + _IGNORE,
     ),
     "account/email/unknown_account": (
         "No account on Florin with this address",
-        "Somebody, perhaps you, asked to reset the password of this address. There is no account with it; perhaps you"
-        " signed up with another one." + _IGNORE,
+        "You or another person asked to reset the password for this address. No account uses it. You may have signed up"
+        " with another address." + _IGNORE,
     ),
     "account/email/password_reset_key": (
         "Reset your password for Florin",
-        "Choose a new password here; the link works once, and for an hour:\n{password_reset_url}"
+        "Choose a new password here. The link works once, for one hour:\n{password_reset_url}"
         + _IGNORE,
     ),
     "account/email/password_changed": (
         "Your password was changed",
-        "The password of your account on Florin was changed, and every other login ended."
+        "The password of your account on Florin was changed, and all other sessions have ended."
         + _WHO,
     ),
     "account/email/password_set": (
@@ -47,7 +47,7 @@ LETTERS: Final = {
     ),
     "account/email/password_reset": (
         "Your password was reset",
-        "The password of your account on Florin was reset by mail, and every login ended."
+        "The password of your account on Florin was reset by mail, and all sessions have ended."
         + _WHO,
     ),
     "account/email/email_changed": (
@@ -61,12 +61,11 @@ LETTERS: Final = {
     ),
     "mfa/email/totp_activated": (
         "An authenticator app was added",
-        "From now on logging in to Florin asks for a code of your authenticator app."
-        + _WHO,
+        "You now need a code from your authenticator app to log in to Florin." + _WHO,
     ),
     "mfa/email/totp_deactivated": (
         "The authenticator app was removed",
-        "Logging in to Florin does not ask for a code of your authenticator app any more."
+        "You no longer need a code from your authenticator app to log in to Florin."
         + _WHO,
     ),
     "mfa/email/webauthn_added": (
@@ -78,8 +77,8 @@ LETTERS: Final = {
         "A passkey was removed from your account on Florin." + _WHO,
     ),
     "mfa/email/recovery_codes_generated": (
-        "New recovery codes were made",
-        "New recovery codes were made for your account on Florin. The old ones do not work any more."
+        "New recovery codes were created",
+        "New recovery codes were created for your account on Florin. The old codes no longer work."
         + _WHO,
     ),
 }
@@ -93,7 +92,7 @@ MESSAGES: Final = {
     "account/messages/primary_email_set.txt": "Your e-mail address was changed.",
     "account/messages/unverified_primary_email.txt": "Confirm the address first.",
     "account/messages/cannot_delete_primary_email.txt": "You need this address to log in.",
-    "account/messages/password_changed.txt": "Your password was changed. Every other login ended.",
+    "account/messages/password_changed.txt": "Your password was changed. All other sessions have ended.",
     "account/messages/password_set.txt": "Your password was set.",
     "account/messages/logged_in.txt": "",
     "account/messages/logged_out.txt": "You are logged out.",
@@ -102,7 +101,7 @@ MESSAGES: Final = {
     "mfa/messages/webauthn_added.txt": "The passkey was added.",
     "mfa/messages/webauthn_removed.txt": "The passkey was removed.",
     "mfa/messages/recovery_codes_generated.txt": "",
-    "usersessions/messages/sessions_logged_out.txt": "Every other login ended.",
+    "usersessions/messages/sessions_logged_out.txt": "All other sessions have ended.",
 }
 
 

@@ -11,7 +11,7 @@ _LABELS = {
     "password1": "Password",
     "password2": "The same again",
 }
-_NEW_PASSWORD = "At least ten characters; not one that many people use."  # noqa: S105
+_NEW_PASSWORD = "At least ten characters. Common passwords are refused."  # noqa: S105
 
 
 class PlainFields(Form):

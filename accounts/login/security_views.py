@@ -47,7 +47,7 @@ def sessions(request: PersonRequest) -> HttpResponse:
         audit_login_change(
             request, "account.sessions_ended", user=request.user, now=timezone.now()
         )
-        messages.success(request, "Every other login ended.")
+        messages.success(request, "All other sessions have ended.")
         return redirect("account_sessions")
     context = {"sessions": _sessions(request)}
     return render(request, "account/sessions.html", context)

@@ -58,7 +58,7 @@ def close_account(
         merchant,
         f"{merchant.name} is closed",
         f"{by.email} closed the merchant account {merchant.name}. It takes no new checkouts and payment links. Open checkouts "
-        f"run out, and money that was received can still be settled. Every login of the team ended.\n\n"
+        f"can be paid until they expire, and received money can still be settled. All sessions of the team have ended.\n\n"
         f"If this was a mistake, ask the operator to reopen the account by {until}.",
         now=now,
     )

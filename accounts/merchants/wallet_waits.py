@@ -9,10 +9,10 @@ from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant, User
 from accounts.team.owners import mail_owners
 from gateway.core.api.errors import InvalidRequestError
 
-_SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours; that
+_SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours. That
 takes effect at {at:%Y-%m-%d %H:%M} UTC.
 
-If you did not expect this, take it back in the dashboard under Receiving wallets: any owner can, until then.
+If you did not expect this, cancel it in the dashboard under Receiving wallets. Any owner can do so until then.
 """
 
 

@@ -31,7 +31,7 @@ _DAY: Final = timedelta(days=1)
 _SALT: Final = "accounts.invitation"
 _OVER: Final = "This invitation has ended. Ask for a new one."
 _NOT_YOURS: Final = "This invitation is for another e-mail address."
-_NOT_ALLOWED: Final = "You may not change this team any more."
+_NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 
 @transaction.atomic
@@ -52,10 +52,10 @@ def invite(
     _check_allowed(merchant, actor)
     _check_patience(actor, email, now)
     if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
-        raise TeamError(f"{email} is in the team already.")
+        raise TeamError(f"{email} is already in the team.")
     _open_ones(merchant).filter(email__iexact=email).update(ended_at=now)
     if _open_ones(merchant).filter(expires_at__gt=now).count() >= MOST_OPEN:
-        raise TeamError("There are too many open invitations. Take some back first.")
+        raise TeamError("There are too many open invitations. Withdraw some first.")
     secret = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         merchant=merchant,
@@ -159,7 +159,9 @@ def _check_patience(actor: User, email: str, now: datetime) -> None:
     sent = Invitation.objects.filter(invited_by=actor, created_at__gt=now - _DAY)
     to_one = sent.filter(email__iexact=email).count()
     if to_one >= MOST_TO_ONE or sent.count() >= MOST_A_DAY:
-        raise TeamError("You sent enough invitations for today. Try again tomorrow.")
+        raise TeamError(
+            "You have reached today's limit of invitations. Try again tomorrow."
+        )
 
 
 def _digest_of(secret: str) -> bytes:
@@ -170,7 +172,7 @@ def _mail(invitation: Invitation, secret: str, now: datetime) -> None:
     token = Signer(salt=_SALT).sign(secret)
     inviter = invitation.invited_by
     words = (
-        f"{inviter.name or inviter.email if inviter else 'Somebody'} invites you to the team of"
+        f"{inviter.name or inviter.email if inviter else 'A team member'} invites you to the team of"
         f" {invitation.merchant.name} on Florin, as {Role(invitation.role).label.lower()}.\n\n"
         f"Accept within seven days:\n{settings.BASE_URL}/account/invitation/{token}/\n\n"
         "If you do not know them, ignore this mail: nothing happens without you."

@@ -47,8 +47,8 @@ def tell_of_owners(
         key=f"owners:{new_code()}",
         subject=f"The owners of {merchant.name} change",
         text=(
-            f"{about.email} {what} of {merchant.name}. It was done by {actor.email}.\n\n"
-            f"If you know nothing of it, look into it at once:\n{settings.BASE_URL}/dashboard/"
+            f"{about.email} {what} of {merchant.name}. {actor.email} made this change.\n\n"
+            f"If you did not expect this, check it now:\n{settings.BASE_URL}/dashboard/"
         ),
         now=now,
     )

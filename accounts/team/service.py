@@ -21,8 +21,8 @@ from accounts.team.permissions import (
 )
 
 _LAST_OWNER: Final = "A merchant needs an owner. Make another member an owner first."
-_GONE: Final = "This person is not in the team any more."
-_NOT_ALLOWED: Final = "You may not change this team any more."
+_GONE: Final = "This person is no longer in the team."
+_NOT_ALLOWED: Final = "You no longer have permission to change this team."
 
 
 @transaction.atomic
@@ -44,7 +44,7 @@ def change_role(
         return
     _keep_an_owner(team, membership, role)
     if Role.OWNER in {before, role}:
-        what = "becomes an owner" if role == Role.OWNER else "is no owner any more"
+        what = "becomes an owner" if role == Role.OWNER else "is no longer an owner"
         tell_of_owners(merchant, what, about=member, actor=actor, now=now)
     membership.role = role
     membership.save(update_fields=["role"])
@@ -78,7 +78,7 @@ def remove_member(
     membership = _seat_of(team, member)
     _keep_an_owner(team, membership, None)
     if membership.role == Role.OWNER:
-        what = "is no owner any more"
+        what = "is no longer an owner"
         tell_of_owners(merchant, what, about=member, actor=actor, now=now)
     membership.delete()
     withdraw_all_of(merchant, member, actor=actor, now=now, address=address)

@@ -69,7 +69,7 @@ def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
         now=timezone.now(),
         address=address_or_none(request),
     )
-    messages.success(request, f"{invitation.email} is not invited any more.")
+    messages.success(request, f"{invitation.email} is no longer invited.")
     return _back(request)
 
 
@@ -92,7 +92,7 @@ def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
     except TeamError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{member} has another role now.")
+        messages.success(request, f"{member} has a new role.")
     return _back(request)
 
 
@@ -120,7 +120,7 @@ def _remove(request: SeatedRequest, member: User) -> HttpResponse:
     except TeamError as error:
         messages.error(request, error.message)
         return _back(request)
-    messages.success(request, f"{member} is not in the team any more.")
+    messages.success(request, f"{member} is no longer in the team.")
     if member == request.user:
         return HttpResponseRedirect("/dashboard/")
     return _back(request)

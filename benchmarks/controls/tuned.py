@@ -16,8 +16,8 @@ import asyncpg
 import django
 import orjson
 import redis.asyncio as redis
-from asgiref.sync import sync_to_async
 from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 django.setup()
 
@@ -85,7 +85,7 @@ async def _offerable_of(merchant: int) -> list[Offerable]:
     known = _offerable.get(merchant)
     if known and known[0] > time.monotonic():
         return known[1]
-    found = await sync_to_async(offerable_chains)(merchant, Mode.LIVE)
+    found = await run_in_threadpool(offerable_chains, merchant, Mode.LIVE)
     _offerable[merchant] = (time.monotonic() + _KEPT_SECONDS, found)
     return found
 

@@ -69,13 +69,13 @@ class NewCheckoutForm(forms.Form):
     redirect_url = forms.CharField(
         label="Return address",
         required=False,
-        help_text="Where the page leads the buyer afterwards.",
+        help_text="The buyer returns to this address afterwards.",
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
     escrow = forms.BooleanField(
         label="Hold the money in escrow",
         required=False,
-        help_text="It waits in its deposit address until you release it. Base and Polygon alone are offered.",
+        help_text="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
     )
     test_scenario = forms.ChoiceField(
         label="What happens",

@@ -62,7 +62,7 @@ def _account(seat: Seat) -> list[_Task]:
         ),
         _Task(
             "Verify your e-mail address",
-            "It is where we tell you of trouble.",
+            "We send important notices there.",
             emails.exists(),
             reverse("account_security"),
         ),
@@ -89,14 +89,14 @@ def _payments(seat: Seat) -> list[_Task]:
             seat.url("dashboard_receiving_wallets"),
         ),
         _Task(
-            "Make an API key",
+            "Create an API key",
             "Your shop's server creates checkouts with it.",
             keys.exists(),
             seat.url("dashboard_keys"),
         ),
         _Task(
             "Complete a test checkout",
-            "It is paid by itself after five seconds; watch it.",
+            "It is paid automatically after five seconds.",
             paid.exists(),
             reverse("dashboard_new_checkout", kwargs=in_test),
         ),
@@ -110,8 +110,8 @@ def _safety(seat: Seat) -> list[_Task]:
     )
     return [
         _Task(
-            "Name an address for webhooks",
-            "Your shop hears there when a checkout is paid.",
+            "Set a webhook URL",
+            "Florin tells your shop there when a checkout is paid.",
             endpoints.exists(),
             seat.url("dashboard_webhooks"),
         ),

@@ -151,7 +151,7 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        words = "The money is released." if is_first else "It was released already."
+        words = "The money is released." if is_first else "It was already released."
         messages.success(request, f"{words} The next sweep takes it to your wallet.")
     return _to_checkout(request.seat, checkout_id)
 

@@ -47,7 +47,7 @@ def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     form = RefundForm(request.POST or None)
     back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
     if hasattr(checkout, "refund_note") or not refundable(checkout):
-        messages.error(request, "There is no refund to note for this checkout.")
+        messages.error(request, "There is no refund to record for this checkout.")
         return back
     if request.method == "POST":
         if not _note(request, checkout, form):

@@ -54,7 +54,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
         actor=request.user,
         address=address_or_none(request),
     )
-    said = "The report is closed." if closed else "Somebody closed it before you."
+    said = "The report is closed." if closed else "Another team member closed it first."
     messages.success(request, said)
     return HttpResponseRedirect(seat.url("dashboard_buyer_reports"))
 

@@ -225,7 +225,7 @@ def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) ->
 def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
     if checkout is None:
         raise InvalidRequestError(
-            "Name the checkout to credit.", param="checkout", code="parameter_missing"
+            "Enter the checkout to credit.", param="checkout", code="parameter_missing"
         )
     # The caller looks for the checkout among the merchant's own; a mistake there would give one merchant's money to
     # another.
@@ -240,10 +240,10 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
 def _why_not_undone(decision: InboxDecision) -> str:
     now = InboxDecision.objects.get(pk=decision.pk)
     if now.undone_at:
-        return "Somebody has undone this already."
+        return "Another team member has already undone this."
     if now.failed_at:
-        return "This could not take effect, so there is nothing to undo."
-    return "This takes effect already and cannot be undone."
+        return "This did not take effect, so there is nothing to undo."
+    return "This has already taken effect and cannot be undone."
 
 
 def _who_was_faster(item: InboxItem) -> str:

@@ -50,9 +50,9 @@ def free_transfer(pk: int) -> Transfer:
     """Lock an unused transfer. Raises DecisionFailedError if it is used, or its chain lost it."""
     transfer = _lock([pk])[0]
     if TransferClaim.objects.filter(transfer=pk).exists():
-        raise DecisionFailedError("This transfer has been credited meanwhile.")
+        raise DecisionFailedError("This transfer has already been credited.")
     if transfer.state == TransferState.ORPHANED:
-        raise DecisionFailedError("The network took this transfer back.")
+        raise DecisionFailedError("The network reversed this transfer.")
     return transfer
 
 
@@ -87,7 +87,7 @@ def accept_late(item: InboxItem, *, now: datetime) -> Checkout:
     transfers = _lock(_transfer_ids(items))
     expired = _lock_expired(item)
     if _transfer_ids(items) != {transfer.pk for transfer in transfers}:
-        raise DecisionFailedError("Its first payment was marked as refunded meanwhile.")
+        raise DecisionFailedError("Its first payment has been marked as refunded.")
     _refuse(expired, transfers)
     successor = _succeed(expired, now)
     _hand_over(expired, successor, transfers, now)
@@ -107,7 +107,7 @@ def _hold_late_items(item: InboxItem) -> list[InboxItem]:
     items = [late for late in late_items(item) if late.pk in ids]
     if item.pk not in {late.pk for late in items}:
         raise DecisionFailedError(
-            "The network took this transfer back, or it has been credited meanwhile."
+            "The network reversed this transfer, or it has already been credited."
         )
     return items
 
@@ -134,7 +134,7 @@ def _lock(ids: Collection[int]) -> list[Transfer]:
 def _lock_expired(item: InboxItem) -> Checkout:
     expired = Checkout.objects.locked().filter(inbox_items=item.pk).first()
     if expired is None or expired.status != CheckoutStatus.EXPIRED:
-        raise DecisionFailedError("There is no expired checkout that this came for.")
+        raise DecisionFailedError("No expired checkout matches this money.")
     if Checkout.objects.filter(replaces=expired).exists():
         raise DecisionFailedError("Late money was accepted for this checkout before.")
     return expired
@@ -144,7 +144,7 @@ def _refuse(expired: Checkout, transfers: Sequence[Transfer]) -> None:
     # Otherwise a fork could leave a successor that cannot be paid.
     if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
         raise DecisionFailedError(
-            "Not all of this money is final yet; wait until it is."
+            "Some of this money is not final yet. Wait until it is."
         )
     if sum(int(transfer.units) for transfer in transfers) < needed_units(
         expired.amount
@@ -181,7 +181,7 @@ def _hand_over(
     paid = set(_standing_payments([expired.pk]).values_list("transfer_id", flat=True))
     if not paid <= {transfer.pk for transfer in transfers}:
         # Rows that are not locked may change meanwhile.
-        raise DecisionFailedError("More money came for it just now. Decide again.")
+        raise DecisionFailedError("More money arrived for it just now. Decide again.")
     handed = Payment.objects.filter(transfer__in=paid)
     handed.update(checkout=successor, handed_by=expired)
     fresh = [transfer for transfer in transfers if transfer.pk not in paid]

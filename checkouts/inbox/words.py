@@ -18,7 +18,7 @@ class Words:
 REASONS: Final = MappingProxyType(
     {
         InboxReason.REVERSED: Words(
-            "The network took a payment back",
+            "The network reversed a payment",
             "A checkout had completed with this money, and its network has removed the transfer since. The checkout stays"
             " completed. Hold the goods back if you still can. If the transfer returns, it counts again.",
         ),
@@ -32,7 +32,7 @@ REASONS: Final = MappingProxyType(
             "The buyer paid in time. We could not read the network then, so the checkout expired before we saw the payment.",
         ),
         InboxReason.EXTRA: Words(
-            "Its checkout was paid already",
+            "Its checkout was already paid",
             "The buyer paid twice, or sent a second part that was not needed.",
         ),
         InboxReason.WRONG_NETWORK: Words(
@@ -90,16 +90,16 @@ VERDICTS: Final = MappingProxyType(
     {
         RescueVerdict.CREDITED: "It pays this checkout.",
         RescueVerdict.NOT_FINAL: "It is on its way; the network is still confirming it.",
-        RescueVerdict.WAITING: "It reached you, and nothing said which checkout it is for.",
+        RescueVerdict.WAITING: "It reached you, but nothing identifies its checkout.",
         RescueVerdict.SHORT: "It pays this checkout, and is not enough.",
-        RescueVerdict.LATE: "It came after the checkout had expired.",
-        RescueVerdict.EXTRA: "It came when the checkout was paid already.",
+        RescueVerdict.LATE: "It arrived after the checkout expired.",
+        RescueVerdict.EXTRA: "It arrived when the checkout was already paid.",
         RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
-        RescueVerdict.WRONG_TOKEN: "It is another token than the checkout takes.",
+        RescueVerdict.WRONG_TOKEN: "The checkout does not take this token.",
         RescueVerdict.FAKE_TOKEN: "It is a fake token with the same name. It is worth nothing.",
         RescueVerdict.OTHER_ADDRESS: "It paid another address, or is older than this checkout.",
         RescueVerdict.FAILED: "The transaction failed, and moved no money.",
-        RescueVerdict.NOT_FOUND: "No network knows it.",
-        RescueVerdict.UNREACHABLE: "Not every network could be asked.",
+        RescueVerdict.NOT_FOUND: "We cannot find it on any network.",
+        RescueVerdict.UNREACHABLE: "We could not search every network.",
     }
 )

@@ -12,7 +12,7 @@ from checkouts.models import Checkout, TestStep
 from checkouts.scenarios import StepKind
 from gateway.core.api.errors import ConflictError
 
-_PAID: Final = "Money has come for this checkout, so it can no longer be cancelled."
+_PAID: Final = "This checkout has received money, so it can no longer be cancelled."
 _WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
 _UNDECIDED: Final = (
     "A payment has just come in that may be for this checkout. Try again in a minute."

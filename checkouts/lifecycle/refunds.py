@@ -56,7 +56,7 @@ def note_refund(
     if not amount:
         raise ConflictError("There is no money to send back.")
     if RefundNote.objects.filter(checkout=held).exists():
-        raise ConflictError("A refund is noted already.")
+        raise ConflictError("A refund is already recorded.")
     brought_by = Transfer.objects.filter(payment__checkout=held).order_by("pk")
     note = RefundNote.objects.create(
         checkout=held,
@@ -83,7 +83,7 @@ def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
     """
     if not text.strip():
         raise InvalidRequestError(
-            "Name the transaction that sent the money back.",
+            "Enter the transaction that sent the money back.",
             param="refund_tx",
             code="parameter_missing",
         )
@@ -91,12 +91,12 @@ def refund_hash(text: str, *, brought_by: Sequence[Transfer]) -> str:
         named = spellings(text)
     except UnreadableHashError as error:
         raise InvalidRequestError(
-            "This is no transaction hash. Copy it from your wallet or an explorer.",
+            "This doesn't look like a transaction hash. Copy it from your wallet or an explorer.",
             param="refund_tx",
         ) from error
     if any(named.get(one.chain) == one.tx_hash for one in brought_by):
         raise InvalidRequestError(
-            "This is the transaction that brought the money, not the one that sent it back.",
+            "This transaction brought the money. Enter the one that sent it back.",
             param="refund_tx",
         )
     own = (named[one.chain] for one in brought_by if one.chain in named)

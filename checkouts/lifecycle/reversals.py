@@ -53,7 +53,7 @@ def _mail(checkout: Checkout, lost: Sequence[TransferRow], now: datetime) -> Non
     mail_owners(
         checkout.merchant_id,
         key=f"reversed:{checkout.public_id}:{lost[0].transfer_id}",
-        subject=f"{prefix}The network took a payment back: {checkout.public_id}",
+        subject=f"{prefix}The network reversed a payment: {checkout.public_id}",
         text=_text(checkout, lost),
         now=now,
     )
@@ -62,12 +62,12 @@ def _mail(checkout: Checkout, lost: Sequence[TransferRow], now: datetime) -> Non
 def _text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
     order = f" (your order {checkout.order_ref})" if checkout.order_ref else ""
     return (
-        f"Checkout {checkout.public_id}{order} of {readable(checkout.amount)} {checkout.currency} had completed.\n"
-        "Since then its network has removed from the chain what it had confirmed before:\n\n"
+        f"Checkout {checkout.public_id}{order} of {readable(checkout.amount)} {checkout.currency} was completed.\n"
+        "The network has since reversed these confirmed transfers:\n\n"
         f"{''.join(map(_line, lost))}\n"
-        f"What the checkout holds without that: {readable(checkout.amount_received)} USD.\n\n"
-        "Its status stays completed, its exception is now reversed, and an alert waits in your inbox.\n"
-        "Hold the goods back if you still can. The money may come back by itself; we go on looking.\n"
+        f"Amount received without them: {readable(checkout.amount_received)} USD.\n\n"
+        "Its status stays completed, its exception is reversed, and your inbox shows an alert.\n"
+        "Hold the goods back if you still can. The money may return. We keep checking.\n"
     )
 
 

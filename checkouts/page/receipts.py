@@ -85,7 +85,7 @@ def _lines(page: CheckoutPage) -> list[Line]:
         Line(gettext("Paid"), page.received),
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Price"), f"${page.price} {page.currency}"),
-        Line(gettext("More than the price"), page.excess),
+        Line(gettext("Overpaid"), page.excess),
         Line(gettext("Date"), _moment(page.paid_at)),
         Line(gettext("Receipt number"), page.public_id),
     ]

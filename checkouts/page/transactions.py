@@ -103,7 +103,7 @@ def send_signed(
     """
     spec, raw, units = _opened(checkout, signed.ticket)
     if _due(checkout, spec, now).units != units:
-        raise ConflictError("Another amount is due by now.")
+        raise ConflictError("The amount due has changed.")
     try:
         send_payment(spec, raw, signed.signature)
     except TransactionRefusedError as error:
@@ -130,7 +130,7 @@ def _opened(checkout: Checkout, ticket: str) -> tuple[ChainSpec, bytes, int]:
         content = signing.loads(ticket, salt=_salt(checkout), max_age=_TICKET_SECONDS)
     except signing.BadSignature:
         raise InvalidRequestError(
-            "ticket is none of this checkout, or too old.", param="ticket"
+            "ticket belongs to another checkout, or is too old.", param="ticket"
         ) from None
     spec = _spec(checkout, content["chain"])
     return spec, bytes.fromhex(content["raw"]), content["units"]

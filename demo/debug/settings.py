@@ -5,8 +5,9 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.settings import *  # noqa: F403
-from gateway.settings import INSTALLED_APPS, MIDDLEWARE, PRODUCTION, TEMPLATES
+from demo.front.settings import *  # noqa: F403
+from demo.front.settings import TEMPLATES
+from gateway.settings import INSTALLED_APPS, MIDDLEWARE, PRODUCTION
 
 _toolbar = find_spec("debug_toolbar")
 if PRODUCTION or _toolbar is None or _toolbar.origin is None:

@@ -1,8 +1,8 @@
-"""The toolbar's routes before those of the product."""
+"""The toolbar's routes before those of the demo."""
 
 from django.urls import include, path
 
 urlpatterns = [
     path("__debug__/", include("debug_toolbar.urls")),
-    path("", include("gateway.urls")),
+    path("", include("demo.front.urls")),
 ]

@@ -57,12 +57,12 @@ ORDER = Template((FOLDER / "order.html").read_text())
 PAY_BUTTON = Template('<button name="chain" value="$chain">Pay on $title</button>')
 WALLET = Template((FOLDER / "wallet.html").read_text())
 NO_WALLET = "<p>No local chain runs, so checkouts are made with the test key.</p>"
-NO_BUTTONS = "<p>It is paid by itself: the test key made it.</p>"
+NO_BUTTONS = "<p>It is paid automatically, because the test key created it.</p>"
 MACHINES = Template(
     """<p>Machines pay at <a href="$url">$url</a>: $price USDC on the local Base buys a report, by x402.
 <code>manage.py demo_x402</code> pays it and prints the receipt.</p>"""
 )
-NO_MACHINES = "<p>Without a local chain there is nothing for machines to pay on.</p>"
+NO_MACHINES = "<p>Machines need a local chain to pay on.</p>"
 NOTHING_RECEIVED = "<li>Nothing yet. Buy something.</li>"
 
 

@@ -1,4 +1,4 @@
-"""Daily totals: fold, rebuild, verify.
+"""Daily totals: update, rebuild, verify.
 
 A change of totalled data inserts a row with the difference, a delta, and never updates a row. So writers never wait for
 each other. A total is the sum of its rows. A task folds the deltas of a total into one row (`is_sum`).

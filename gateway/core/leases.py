@@ -83,7 +83,7 @@ class Leases(Generic[Row]):
         )
 
     def take(self, key: str, owner: str, *, seconds: float) -> Row | None:
-        """Take or extend a lease and return its row, created if missing; None while another process holds it."""
+        """Take or extend our lease and return its row, created if missing; None while another process holds it."""
         wanted = {"key": key, "owner": owner, "seconds": seconds}
         row = self._first(self._take, wanted)
         if row is None and self._rows.get_or_create(pk=key)[1]:

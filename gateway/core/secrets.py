@@ -5,6 +5,7 @@ Others are derived from the same keys, so that they can be found again where the
 
 import hmac
 import secrets
+from dataclasses import dataclass
 from functools import cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -47,3 +48,30 @@ def derivations(name: str) -> list[bytes]:
     """Return what each configured key makes of a name: `derive` returned one of them, whichever key was first then."""
     keys = settings.ENCRYPTION_KEYS
     return [hmac.digest(key.encode(), name.encode(), "sha256") for key in keys]
+
+
+@dataclass
+class Resealed:
+    """How many stored secrets the first key encrypts, how many an older one does or did, and how many none opens."""
+
+    current: int = 0
+    older: int = 0
+    unreadable: int = 0
+
+    def renew(self, token: bytes) -> bytes | None:
+        """Count a stored secret, and return it encrypted under the first key; None if nothing is to be changed."""
+        keys = tuple(settings.ENCRYPTION_KEYS)
+        try:
+            _fernet(keys[:1]).decrypt(token)
+        except InvalidToken:
+            pass
+        else:
+            self.current += 1
+            return None
+        try:
+            renewed = _fernet(keys).rotate(token)
+        except InvalidToken:
+            self.unreadable += 1
+            return None
+        self.older += 1
+        return renewed

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -31,6 +31,7 @@ NOT_RUN = "not run: "
 """What the first line of a code block says after the language where no test runs it, before the reason."""
 
 Link = Callable[[str], str | None]
+IMAGES_URL: Final = "/docs/images/"
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,13 @@ def _plain(token: Token) -> str:
 
 
 def _set_links(inline: Token, link: Link) -> None:
-    """Give links their addresses here, and turn those without one into plain words."""
+    """Give links and pictures their addresses here, and turn links without one into plain words."""
     kept: list[Token] = []
     open_links: list[bool] = []
     for child in inline.children or []:
+        if child.type == "image":
+            name = str(child.attrGet("src")).rsplit("/", 1)[-1]
+            child.attrSet("src", f"{IMAGES_URL}{name}")
         if child.type == "link_open":
             address = link(str(child.attrGet("href")))
             open_links.append(address is not None)

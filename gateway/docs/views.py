@@ -2,11 +2,12 @@
 
 import json
 from functools import cache
+from typing import Final
 
 from csp.constants import NONCE
 from csp.decorators import csp_update
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
@@ -14,6 +15,7 @@ from django.utils.cache import patch_vary_headers
 from gateway.docs.changes import changelog_feed
 from gateway.docs.pages import Page, neighbours, pages, sections
 
+IMAGES: Final = settings.BASE_DIR / "docs" / "images"
 _MARKDOWN = "text/markdown; charset=utf-8"
 
 
@@ -74,6 +76,14 @@ def explorer(request: HttpRequest) -> HttpResponse:
     """Show the OpenAPI document in Redoc, which writes its styles into the page and therefore gets a nonce."""
     with translation.override("en"):
         return render(request, "docs/explorer.html", _shared())
+
+
+def image(_request: HttpRequest, name: str) -> FileResponse:
+    """Send a picture of the documentation."""
+    path = IMAGES / f"{name}.png"
+    if not path.is_file():
+        raise Http404
+    return FileResponse(path.open("rb"), content_type="image/png")
 
 
 def llms(_request: HttpRequest) -> HttpResponse:

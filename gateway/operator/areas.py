@@ -33,13 +33,13 @@ _AREAS: Final = (
         "People",
         "admin:accounts_user_changelist",
         "people",
-        "Everybody with a login, and ending the logins of one.",
+        "People with a login, and ending their sessions.",
     ),
     Area(
         "Source differences",
         "admin:wallets_sourcedifference_changelist",
         "arrows",
-        "What two nodes of a chain disagree about.",
+        "Disagreements between two nodes of a chain.",
     ),
     Area(
         "Fiat waitlist",

@@ -28,7 +28,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         min_length=10,
         max_length=200,
-        help_text="10 to 200 characters, such as the number of a request for help.",
+        help_text="10 to 200 characters, such as a support ticket number.",
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
     )
 
@@ -62,7 +62,7 @@ def stop_looking(request: HttpRequest) -> HttpResponse:
     look = end_look(request, now=timezone.now())
     if look is None:
         return HttpResponseRedirect(reverse("dashboard"))
-    messages.success(request, f"You stopped looking at {look.merchant.name}.")
+    messages.success(request, f"You stopped impersonating {look.merchant.name}.")
     return HttpResponseRedirect(
         reverse("admin:accounts_merchant_change", args=[look.merchant.pk])
     )

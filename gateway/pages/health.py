@@ -1,6 +1,7 @@
 """Liveness, readiness and metrics."""
 
 import hmac
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -18,7 +19,12 @@ def alive(_request: HttpRequest) -> HttpResponse:
 
 
 def ready(_request: HttpRequest) -> HttpResponse:
-    """Answer whether the database responds. Valkey is reported but not required: payments go on without it."""
+    """Answer whether the database responds. Valkey is reported but not required: payments go on without it.
+
+    A process that is about to be replaced says that it is not ready, and goes on answering requests.
+    """
+    if settings.DRAIN_FILE and Path(settings.DRAIN_FILE).exists():
+        return JsonResponse({"draining": True}, status=503)
     database = _database_answers()
     body = {
         "database": database,

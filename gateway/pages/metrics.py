@@ -221,7 +221,7 @@ def _measure_backups(registry: CollectorRegistry, now: datetime) -> None:
     """Tell how old what `florinctl` noted is; nothing where it notes nothing here."""
     known: dict[str, float] = {}
     with suppress(OSError, ValueError):
-        known = json.loads((settings.VAR_DIR / "backups.json").read_text())
+        known = json.loads((settings.VAR_DIR / "status" / "backups.json").read_text())
     for name, noted, help_text in (
         ("florin_backup_age_seconds", "backup_at", "Since the last backup."),
         ("florin_wal_age_seconds", "wal_at", "Since WAL was last shipped."),

@@ -121,7 +121,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     except ConflictError as error:
         add_refusal(form, error)
         return _edit(request, form, status=409)
-    messages.success(request, "The link is changed, from the next payment on.")
+    messages.success(request, "Link saved. Changes apply from the next payment.")
     return _to_link(request.seat, link)
 
 

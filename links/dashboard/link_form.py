@@ -86,7 +86,7 @@ class LinkForm(forms.Form):
     title = forms.CharField(
         label="Title",
         max_length=TITLE_LENGTH,
-        help_text="What is paid for; payers read it first.",
+        help_text="What the payer buys. It is the page's heading.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     description = forms.CharField(
@@ -107,11 +107,11 @@ class LinkForm(forms.Form):
     suggested_amounts = forms.CharField(
         label="Suggested amounts",
         required=False,
-        help_text=f"Buttons to press, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
+        help_text=f"Suggested amounts, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     redirect_url = _url_field(
-        "Return address", "Where the page leads the payer afterwards."
+        "Return address", "The payer returns to this address afterwards."
     )
     webhook_url = _url_field(
         "Webhook URL", "Where events of these payments go, instead of your usual one."
@@ -125,7 +125,7 @@ class LinkForm(forms.Form):
     escrow = forms.BooleanField(
         label="Hold what is paid in escrow",
         required=False,
-        help_text="It waits in its deposit address until you release it. Base and Polygon alone are offered.",
+        help_text="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
     )
     metadata = forms.CharField(
         label="Metadata",
@@ -209,7 +209,7 @@ class NewLinkForm(LinkForm):
 
     template = forms.CharField(required=False, widget=forms.HiddenInput)
     save_as_template = forms.BooleanField(
-        label="Save as a template, to begin other links from", required=False
+        label="Save as a template for other links", required=False
     )
 
     def template_fields(self) -> TemplateFields | None:

@@ -33,9 +33,9 @@ from links.states import LinkStatus, LinkType
 
 _TOLD: Final = MappingProxyType(
     {
-        LinkStatus.ACTIVE: "The link takes payments.",
-        LinkStatus.PAUSED: "The link is paused. Its page says so, and no payment begins.",
-        LinkStatus.ARCHIVED: "The link is archived. Its page says that it is closed.",
+        LinkStatus.ACTIVE: "The link is open for payments.",
+        LinkStatus.PAUSED: "The link is paused and takes no payments.",
+        LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
     }
 )
 _IMAGES: Final = MappingProxyType(

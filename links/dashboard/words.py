@@ -43,7 +43,7 @@ KINDS: Final = MappingProxyType(
         LinkType.CUSTOM: Kind(
             LinkType.CUSTOM,
             "Fixed price",
-            "One price. Anybody may pay it, any number of times.",
+            "One price. Anyone can pay it, any number of times.",
             "card",
         ),
         LinkType.INVOICE: Kind(
@@ -61,7 +61,7 @@ KINDS: Final = MappingProxyType(
         LinkType.SUBSCRIPTION: Kind(
             LinkType.SUBSCRIPTION,
             "Subscription",
-            "One price a week, month or year. Nothing is charged by itself: the payer pays each period.",
+            "One price a week, month or year. Nothing is charged automatically: the payer pays each period.",
             "repeat",
         ),
     }

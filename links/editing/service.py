@@ -70,9 +70,7 @@ def change_link(
     """
     held = _held(link)
     if seen not in (None, held.updated_at):
-        raise ConflictError(
-            "Somebody changed this link in the meantime; open it again."
-        )
+        raise ConflictError("Another team member has changed this link. Open it again.")
     if held.type == LinkType.INVOICE and held.amount != wanted.amount:
         _refuse_new_price(held)
     columns = _columns(wanted)
@@ -194,7 +192,7 @@ def _refuse_new_price(link: PaymentLink) -> None:
         raise ConflictError("The invoice is paid; its amount stays.", param="amount")
     if has_open_checkout(link):
         raise ConflictError(
-            "Somebody is about to pay the invoice; change its amount once that checkout ended.",
+            "A payer has an open checkout for this invoice. Change the amount once that checkout has ended.",
             param="amount",
         )
 

@@ -61,7 +61,7 @@ def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
                 return _checkout_code(_held(link_id), intent, now)
         except _RivalError:
             continue
-    raise ConflictError("The same payment is being begun elsewhere; try again.")
+    raise ConflictError("The same payment is being started elsewhere. Try again.")
 
 
 def _held(link_id: int) -> PaymentLink:

@@ -73,13 +73,15 @@ def _words(mail: SubscriberMail) -> MailWords:
     if mail.kind == MailKind.PAID:
         subject = gettext("%(title)s: paid until %(date)s")
         first = gettext("Thank you. %(title)s by %(merchant)s is paid until %(date)s.")
-        second = gettext("This is your own link. The next period is paid there:")
+        second = gettext("This is your personal link. Pay the next period there:")
     else:
         subject = gettext("%(title)s ends on %(date)s")
-        first = gettext("What you paid for %(title)s by %(merchant)s ends on %(date)s.")
-        second = gettext("To go on, pay the next period here:")
+        first = gettext(
+            "Your subscription to %(title)s by %(merchant)s ends on %(date)s."
+        )
+        second = gettext("To continue, pay the next period here:")
     last = gettext(
-        "Nothing is ever charged automatically. To get no more of these mails, open the link and stop them there."
+        "Nothing is ever charged automatically. To stop these mails, open the link and stop reminders there."
     )
     url = personal_url(mail.subscription)
     text = f"{first % facts}\n\n{second}\n\n  {url}\n\n{last}\n"

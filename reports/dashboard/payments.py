@@ -230,4 +230,4 @@ def _machine_row(payment: X402Payment) -> PaymentRow:
 
 
 def _resource(payment: X402Payment) -> str:
-    return payment.resource or "A resource without a name"
+    return payment.resource or "Unnamed resource"

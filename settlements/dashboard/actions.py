@@ -113,7 +113,7 @@ def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
     )
     messages.success(
         request,
-        "Noted. The settlement ends by itself once the network shows that the money has left.",
+        "Saved. The settlement completes once the network shows that the money has left.",
     )
     return _back(request)
 

@@ -20,7 +20,7 @@ class IntervalsForm(forms.Form):
         min_value=0,
         max_value=MOST_MINIMUM,
         decimal_places=2,
-        help_text="What waits of a token on a network, together. Less waits for more, or until you press Settle.",
+        help_text="The total of a token on a network. Smaller totals wait for more, or until you press Settle.",
     )
     every_hours = forms.IntegerField(
         label="Settle every (hours)",

@@ -20,7 +20,7 @@ SENDERS: Final = MappingProxyType(
         Sender.GATEWAY: "Our gas key",
         Sender.WALLET: "Your own wallet",
         Sender.EXTERNAL: "A stranger",
-        Sender.DIRECT: "Nobody: paid straight to the wallet",
+        Sender.DIRECT: "None: paid straight to the wallet",
     }
 )
 PURPOSES: Final = MappingProxyType(

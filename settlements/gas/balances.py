@@ -39,7 +39,7 @@ def refresh_balances(chain: str, *, node: GasNode, now: datetime) -> None:
 def _note(account_id: int, balance: int, now: datetime) -> None:
     account = GasAccount.objects.select_for_update(no_key=True).get(pk=account_id)
     account.balance_wei, account.balance_at = Decimal(balance), now
-    is_low = balance < gas_policy(account.chain).low
+    is_low = balance < gas_policy(account.chain).low and account.retired_at is None
     if is_low and _is_untold(account, now):
         _tell_operators(account, now)
         account.low_told_at = now
@@ -57,8 +57,8 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
     tell_operators(
         f"gas:{account.pk}",
         subject=f"Gas runs low on {title}",
-        text=f"{account.address} holds {coins:.6f} of {title}'s coin. Below what transactions cost, nothing is "
-        "settled there and payments by signed authorisation are refused.\n\n"
-        "Send it some coin. No payment is lost meanwhile: money waits in its forwarders.\n",
+        text=f"{account.address} holds {coins:.6f} of {title}'s coin. Without enough for gas, nothing is settled "
+        "there and payments by signed authorisation are refused.\n\n"
+        "Send coin to it. No payment is lost: money waits in its forwarders.\n",
         now=now,
     )

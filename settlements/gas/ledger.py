@@ -65,6 +65,8 @@ def intend(
         accounts = _locked(chain, keys)
         if known := find(purpose, reference):
             return known
+        if not accounts:
+            raise NoGasError(f"every gas account on {chain} is retired")
         account = _least_busy(accounts)
         _refuse_overspending(chain, account, call.gas_limit * fees.max_fee, policy, now)
         return _write(account, call, fees, purpose, reference, now)
@@ -186,7 +188,8 @@ def forget_numbers() -> int:
 
 def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
     rows = GasAccount.objects.select_for_update(no_key=True).order_by("pk")
-    return list(rows.filter(chain=chain, address__in=keys, next_nonce__isnull=False))
+    ready = rows.filter(next_nonce__isnull=False, retired_at=None)
+    return list(ready.filter(chain=chain, address__in=keys))
 
 
 def _least_busy(accounts: Sequence[GasAccount]) -> GasAccount:

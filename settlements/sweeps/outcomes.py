@@ -122,7 +122,7 @@ def _why_nothing(told: Outcome, failed: Sequence[SettlementItem]) -> str:
         return "The transaction was reverted: nothing moved."
     if failed:
         return "The forwarders sent nothing: the token refused, or they were empty."
-    return "Somebody else had sent the money on first: nothing was left to move."
+    return "Another account sent the money first, so nothing was left to move."
 
 
 def note_trouble(items: Sequence[SettlementItem], *, now: datetime) -> None:

@@ -89,7 +89,7 @@ def test_a_link_is_made_paid_and_archived(
     page.get_by_role("button", name="Archive").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Archive").click()
-    expect(page.get_by_text("The link is archived.")).to_be_visible()
+    expect(page.get_by_text("The link is archived")).to_be_visible()
     payer.goto(page.locator(".share__link").first.inner_text())
     expect(payer.get_by_role("heading", name="This link is closed")).to_be_visible()
     complaints.remove(GONE)

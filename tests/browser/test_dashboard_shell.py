@@ -88,7 +88,7 @@ def test_removing_somebody_asks_first(
     expect(dialog).to_be_hidden()
     page.get_by_role("button", name="Remove").click()
     dialog.get_by_role("button", name="Remove").click()
-    expect(page.get_by_role("status")).to_contain_text("not in the team any more")
+    expect(page.get_by_role("status")).to_contain_text("no longer in the team")
 
 
 @pytest.mark.parametrize("role", [Role.OWNER, Role.VIEWER])

@@ -74,7 +74,7 @@ def test_from_signing_up_to_the_dashboard(page: Page, site: str) -> None:
     heading(page, "Your business")
     assert look(page, "dashboard-new-merchant") == []
     page.get_by_label("Name of your business").fill("Halden Roasters")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     inside(page)
 
 
@@ -147,7 +147,7 @@ def test_a_passkey_is_added_and_logs_in_without_a_password(
     page.get_by_role("link", name="Manage passkeys").click()
     page.get_by_role("link", name="Add a passkey").click()
     page.get_by_label("Name").fill("My laptop")
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add passkey").click()
     heading(page, "Recovery codes")
     page.goto(f"{site}/account/second-factor/webauthn/")
     assert look(page, "account-passkeys") == []

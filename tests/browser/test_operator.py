@@ -127,7 +127,7 @@ def test_an_operator_looks_at_a_merchants_pages_and_stops(
     expect(banner).to_contain_text("looking at Halden Roasters as an operator")
     assert look(page, "dashboard-looked-at") == []
     banner.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("You stopped looking")).to_be_visible()
+    expect(page.get_by_text("You stopped impersonating")).to_be_visible()
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["operator.looked", "operator.stopped"]
 

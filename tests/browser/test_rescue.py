@@ -135,7 +135,7 @@ def test_a_buyer_asks_by_keyboard_and_reads_the_answer_at_once(
     page.keyboard.type(UNKNOWN)
     page.keyboard.press("Enter")
     expect(page.locator("#answer")).to_be_focused()
-    expect(page.locator("#answer h2")).to_have_text("We could not look everywhere")
+    expect(page.locator("#answer h2")).to_have_text("We could not search every network")
     page.reload()
     assert BuyerReport.objects.count() == 1
     expect(page.get_by_label("Transaction hash or explorer link")).to_have_value(
@@ -192,13 +192,13 @@ def test_an_answer_follows_the_payment_and_nothing_is_said_twice(
         ".observe(document.getElementById('announcer'), { childList: true }))"
     )
     page.goto(f"{live_server.url}/c/{checkout.code}?found={UNKNOWN}")
-    expect(page.locator("#answer")).to_contain_text("about to be counted")
+    expect(page.locator("#answer")).to_contain_text("usually credit it within a minute")
     pay(checkout, tx_hash=UNKNOWN)
     move(checkout, CheckoutStatus.PROCESSING)
     expect(page.locator("#answer")).to_contain_text("the network is confirming it")
     Transfer.objects.update(state="confirmed", confirmed_at=timezone.now())
     move(checkout, CheckoutStatus.COMPLETED)
-    expect(page.locator("#answer")).to_contain_text("Your payment is here")
+    expect(page.locator("#answer")).to_contain_text("We received your payment")
     said = page.evaluate("said")
     assert len(said) == len(set(said)) == 2
     expect(page.locator("[data-redirect-seconds]")).to_have_count(0)
@@ -213,9 +213,9 @@ def test_without_scripts_the_form_asks_and_the_page_answers(
     page.get_by_label("Transaction hash or explorer link").fill(
         f"https://basescan.org/tx/{UNKNOWN}"
     )
-    page.get_by_role("button", name="Find it").click()
-    expect(page.locator("#answer")).to_contain_text("look again in a minute")
+    page.get_by_role("button", name="Find payment").click()
+    expect(page.locator("#answer")).to_contain_text("Search again in a minute")
     BuyerReport.objects.update(looked_at=timezone.now() - timedelta(minutes=1))
-    page.get_by_role("button", name="Look again").click()
-    expect(page.locator("#answer")).to_contain_text("look again in a minute")
+    page.get_by_role("button", name="Search again").click()
+    expect(page.locator("#answer")).to_contain_text("Search again in a minute")
     assert BuyerReport.objects.count() == 1

@@ -130,18 +130,18 @@ def test_the_preview_follows_the_form_without_a_reload(
     page = open_desk(desk, "dashboard_branding")
     page.evaluate("window.isTheSamePage = true")
     page.get_by_label("Accent colour", exact=False).first.fill("#0b6e4f")
-    page.get_by_label("Name that buyers read").fill("<b>Halden</b>")
+    page.get_by_label("Name shown to buyers").fill("<b>Halden</b>")
     for theme in ("light", "dark"):
         button = page.locator(f".preview--{theme} .preview__button")
         expect(button).to_have_css("background-color", GREEN)
         name = page.locator(f".preview--{theme} .preview__merchant")
         expect(name).to_contain_text("<b>Halden</b>")
     page.get_by_label("Accent colour", exact=False).first.fill("#ffe14d")
-    expect(page.locator("#preview")).to_contain_text("dark letters")
+    expect(page.locator("#preview")).to_contain_text("dark text")
     assert page.evaluate("window.isTheSamePage") is True
     assert not Branding.objects.exists()
     page.get_by_role("button", name="Save the look").click()
-    expect(page.get_by_role("status")).to_contain_text("new look")
+    expect(page.get_by_role("status")).to_contain_text("Branding saved")
     assert Branding.objects.get().accent == "#ffe14d"
 
 

@@ -129,9 +129,9 @@ def test_a_wallet_of_other_networks_gets_no_button(
         (4001, "User rejected the request.", "You cancelled in the wallet."),
         (4001000, "The user rejected the request", "You cancelled in the wallet."),
         (0, "Transaction declined by the user", "You cancelled in the wallet."),
-        (-32002, "Already open", "already has a question open"),
+        (-32002, "Already open", "waiting for an answer to another request"),
         (-32603, "Simulation failed: insufficient lamports", "does not have enough"),
-        (-32603, "Unexpected error", "Look there before you try again."),
+        (-32603, "Unexpected error", "Check your wallet before you try again."),
     ],
 )
 def test_a_refusal_is_told_in_words_and_the_button_works_again(
@@ -227,7 +227,9 @@ def test_what_cannot_be_prepared_is_told_in_words(
     settings.CHAIN_SETTINGS = {"SOLANA_RPC_URLS": "http://127.0.0.1:9"}
     assert chains()["solana"].rpc_urls == ("http://127.0.0.1:9",)
     button.click()
-    expect(button.page.get_by_text("cannot be prepared right now")).to_be_visible()
+    expect(
+        button.page.get_by_text("cannot prepare this payment right now")
+    ).to_be_visible()
     expect(button).to_be_enabled()
     assert wallet.named("send") == []
     forget(complaints, "503")

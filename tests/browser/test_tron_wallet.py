@@ -120,7 +120,7 @@ def test_an_older_wallet_is_found_in_the_window_and_pays(
     ("answer", "said"),
     [
         ({"code": 4001}, "You cancelled in the wallet."),
-        ({"code": 4000}, "already has a question open"),
+        ({"code": 4000}, "waiting for an answer to another request"),
         ("", "Your wallet shared no account."),
     ],
 )
@@ -191,8 +191,8 @@ def test_a_refusal_in_plain_text_is_told_in_words(
 @pytest.mark.parametrize(
     ("code", "status", "said"),
     [
-        ("SIGERROR", "409", "cannot be prepared right now. Nothing was sent"),
-        ("SERVER_BUSY", "503", "did not say whether it took your payment"),
+        ("SIGERROR", "409", "cannot prepare this payment right now. Nothing was sent"),
+        ("SERVER_BUSY", "503", "did not say whether it received your payment"),
     ],
 )
 def test_what_the_network_does_not_take_is_told_in_words(
@@ -222,7 +222,7 @@ def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
     wallet = buyers_wallet(tron_node)
     button = open_with(wallet)
     button.click()
-    expect(button.page.get_by_text("did not say whether it took")).to_be_visible()
+    expect(button.page.get_by_text("did not say whether it received")).to_be_visible()
     forget(complaints, "503")
     tron_node.rules.broadcast_code = ""
     button.click()
@@ -237,7 +237,7 @@ def test_a_refusal_after_a_doubt_leaves_the_doubt_and_then_asks_anew(
 ) -> None:
     wallet = buyers_wallet(tron_node)
     button = open_with(wallet)
-    doubt = button.page.get_by_text("did not say whether it took")
+    doubt = button.page.get_by_text("did not say whether it received")
     for code in ("SERVER_BUSY", "TRANSACTION_EXPIRATION_ERROR"):
         tron_node.rules.broadcast_code = code
         with button.page.expect_response("**/signed"):

@@ -196,9 +196,9 @@ def test_an_unknown_chain_is_added_only_where_its_node_is_public(
     ("code", "message", "said"),
     [
         (4001, "User rejected", "You cancelled in the wallet. Nothing was sent."),
-        (-32002, "Already processing", "already has a question open"),
+        (-32002, "Already processing", "waiting for an answer to another request"),
         (-32000, "insufficient funds for gas", "does not have enough"),
-        (-32603, "Internal error", "Look there before you try again."),
+        (-32603, "Internal error", "Check your wallet before you try again."),
     ],
 )
 def test_a_refusal_is_told_in_words_and_the_button_works_again(

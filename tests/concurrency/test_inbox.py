@@ -99,7 +99,7 @@ def test_who_undoes_what_is_being_carried_out_is_too_late():
             undoing = threads.start(lambda: undo(decision, actor))
             wait_for_waiters(2)
         assert applying.result(SECONDS) == 1
-        assert "takes effect already" in undoing.result(SECONDS)
+        assert "already taken effect" in undoing.result(SECONDS)
     decision.refresh_from_db()
     assert (decision.undone_at, decision.done_at) == (None, DONE)
     assert events_of(wanted) == ["completed"]
@@ -319,7 +319,7 @@ def test_one_transfer_is_credited_once_by_two_who_credit_it_at_once():
     assert credit_both(wanted) == [True, False]
     assert [credited(checkout) for checkout in wanted] == [1, 0]
     refused = InboxDecision.objects.order_by("-pk")[0]
-    assert refused.failure == "This transfer has been credited meanwhile."
+    assert refused.failure == "This transfer has already been credited."
     assert TransferClaim.objects.filter(transfer=transfer).count() == 1
 
 

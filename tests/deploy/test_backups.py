@@ -190,7 +190,9 @@ def test_encrypted_backups_need_the_identity(ours: Server, tmp_path: Path) -> No
 
 
 def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) -> None:
-    settings = ours.settings(ENCRYPTION_KEYS="x", FLORIN_ENV="development")
+    settings = ours.settings(
+        ENCRYPTION_KEYS=florinctl.fernet_key(), FLORIN_ENV="development"
+    )
     florinctl.manage(settings, "migrate", "--noinput", database=ours.url)
     back_up(settings)
     took = florinctl.drill(settings, identity=None, checks=florinctl.PRODUCT_CHECKS)

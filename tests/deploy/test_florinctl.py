@@ -20,8 +20,13 @@ VERBS = (
     "install",
     "upgrade",
     "rollback",
+    "rotate",
     "support-bundle",
+    "start",
+    "stop",
+    "manage",
 )
+read_ports = florinctl.listening
 SECRETS = {
     "SECRET_KEY": "k3" * 30,
     "ENCRYPTION_KEYS": "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=",
@@ -37,6 +42,9 @@ GOOD = {
     "BASE_URL": "https://pay.invalid",
     "EMAIL_HOST": "mail.example",
     "BACKUP_RECIPIENT": "age1abc",
+    "BACKUP_KEYS_RECIPIENT": "age1def",
+    "TRUSTED_PROXIES": "127.0.0.1/32",
+    "ALLOWED_HOSTS": "pay.invalid",
 }
 
 
@@ -55,6 +63,7 @@ def installed(folder: Path, **values: str) -> Any:
     """A careful installation, with a young backup and drill."""
     settings = settings_of(folder, **(GOOD | values))
     florinctl.note_status(settings, backup_at=time.time(), drill_at=time.time())
+    florinctl.note_status(settings, wal_at=time.time())
     return settings
 
 
@@ -64,7 +73,8 @@ def names(settings: Any) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk has room, whatever the machine of the tests says."""
+    """The disk has room and no port is open, whatever the machine of the tests says."""
+    monkeypatch.setattr(florinctl, "listening", set)
     monkeypatch.setattr(
         florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 60 * 2**30)
     )
@@ -97,6 +107,10 @@ def test_a_careful_installation_has_no_mistake(tmp_path: Path, quiet: Any) -> No
         ({"EMAIL_HOST": ""}, "mail"),
         ({"CHAIN_BASE_RPC_URLS": "https://a.example/1,https://a.example/2"}, "nodes"),
         ({"BACKUP_RECIPIENT": ""}, "backup key"),
+        ({"BACKUP_KEYS_RECIPIENT": "age1abc"}, "backup key"),
+        ({"TRUSTED_PROXIES": ""}, "proxies"),
+        ({"TRUSTED_PROXIES": "10.0.0.1,0.0.0.0/0"}, "proxies"),
+        ({"ALLOWED_HOSTS": "*"}, "hosts"),
     ],
 )
 def test_a_setting_that_costs_money_is_found(
@@ -119,10 +133,42 @@ def test_no_backup_an_old_one_and_no_drill_are_found(
     settings = settings_of(tmp_path, **GOOD)
     assert names(settings) == ["backup", "drill"]
     old = time.time() - 40 * 86_400
-    florinctl.note_status(settings, backup_at=old, drill_at=old)
+    florinctl.note_status(settings, backup_at=old, drill_at=old, wal_at=time.time())
     found = florinctl.find_mistakes(settings)
     assert [one.name for one in found] == ["backup", "drill"]
     assert "40 days" in found[0].problem
+
+
+def test_wal_that_is_not_shipped_is_found(tmp_path: Path, quiet: Any) -> None:
+    settings = installed(tmp_path)
+    florinctl.note_status(settings, wal_at=time.time() - 4 * 3_600)
+    [found] = florinctl.find_mistakes(settings)
+    assert (found.name, "4 hours" in found.problem) == ("wal", True)
+
+
+def test_a_secret_that_others_read_is_found(tmp_path: Path, quiet: Any) -> None:
+    settings = installed(tmp_path)
+    settings.secrets.mkdir(mode=0o700)
+    secret = settings.secrets / "SECRET_KEY"
+    secret.write_text("x")
+    secret.chmod(0o600)
+    assert names(settings) == []
+    secret.chmod(0o640)
+    assert names(settings) == ["env file"]
+
+
+def test_a_database_that_listens_to_everybody_is_found(
+    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "  sl  local_address rem_address   st\n"
+    table = tmp_path / "tcp"
+    # 127.0.0.1:5432 listens; so does 0.0.0.0:6379; 0.0.0.0:8001 only talks to somebody.
+    lines = ("0100007F:1538 0:0 0A", "00000000:18EB 0:0 0A", "00000000:1F41 0:0 01")
+    table.write_text(head + "".join(f" 0: {line}\n" for line in lines))
+    assert read_ports([table, tmp_path / "none"]) == {6379}
+    monkeypatch.setattr(florinctl, "listening", lambda: {22, 6379})
+    [found] = florinctl.find_mistakes(installed(tmp_path))
+    assert (found.name, "Valkey" in found.problem) == ("open port", True)
 
 
 def test_metrics_that_answer_everybody_are_found(tmp_path: Path, quiet: Any) -> None:
@@ -215,6 +261,25 @@ def test_values_in_quotes_and_comments_are_read_as_systemd_does(tmp_path: Path) 
     file = tmp_path / "env"
     file.write_text("# A=1\n\nB=\"two words\"\nC='x=y'\nexport D=4\n")
     assert florinctl.read_env(file) == {"B": "two words", "C": "x=y", "D": "4"}
+
+
+def test_a_file_replaces_what_the_environment_file_says(tmp_path: Path) -> None:
+    file = write_env(tmp_path, SECRET_KEY="weak", BASE_URL="x")
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "SECRET_KEY").write_text("strong\n")
+    settings = florinctl.read_settings(file, None)
+    assert settings.env == {"SECRET_KEY": "strong", "BASE_URL": "x"}
+    assert settings.way == "systemd"
+
+
+def test_the_way_is_that_of_the_installation_unless_another_is_named(
+    tmp_path: Path,
+) -> None:
+    file = write_env(tmp_path, FLORIN_WAY="containers")
+    assert florinctl.read_settings(file, None).contained
+    assert not florinctl.read_settings(file, "systemd").contained
+    with pytest.raises(florinctl.ProblemError, match="must be one of"):
+        florinctl.read_settings(write_env(tmp_path, FLORIN_WAY="magic"), None)
 
 
 def test_a_position_is_in_the_file_that_postgresql_names() -> None:

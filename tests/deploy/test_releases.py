@@ -26,7 +26,10 @@ class Machine:
     """A machine of a test: what systemd and manage.py were told, and which ports are ready."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.settings = settings_of(folder, **NEEDED)
+        self.run = folder / "run"
+        self.settings = settings_of(
+            folder, **NEEDED, FLORIN_RUN=str(self.run), PROXY_SECONDS="0"
+        )
         self.releases = florinctl.Releases(folder / "opt", folder / "units")
         self.releases.units.mkdir()
         self.told: list[str] = []
@@ -48,12 +51,19 @@ class Machine:
         monkeypatch.setattr(florinctl, "release_of", self._version)
 
     def _manage(self, settings: Any, *arguments: str) -> str:
-        self.told.append(f"{settings.home.name}: {arguments[0]}")
+        shown = arguments if "fits" in arguments else arguments[:1]
+        self.told.append(f"{settings.home.name}: {' '.join(shown)}")
         (self.settings.var / "static").mkdir(exist_ok=True)
         return ""
 
     def _version(self, source: Path) -> str:
-        return (source / "version").read_text()
+        file = source / "version"
+        # What is laid out has it in its folder's name.
+        return (
+            file.read_text()
+            if file.exists()
+            else source.resolve().name.partition("-")[0]
+        )
 
     def source(self, version: str) -> Path:
         """A source tree of this version."""
@@ -80,9 +90,13 @@ class Machine:
 
     def services(self) -> list[str]:
         """What systemd was told since the last call."""
-        told = self.log.read_text().splitlines() if self.log.exists() else []
+        told = self.peek()
         self.log.unlink(missing_ok=True)
         return told
+
+    def peek(self) -> list[str]:
+        """The same, without forgetting it."""
+        return self.log.read_text().splitlines() if self.log.exists() else []
 
 
 @pytest.fixture
@@ -106,6 +120,7 @@ def test_an_installation_is_checked_migrated_and_started(machine: Machine) -> No
 def test_web_processes_roll_one_by_one_behind_readiness(machine: Machine) -> None:
     first = machine.install("1.0")
     machine.services()
+    machine.told.clear()
     asked: list[tuple[int, int]] = []
 
     def ready(port: int) -> bool:
@@ -115,14 +130,57 @@ def test_web_processes_roll_one_by_one_behind_readiness(machine: Machine) -> Non
     machine.ready = ready
     second = machine.upgrade("1.1")
     assert machine.services() == [
+        "daemon-reload",
         "restart florin-web@1",
         "restart florin-web@2",
         "restart florin-streams florin-worker florin-beat",
     ]
     # Each port is asked before the next one restarts.
-    assert asked == [(8001, 1), (8002, 2)]
+    assert asked == [(8001, 2), (8002, 3)]
     assert machine.releases.current.resolve() == second
     assert machine.releases.previous.resolve() == first
+    # What removes something comes last.
+    assert machine.told == [
+        f"{second.name}: {what}"
+        for what in ("check", "schema", "collectstatic", "migrate")
+    ]
+
+
+def test_the_proxy_sees_each_process_leave_and_come_back(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.install("1.0")
+    machine.services()
+    drains = [machine.run / f"florin-web-{number}" / "drain" for number in (1, 2)]
+    for drain in drains:
+        drain.parent.mkdir(parents=True)
+    seen: list[tuple[int, list[bool]]] = []
+
+    def await_proxy(_settings: Any) -> None:
+        restarts = [line for line in machine.peek() if line.startswith("restart")]
+        seen.append((len(restarts), [drain.exists() for drain in drains]))
+        # As systemd does with the folder of a process that stopped.
+        if restarts:
+            drains[len(restarts) - 1].unlink(missing_ok=True)
+
+    monkeypatch.setattr(florinctl, "await_proxy", await_proxy)
+    machine.upgrade("1.1")
+    assert seen == [
+        (0, [True, False]),
+        (1, [True, False]),
+        (1, [False, True]),
+        (2, [False, True]),
+    ]
+
+
+def test_the_units_of_the_new_release_are_put_in_place(machine: Machine) -> None:
+    machine.install("1.0")
+    unit = machine.releases.units / "florin-web@.service"
+    unit.write_text("of the release before")
+    machine.services()
+    machine.upgrade("1.1")
+    assert "ExecStart=" in unit.read_text()
+    assert machine.services()[0] == "daemon-reload"
 
 
 def test_a_release_that_is_not_ready_is_rolled_back(machine: Machine) -> None:
@@ -135,7 +193,9 @@ def test_a_release_that_is_not_ready_is_rolled_back(machine: Machine) -> None:
     assert machine.releases.current.resolve() == first
     restarts = machine.services()
     # The second web process never left the old release while the first was not ready.
-    assert restarts[:2] == ["restart florin-web@1", "restart florin-web@1"]
+    assert restarts[1:3] == ["restart florin-web@1", "restart florin-web@1"]
+    # Nothing was removed from under the release before.
+    assert not machine.told[-1].endswith("migrate")
 
 
 def test_a_migration_that_fails_leaves_what_runs_alone(
@@ -159,6 +219,49 @@ def test_rollback_goes_back_and_forth(machine: Machine) -> None:
     assert florinctl.rollback(machine.settings, machine.releases) == first
     assert machine.releases.current.resolve() == first
     assert florinctl.rollback(machine.settings, machine.releases) == second
+
+
+def test_only_the_way_back_asks_whether_the_database_has_all(machine: Machine) -> None:
+    machine.install("1.9")
+    second = machine.upgrade("1.10")
+    machine.told.clear()
+    florinctl.rollback(machine.settings, machine.releases)
+    assert machine.told == [f"{second.name}: schema fits 1.9"]
+    florinctl.rollback(machine.settings, machine.releases)
+    assert len(machine.told) == 1
+
+
+def test_a_database_that_lacks_what_the_release_before_uses_keeps_the_new_one(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.install("1.0")
+    second = machine.upgrade("1.1")
+    machine.services()
+
+    def refuse(*_: Any) -> str:
+        raise florinctl.ProblemError("1.0 uses what these removed")
+
+    monkeypatch.setattr(florinctl, "manage", refuse)
+    with pytest.raises(florinctl.ProblemError, match="uses what these removed"):
+        florinctl.rollback(machine.settings, machine.releases)
+    assert machine.releases.current.resolve() == second
+    assert machine.services() == []
+
+
+def test_a_release_whose_last_migrations_fail_goes_on(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.install("1.0")
+
+    def manage(settings: Any, verb: str, *_: str) -> str:
+        if verb == "migrate":
+            raise florinctl.ProblemError("migrate failed")
+        return ""
+
+    monkeypatch.setattr(florinctl, "manage", manage)
+    with pytest.raises(florinctl.ProblemError, match=r"runs\. Migrate again"):
+        machine.upgrade("1.1")
+    assert machine.releases.current.resolve().name.startswith("1.1-")
 
 
 def test_there_is_nothing_to_return_to_at_first(machine: Machine) -> None:

@@ -38,6 +38,7 @@ def test_each_service_is_hardened_and_starts_again(service: str) -> None:
     assert [line for line in HARDENING if line not in lines] == []
     assert "Restart=always" in lines
     assert "EnvironmentFile=/etc/florin/florin.env" in lines
+    assert "LoadCredential=florin:/etc/florin/secrets" in lines
 
 
 def test_the_target_and_florinctl_know_the_same_services() -> None:
@@ -50,6 +51,12 @@ def test_the_ports_of_web_are_those_that_florinctl_asks() -> None:
     assert "--port 800%i" in started("florin-web@.service")
     settings = florinctl.Settings(Path("none"), {})
     assert florinctl.ports(settings) == [8001, 8002]
+
+
+def test_florinctl_drains_a_web_process_where_its_unit_looks() -> None:
+    lines = unit("florin-web@.service")
+    assert "RuntimeDirectory=florin-web-%i" in lines
+    assert "Environment=DRAIN_FILE=%t/florin-web-%i/drain" in lines
 
 
 @pytest.mark.parametrize("job", ["backup", "wal", "drill"])
@@ -66,12 +73,15 @@ def test_compose_runs_the_same_processes_read_only() -> None:
     services = re.findall(
         r"^  ([\w-]+):$", text.split("\nservices:\n")[1], re.MULTILINE
     )
-    ours = ["proxy", "migrate", "web1", "web2", "streams", "worker", "beat"]
-    assert services[:9] == [*ours, "postgres", "valkey"]
+    ours = ["proxy", "web1", "web2", "streams", "worker", "beat"]
+    assert services[:8] == [*ours, "postgres", "valkey"]
+    assert {f"florin-{one}" for one in ours[1:]} == {
+        name.replace("@", "") for name in florinctl.UNITS
+    }
     shared = text.split("x-no-web")[0]
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true"):
         assert line in shared
-    assert text.count("<<: *florin") == 6
+    assert text.count("<<: *florin") == 5
     assert "summarize_wal=on" in text
 
 
@@ -79,3 +89,13 @@ def test_the_proxy_shows_nobody_the_metrics_and_leads_streams_apart() -> None:
     text = (ROOT / "deploy" / "Caddyfile").read_text()
     assert "respond /metrics 404" in text
     assert "reverse_proxy /c/*/stream streams:8000" in text
+
+
+def test_no_secret_is_in_a_containers_environment_or_command() -> None:
+    text = (ROOT / "deploy" / "compose.yaml").read_text()
+    variables = set(re.findall(r"\$\{(\w+)", text))
+    assert not [
+        name for name in variables if re.search("PASSWORD|_KEY|URL|TOKEN", name)
+    ]
+    assert "requirepass" not in text
+    assert "POSTGRES_PASSWORD_FILE: /run/secrets/" in text

@@ -3,9 +3,16 @@
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.checks import run_checks
+from django.db import migrations
 
-from gateway.checks import late_money_meets_no_stranger, revocation_is_prompt
+from gateway.checks import (
+    encryption_keys_are_keys,
+    late_money_meets_no_stranger,
+    migrations_have_stages,
+    revocation_is_prompt,
+)
 
 GOOD_KEY = "".join(f"{number:x}k-" for number in range(60))
 
@@ -17,6 +24,8 @@ def production(settings: Any) -> None:
     settings.TRUSTED_PROXIES = ["10.0.0.0/8", "fd00::1"]
     settings.EMAIL_HOST = "mail.example"
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = GOOD_KEY, []
+    settings.BASE_URL = settings.CHECKOUT_HOST = "https://pay.example"
+    settings.METRICS_TOKEN = "m" * 20
 
 
 def errors(*, deploy: bool = True) -> set[str]:
@@ -42,6 +51,12 @@ def test_a_careful_installation_passes() -> None:
         ("SECRET_KEY", "development-only", "gateway.E006"),
         ("SECRET_KEY", f"django-insecure-{GOOD_KEY}", "gateway.E006"),
         ("SECRET_KEY_FALLBACKS", ["development-only"], "gateway.E006"),
+        ("BASE_URL", "http://pay.example", "gateway.E008"),
+        ("CHECKOUT_HOST", "http://pay.example:8000", "gateway.E008"),
+        ("STREAM_URL", "http://live.pay.example", "gateway.E008"),
+        ("METRICS_TOKEN", "guess me", "gateway.E010"),
+        ("DATABASE_URL", "", "gateway.E011"),
+        ("REDIS_URL", "", "gateway.E011"),
     ],
 )
 def test_what_must_not_go_live_is_an_error(
@@ -50,6 +65,42 @@ def test_what_must_not_go_live_is_an_error(
     setattr(settings, name, value)
     assert errors() == {error}
     assert errors(deploy=False) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASE_URL", "http://127.0.0.1:8000"),
+        ("LINK_HOST", "http://localhost"),
+        ("STREAM_URL", ""),
+        ("METRICS_TOKEN", ""),
+    ],
+)
+def test_what_is_reached_from_here_alone_or_is_off_may_go_live(
+    settings: Any, name: str, value: str
+) -> None:
+    setattr(settings, name, value)
+    assert errors() == set()
+
+
+def test_a_key_that_cannot_encrypt_is_named_by_its_place(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), "short", ""]
+    told = [str(problem.msg) for problem in encryption_keys_are_keys()]
+    assert told == [
+        "Key 2 of ENCRYPTION_KEYS cannot be used.",
+        "Key 3 of ENCRYPTION_KEYS cannot be used.",
+    ]
+
+
+def test_a_migration_without_a_stage_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert migrations_have_stages() == []
+    unmarked = migrations.Migration("0002_change", "wallets")
+    monkeypatch.setattr("gateway.checks.our_migrations", lambda: [unmarked])
+    [problem] = migrations_have_stages()
+    assert problem.id == "gateway.E007"
+    assert str(problem.msg).startswith("wallets.0002_change has no stage")
 
 
 pytestmark = pytest.mark.django_db

@@ -54,6 +54,6 @@ def test_a_limit_that_is_no_amount_is_named(settings: Any, amount: str) -> None:
     settings.SWEEP_MOST_COST = amount
     messages = [found.msg for found in limits_of_gas_are_amounts()]
     assert messages == [
-        "GAS_DAILY_COINS of base is no amount.",
-        "SWEEP_MOST_COST is no amount.",
+        "GAS_DAILY_COINS of base is not an amount.",
+        "SWEEP_MOST_COST is not an amount.",
     ]

@@ -1,14 +1,21 @@
 """A watcher's process: which chain it refuses to watch, and how long it waits between two passes."""
 
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 
 from demo.localnet.anvil import Anvil
+from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
 from tests.wallets.evmkin import spec_of
+from tests.wallets.factories import local_spec, make_deposit
 from wallets.chains.base import ChainUnavailableError
 from wallets.chains.specs import ChainSpec
-from wallets.watcher_process import WatchedChain, _Pace
+from wallets.models import ChainCursor
+from wallets.watcher_process import WatchedChain, _Pace, watch
 from wallets.watchers.passes import Outcome
 
 
@@ -60,3 +67,67 @@ def test_each_failure_doubles_the_pause_until_one_succeeds() -> None:
 
 def test_a_node_that_asks_us_to_wait_is_heard() -> None:
     assert _Pace(2.0).after(ChainUnavailableError("busy", retry_after=9.0)) == 9.0
+
+
+@contextmanager
+def watched(chain: WatchedChain) -> Iterator[None]:
+    """The chain is watched by a thread of its own."""
+    end = threading.Event()
+    watching = threading.Thread(
+        target=watch, args=([chain],), kwargs={"until": end.wait}
+    )
+    watching.start()
+    try:
+        yield
+    finally:
+        end.set()
+        watching.join(PATIENCE_SECONDS)
+        assert not watching.is_alive()
+
+
+def height() -> int:
+    """The height up to which Base was read; -1 before the first pass."""
+    read = ChainCursor.objects.filter(chain="base").values_list("height", flat=True)
+    found = read.first()
+    return -1 if found is None else found
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("pushed", [True, False])
+def test_a_pushed_block_is_read_before_the_next_poll(
+    base_node: Anvil, pushed: bool
+) -> None:
+    make_deposit()
+    url = base_node.url.replace("http", "ws")
+    push = {"WS_URL": url} if pushed else {}
+    spec = local_spec(base_node.url, POLL_SECONDS="900", **push)
+    with watched(WatchedChain(spec)):
+        wait_until(lambda: height() >= base_node.block_number())
+
+        def a_new_block_is_read() -> bool:
+            base_node.mine()
+            mined = base_node.block_number()
+            return comes_true(lambda: height() >= mined, seconds=1)
+
+        # The control: without the push the block waits for the poll.
+        patience = PATIENCE_SECONDS if pushed else 3
+        assert comes_true(a_new_block_is_read, seconds=patience) == pushed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_flood_of_notices_does_not_crowd_passes(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[float] = []
+
+    def one_pass(_watcher: object) -> Outcome:
+        passes.append(time.monotonic())
+        return Outcome.IDLE
+
+    monkeypatch.setattr("wallets.watcher_process._one_pass", one_pass)
+    chain = WatchedChain(local_spec(base_node.url, WS_URL="ws://127.0.0.1:9"))
+    assert chain.notices is not None
+    monkeypatch.setattr(chain.notices, "wait", lambda _seconds: True)
+    with watched(chain):
+        wait_until(lambda: len(passes) > 5)
+    assert min(later - earlier for earlier, later in pairwise(passes)) >= 0.1

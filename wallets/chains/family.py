@@ -12,7 +12,7 @@ from wallets.chains.base import (
 
 if TYPE_CHECKING:
     from wallets.chains.payments import Cashier, PaymentRequest, WalletLink
-    from wallets.chains.rpc.client import Node
+    from wallets.chains.rpc.client import Call, Node
     from wallets.chains.rpc.pool import RpcPool
     from wallets.chains.specs import ChainSpec
 
@@ -34,6 +34,9 @@ class ChainFamily(Protocol):
 
     own_settings: tuple[str, ...] = ()
     """Settings that only its chains have, without the chain's name."""
+
+    head_subscription: "Call | None" = None
+    """The JSON-RPC call by which a node's WebSocket pushes new blocks; None if its nodes push none."""
 
     has_forwarders: bool = False
     """Whether checkouts get deposit addresses: forwarder contracts, the same on all its chains."""

@@ -14,6 +14,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
     BASE_REQUESTS_PER_MINUTE  how many requests its nodes may be asked, where accounts are read one by one
     BASE_LARGE_AMOUNT_USD     from this amount on a transfer waits until the chain itself calls it final, and until a second
                         node told of it; 0 turns that off
+    BASE_WS_URL         a node's WebSocket, ws:// or wss://, that pushes new blocks (EVM chains); the watcher still polls
     TRON_GRID_URLS      TronGrid's REST interface, against which Tron's JSON-RPC is checked
 """
 
@@ -126,6 +127,7 @@ def load_chain(
         requests_per_minute=reader.requests_per_minute(),
         large_units=reader.large_units(),
         grid_urls=reader.grid_urls(),
+        ws_url=reader.ws_url(),
         x402_confirmations=facts.x402_confirmations,
         x402_name=_x402_name(facts, chosen, chain_id),
         caip2=published.caip2 or (f"eip155:{chain_id}" if chain_id else None),
@@ -227,6 +229,14 @@ class _Reader:
             return ()
         return self.urls("GRID_URLS")
 
+    def ws_url(self) -> str | None:
+        text = self._text("WS_URL")
+        if not text or "WS_URL" not in self._facts.family.own_settings:
+            return None
+        if not _is_url(text, schemes={"ws", "wss"}):
+            raise self._error("WS_URL", "must be a ws or wss address.")
+        return text
+
     def large_units(self) -> int | None:
         dollars = self.integer(
             "LARGE_AMOUNT_USD", DEFAULT_LARGE_AMOUNT_USD, low=0, high=10**12
@@ -243,7 +253,7 @@ class _Reader:
     def urls(self, name: str) -> tuple[str, ...]:
         parts = [part.strip() for part in self._text(name).split(",")]
         urls = tuple(part for part in parts if part)
-        if not all(_is_http_url(url) for url in urls):
+        if not all(_is_url(url, schemes={"http", "https"}) for url in urls):
             raise self._error(name, "must be http or https addresses.")
         if len(set(urls)) != len(urls):
             raise self._error(name, "names a node twice.")
@@ -270,10 +280,10 @@ class _Reader:
             raise ChainConfigError(f"CHAIN_{key}", str(error)) from None
 
 
-def _is_http_url(url: str) -> bool:
+def _is_url(url: str, *, schemes: set[str]) -> bool:
     try:
         parts = urlsplit(url)
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port_is_valid
+    return parts.scheme in schemes and bool(parts.hostname) and port_is_valid

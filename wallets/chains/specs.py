@@ -129,6 +129,8 @@ class ChainSpec:
     large_units: int | None = None
     # Only Tron: a second kind of source, which confirms the first one's answers.
     grid_urls: tuple[str, ...] = ()
+    # The WebSocket of a node that pushes new blocks, where the family has a `head_subscription`.
+    ws_url: str | None = None
     explorer_address: str | None = None
     # From ChainFacts and NetworkFacts.
     x402_confirmations: int = 3

@@ -72,7 +72,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
     except InvalidRequestError as error:
         add_refusal(form, error)
         return _page(request, form, status=422)
-    said = "Events now go to this URL." if url else "Events now go nowhere."
+    said = "Events now go to this URL." if url else "Events are no longer sent."
     messages.success(request, said)
     return _to_desk(request.seat)
 
@@ -87,7 +87,7 @@ def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
         actor=request.user,
         address=address_or_none(request),
     )
-    messages.success(request, "The endpoint is on. What was held is being sent.")
+    messages.success(request, "The endpoint is on. Held events are being sent.")
     return _to_desk(request.seat)
 
 

@@ -23,7 +23,7 @@ class UrlForm(forms.Form):
         label="URL",
         required=False,
         max_length=URL_LENGTH,
-        help_text="Events of checkouts that name no address of their own. Leave it empty to send them nowhere.",
+        help_text="Receives events of checkouts without their own webhook URL. Leave it empty to send none.",
         widget=forms.TextInput(
             attrs={
                 "autocomplete": "off",
@@ -55,7 +55,7 @@ class RangeForm(forms.Form):
     """Which deliveries to send again: of the events in a time range that failed or wait."""
 
     since = _Moment(label="Events from", help_text="UTC.")
-    until = _Moment(label="Before", help_text="UTC; itself not included.")
+    until = _Moment(label="Before", help_text="UTC, not included.")
     status = forms.ChoiceField(
         label="That",
         choices=[

@@ -39,8 +39,8 @@ _ERRORS: Final = MappingProxyType(
         "tls_failed": "The certificate could not be trusted, or TLS failed.",
         "url_invalid": "The URL cannot be called.",
         "disconnected": "The connection was closed before an answer came.",
-        "forbidden_address": "The name leads to a private address, which we never connect to.",
-        "name_not_resolved": "The host name is not known to DNS.",
+        "forbidden_address": "The host name resolves to a private address. We never connect to those.",
+        "name_not_resolved": "DNS does not know this host name.",
         "connection_refused": "Nothing listens there: the connection was refused.",
         "connection_failed": "No connection could be made.",
         "response_invalid": "The answer was not HTTP that we understand.",
@@ -70,9 +70,9 @@ def trouble_of(attempt: Attempt) -> str:
     if code is None:
         return _ERRORS.get(attempt.error, "There was no answer.")
     if code == HTTPStatus.GONE:
-        return "410 asks us never to call again, so the endpoint was disabled."
+        return 'Status 410 means "stop calling", so the endpoint was disabled.'
     if 300 <= code < 400:
-        return "Redirects are not followed: name the URL it leads to."
+        return "We do not follow redirects. Set the final URL."
     if code >= 400 or code < 200:
         return "Only a status from 200 to 299 counts as received."
     return ""

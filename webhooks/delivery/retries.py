@@ -92,7 +92,7 @@ def retriable(walk: DeliveryWalk) -> QuerySet[Delivery]:
     keys = delivery_keys(walk, rows=MOST_RETRIED + 1)
     if len(keys) > MOST_RETRIED:
         raise ConflictError(
-            f"Those are more than {MOST_RETRIED:,} deliveries. Choose a shorter time."
+            f"There are more than {MOST_RETRIED:,} deliveries. Choose a shorter time."
         )
     # A delivery that succeeded since the query stays delivered.
     return Delivery.objects.filter(

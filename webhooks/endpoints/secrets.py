@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from accounts.audit.service import record
 from accounts.models import Merchant, User
-from gateway.core.secrets import seal, unseal
+from gateway.core.secrets import Resealed, seal, unseal
 from webhooks.models import SigningSecret
 from webhooks.signatures import new_secret
 
@@ -94,6 +94,18 @@ def roll_secret(
         address=address,
     )
     return unseal(bytes(row.sealed))
+
+
+def reseal_secrets(*, dry_run: bool = False) -> Resealed:
+    """Encrypt every stored secret under the first of ENCRYPTION_KEYS; return how many there were of each kind."""
+    counted = Resealed()
+    for secret_id, sealed in SigningSecret.objects.order_by("pk").values_list(
+        "pk", "sealed"
+    ):
+        renewed = counted.renew(bytes(sealed))
+        if renewed is not None and not dry_run:
+            SigningSecret.objects.filter(pk=secret_id).update(sealed=renewed)
+    return counted
 
 
 def _sealed(merchant: Merchant, now: datetime) -> SigningSecret:

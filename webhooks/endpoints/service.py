@@ -77,7 +77,7 @@ def _mail_change(
         subject=f"The webhook address was changed ({merchant.name})",
         text=f"{actor.email} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
         f"  {f'to {url}' if url else 'nowhere'}\n\n"
-        "If this is not what you want, change it in the dashboard under Webhooks, and look at your team.\n",
+        "If you did not expect this, change it in the dashboard under Webhooks, and check your team.\n",
         now=now,
     )
 
@@ -200,7 +200,7 @@ def _mail_owners(endpoint: Endpoint, now: datetime) -> None:
         subject=f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
         text=f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
         f"  {endpoint.url}\n\n"
-        "We go on trying. After five days of nothing but failures we stop until you enable it again.\n"
+        "We keep trying. After five days of failures we stop until you enable it again.\n"
         "No payment is lost: GET /api/v1/events lists every event.\n",
         now=now,
     )

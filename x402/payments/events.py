@@ -26,9 +26,9 @@ _TEXT: Final = """The machine payment {id} had been verified:
   {tx_hash}
   for {resource}
 
-Since then its network has removed it from the chain, or never had it there for good. The payment is marked reversed, and
-its fee is taken back. What was given for it cannot be asked back from the network. The money may come back by itself; we
-go on looking, and tell you.
+The network has since removed it from the chain, or never confirmed it. The payment is now reversed, and its fee is
+refunded. The network does not return what you delivered. The money may still return. We keep checking, and send you a
+mail if it does.
 """
 
 
@@ -61,7 +61,7 @@ def _mail(payment: X402Payment, now: datetime) -> None:
     mail_owners(
         payment.merchant_id,
         key=f"x402-reversed:{payment.public_id}:{iso(now)}",
-        subject=f"The network took a machine's payment back: {payment.public_id}",
+        subject=f"The network reversed a machine's payment: {payment.public_id}",
         text=_TEXT.format(
             id=payment.public_id,
             amount=format_units(payment.units),

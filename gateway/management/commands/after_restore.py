@@ -92,5 +92,5 @@ def _moment(text: str, now: datetime) -> datetime:
     if moment.tzinfo is None:
         raise CommandError("--lost-from needs an offset, such as +00:00.")
     if moment > now:
-        raise CommandError("--lost-from lies in the future.")
+        raise CommandError("--lost-from is in the future.")
     return moment

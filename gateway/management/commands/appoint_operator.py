@@ -31,6 +31,6 @@ class Command(BaseCommand):
                 actor_label="manage.py appoint_operator",
             )
         except User.DoesNotExist as error:
-            raise CommandError(f"Nobody has the login {email}.") from error
+            raise CommandError(f"No person has the login {email}.") from error
         rank = "an operator" if is_operator else "no operator"
         self.stdout.write(f"{email} {'is' if changed else 'was already'} {rank}.")

@@ -13,6 +13,7 @@ from django.test import RequestFactory
 from django.urls import resolve
 
 from gateway.docs.pages import pages
+from gateway.docs.views import IMAGES
 from gateway.pages.api_document import document
 
 _STATIC = re.compile(r"""(?:/static/|\.\./)([\w./-]+\.(?:css|m?js|woff2|svg))""")
@@ -43,6 +44,8 @@ class Command(BaseCommand):
             assets |= set(_STATIC.findall(body)) if address.endswith("/") else set()
             name = address + "index.html" if address.endswith("/") else address
             _write(folder / name.lstrip("/"), body.encode())
+        for picture in IMAGES.glob("*.png"):
+            _write(folder / "docs/images" / picture.name, picture.read_bytes())
         _write(folder / "api/v1/openapi.json", document())
         _copy_assets(folder / "static", assets)
         self.stdout.write(f"{len(pages()) + 1} pages in {folder}")

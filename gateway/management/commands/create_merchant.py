@@ -43,18 +43,18 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="CHAIN=ADDRESS",
-            help="where money on a chain ends up, e.g. base=0x…; may be given several times",
+            help="the receiving wallet on a chain, for example base=0x…; repeat it for more chains",
         )
         parser.add_argument("--webhook-url", default="", help="where events go")
         parser.add_argument(
             "--buyers-may-retry",
             action="store_true",
-            help="let the buyer of an expired checkout make a fresh one at the same price",
+            help="let buyers restart an expired checkout at the same price",
         )
         parser.add_argument(
             "--mail-receipts",
             action="store_true",
-            help="mail buyers who left an address a receipt",
+            help="mail a receipt to buyers with an e-mail address",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from demo.nodes.base import LocalChain
 from demo.nodes.solana_accounts import NETWORK_PAYER_KEY
 from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
+from gateway.core.embedded.processes import Command as Program
 from gateway.processes.stack import (
     HOST,
     MANAGE,
@@ -34,21 +36,30 @@ from gateway.processes.stack import (
     require_free_port,
     until_signalled,
 )
-from wallets.chains.registry import CHAINS, family_called
+from wallets.chains.registry import CHAINS, facts_of, family_called
 
 # The paid API's port follows the streams'.
 REPORT_PORT = 3
 # The nodes' ports follow the shop's, with a gap.
 FIRST_NODE_PORT = 10
+FRONT_SETTINGS = "demo.front.settings"
 TITLES = {facts.name: facts.title for facts in CHAINS}
 NO_NODE = (
-    "No local chains: they need Node.js 18 or later, and npm ci run once. Going on in"
-    " test mode, where checkouts are paid by themselves."
+    "No local chains: they need Node.js 18 or later, and npm ci run once. The demo"
+    " continues in test mode, where checkouts are paid automatically."
 )
 SET_ASIDE = (
-    "The data that was here is of another release of Florin. It is kept, as the database {} of the same PostgreSQL, and the"
-    " demo begins anew."
+    "The existing data belongs to another release of Florin. It is kept as the database {} of the same PostgreSQL. The"
+    " demo starts with an empty database."
 )
+
+
+class DemoStack(Stack):
+    """Florin's processes. The web process also serves the demo's first page and its filled-in login page."""
+
+    def _web(self) -> Program:
+        environment = self.environment | {"DJANGO_SETTINGS_MODULE": FRONT_SETTINGS}
+        return replace(super()._web(), env=environment)
 
 
 class Command(BaseCommand):
@@ -56,7 +67,7 @@ class Command(BaseCommand):
 
     help = "Run Florin with a demo merchant, a shop on the next port, and local chains."
     requires_system_checks: list[str] = []
-    stack = Stack
+    stack: type[Stack] = DemoStack
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000)
@@ -186,6 +197,8 @@ def chain_environment(chains: list[LocalChain]) -> dict[str, str]:
         # Each chain has one node, which no second one can confirm, and which has no request limits.
         environment[f"{prefix}_LARGE_AMOUNT_USD"] = "0"
         environment[f"{prefix}_REQUESTS_PER_MINUTE"] = "6000"
+        if facts_of(chain.name).family.head_subscription:
+            environment[f"{prefix}_WS_URL"] = chain.rpc_url.replace("http", "ws", 1)
         if chain.grid_url:
             environment[f"{prefix}_GRID_URLS"] = chain.grid_url
         for symbol, address in chain.tokens.items():
@@ -200,6 +213,8 @@ def sheet(demo: DemoSettings, var: Path) -> str:
     lines = [
         "",
         "Florin is ready. Ctrl-C stops it.",
+        "",
+        f"  Start at   {demo.base_url}/",
         "",
         f"  Shop       {demo.shop_url}",
         f"  API        {demo.base_url}/api/v1",

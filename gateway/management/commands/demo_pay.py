@@ -68,7 +68,7 @@ class Command(BaseCommand):
         except GatewayError as error:
             if error.code != "state_conflict":
                 raise
-            self.stderr.write(f"{error} Paying all the same.")
+            self.stderr.write(f"{error} Paying anyway.")
         option = closed_option(checkout_id, wish.chain)
         return pay_option(demo.chains[wish.chain], option, wish)
 
@@ -82,7 +82,7 @@ def local_demo(chain: str) -> DemoSettings:
         message = f"No demo was started: {path} does not describe one."
         raise CommandError(message) from error
     if {demo.network, wanted_network(chain)} != {Network.LOCAL}:
-        message = "The demo's wallet pays on local networks alone."
+        message = "The demo's wallet pays only on local networks."
         raise CommandError(message)
     return demo
 
@@ -97,5 +97,5 @@ def refuse_real_money(entry: ChainEntry) -> None:
     """Raise CommandError unless the chain's nodes are on this machine."""
     for name in ("rpc_url", "node_url"):
         if urlsplit(entry[name]).hostname not in LOOPBACK:
-            message = "The demo's wallet speaks to nodes of this machine alone."
+            message = "The demo's wallet uses only nodes on this machine."
             raise CommandError(message)

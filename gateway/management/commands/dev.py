@@ -11,9 +11,9 @@ from typing import Final
 
 from gateway.core.embedded.processes import Command as Program
 from gateway.management.commands.demo import Command as DemoCommand
+from gateway.management.commands.demo import DemoStack
 from gateway.processes.stack import (
     ROOT,
-    Stack,
     web_arguments,
 )
 
@@ -24,11 +24,11 @@ NOT_WATCHED: Final = {"node_modules", "tests", "benchmarks", "docs", "static", "
 END_SECONDS: Final = "20"
 
 
-class DevStack(Stack):
+class DevStack(DemoStack):
     """Everything on this machine's loopback, reloaded on change."""
 
     def start_services(self, *more: Program) -> None:
-        """Start the services as `Stack` does, and what else the demo needs, all of them watched."""
+        """Start the services as `DemoStack` does, and what else the demo needs, all of them watched."""
         super().start_services(*map(restarted, more))
 
     def _celery(self) -> list[Program]:

@@ -17,8 +17,8 @@ def test_a_colour_is_drawn_in_both_themes() -> None:
 
 
 def test_words_say_which_letters_buttons_get() -> None:
-    assert "white letters" in preview_notes("#2440d8")[0]
-    assert "dark letters" in preview_notes("#ffe94d")[0]
+    assert "white text" in preview_notes("#2440d8")[0]
+    assert "dark text" in preview_notes("#ffe94d")[0]
 
 
 def test_words_say_what_is_moved_so_that_it_can_be_read() -> None:
@@ -28,5 +28,5 @@ def test_words_say_what_is_moved_so_that_it_can_be_read() -> None:
 
 def test_without_a_colour_words_say_whose_is_drawn() -> None:
     [unset], [unreadable] = preview_notes(""), preview_notes("blue")
-    assert unset.endswith("drawn in ours.")
+    assert unset.endswith("your pages use ours.")
     assert "#2440d8" in unreadable

@@ -159,9 +159,9 @@ def test_a_name_that_is_a_script_is_only_a_name(admin: Desk) -> None:
 
 def test_the_preview_says_what_is_done_to_a_yellow(viewer: Desk) -> None:
     page = viewer.get("dashboard_branding_preview", "?accent=%23ffe14d").text
-    assert "dark letters" in page
+    assert "dark text" in page
     assert "On light screens, links are drawn darker" in page
-    assert "On light screens, buttons get an edge" in page
+    assert "On light screens, buttons get a border" in page
 
 
 def test_the_previews_colours_are_a_file_for_both_themes(viewer: Desk) -> None:

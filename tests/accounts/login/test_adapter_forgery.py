@@ -63,7 +63,7 @@ def test_a_form_from_elsewhere_is_refused(path: str, person: User) -> None:
     client = Client(enforce_csrf_checks=True)
     answer = client.post(path, {"login": person.email, "password": PASSWORD})
     assert answer.status_code == 403
-    assert "This form was not taken" in answer.text
+    assert "We did not accept this form" in answer.text
 
 
 @pytest.mark.parametrize(

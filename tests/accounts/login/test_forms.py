@@ -94,7 +94,7 @@ def test_signing_up_says_the_same_to_an_address_that_has_an_account(
     assert len({(a.status_code, a["Location"]) for a in answers}) == 1
     pages = [known.get(VERIFY).text, unknown.get(VERIFY).text]
     assert stripped(pages[0], person.email) == stripped(pages[1], "new@example.test")
-    assert "There is an account" in last_mail(person.email).text
+    assert "It already has an account" in last_mail(person.email).text
     assert User.objects.count() == 2
 
 
@@ -106,7 +106,7 @@ def test_resetting_says_the_same_to_an_address_that_nobody_has(person: User) -> 
     assert {(a.status_code, a["Location"]) for a in answers} == {
         (302, "/account/password/reset/done/")
     }
-    assert "no account" in last_mail("nobody@example.test").text
+    assert "No account uses it" in last_mail("nobody@example.test").text
 
 
 def stripped(page: str, email: str) -> str:

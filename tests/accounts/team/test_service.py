@@ -67,9 +67,9 @@ def test_who_is_no_owner_changes_no_team_and_may_go(
     role: Role, merchant: Merchant
 ) -> None:
     owner, other = make_member(merchant), make_member(merchant, role)
-    with pytest.raises(TeamError, match="may not change"):
+    with pytest.raises(TeamError, match="no longer have permission to change"):
         remove_member(merchant, member=owner, actor=other, now=NOON)
-    with pytest.raises(TeamError, match="may not change"):
+    with pytest.raises(TeamError, match="no longer have permission to change"):
         change_role(merchant, member=other, role=Role.OWNER, actor=other, now=NOON)
     remove_member(merchant, member=other, actor=other, now=NOON)
     assert AuditEntry.objects.get().action == "member.left"
@@ -116,7 +116,7 @@ class TestRaces:
             Membership.objects.all().delete()
             answers = self.remove_each_other(merchant)
             assert answers.count("done") == 1
-            assert "You may not change this team any more." in answers
+            assert "You no longer have permission to change this team." in answers
             assert owners(merchant) == 1
 
     def test_without_the_lock_both_go(
@@ -211,7 +211,7 @@ def test_nobody_invites_who_is_no_owner_any_more(
         change_role(merchant, member=other, role=role, actor=owner, now=NOON)
     else:
         remove_member(merchant, member=other, actor=owner, now=NOON)
-    with pytest.raises(TeamError, match="may not change"):
+    with pytest.raises(TeamError, match="no longer have permission to change"):
         invite(merchant, email="x@example.test", role=Role.OWNER, actor=other, now=NOON)
 
 
@@ -237,11 +237,11 @@ def test_every_owner_is_told_of_owners_who_come_and_go(merchant: Merchant) -> No
         remove_member(merchant, member=member, actor=thief, now=NOON)
     mails = OutgoingMail.objects.filter(recipient=owner.email).order_by("pk")
     texts = [mail.text.split(".\n")[0] for mail in mails]
-    by = f"of {merchant.name}. It was done by {thief.email}"
+    by = f"of {merchant.name}. {thief.email} made this change"
     assert texts == [
         f"{other.email} becomes an owner {by}",
-        f"{other.email} is no owner any more {by}",
-        f"{owner.email} is no owner any more {by}",
+        f"{other.email} is no longer an owner {by}",
+        f"{owner.email} is no longer an owner {by}",
     ]
 
 

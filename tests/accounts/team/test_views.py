@@ -122,4 +122,4 @@ def test_who_is_a_member_is_not_invited_again(owner: Desk, viewer: Desk) -> None
     form = {"email": viewer.user.email, "role": "owner"}
     answer = owner.post("dashboard_invite", form)
     assert answer.status_code == 409
-    assert "in the team already" in answer.text
+    assert "already in the team" in answer.text

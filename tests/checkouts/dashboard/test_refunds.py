@@ -59,14 +59,14 @@ def test_a_refund_is_noted_and_changes_nothing_else(
     entry = AuditEntry.objects.get(action="checkout.refund_noted")
     assert (entry.actor, entry.object_id) == (admin.user, checkout.public_id)
     assert entry.after == {"refund_tx": SENT_BACK, "amount": f"{amount}.00 USD"}
-    assert "Refund of a checkout noted" in admin.get("dashboard_audit_log").text
+    assert "Refund recorded" in admin.get("dashboard_audit_log").text
 
 
 def test_a_refund_is_noted_once(owner: Desk) -> None:
     checkout = make_overpaid(merchant=owner.merchant)
     note(owner, checkout)
     assert note(owner, checkout, "0x" + "cd" * 32).status_code == 302
-    with pytest.raises(ConflictError, match="noted already"):
+    with pytest.raises(ConflictError, match="already recorded"):
         note_refund(
             checkout, SENT_BACK, actor=owner.user, address=None, now=timezone.now()
         )

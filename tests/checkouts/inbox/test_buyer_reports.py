@@ -20,10 +20,10 @@ def test_buyers_reports_lead_to_the_item_and_can_be_closed(
     report = make_report(item.checkout, item.transfer.tx_hash)
     page = owner.get("dashboard_buyer_reports").text
     assert item.checkout.public_id in page
-    assert "paid already" in page
+    assert "already paid" in page
     assert owner.url(ITEM, item_id=item.pk) in page
     assert viewer.post("dashboard_close_report", report_id=report.pk).status_code == 403
-    for said in ("The report is closed", "Somebody closed it before you"):
+    for said in ("The report is closed", "Another team member closed it first"):
         owner.post("dashboard_close_report", report_id=report.pk)
         assert said in owner.get("dashboard_buyer_reports").text
     report.refresh_from_db()

@@ -28,7 +28,7 @@ def test_the_list_says_what_came_and_why_in_words(owner: Desk, item: InboxItem) 
     page = owner.get("dashboard_inbox")
     assert page.status_code == 200
     assert "25.00 USDC" in page.text
-    assert "Its checkout was paid already" in page.text
+    assert "Its checkout was already paid" in page.text
     assert item.checkout is not None
     assert item.checkout.public_id in page.text
     assert owner.url(ITEM, item_id=item.pk) in page.text

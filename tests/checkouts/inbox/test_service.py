@@ -108,7 +108,7 @@ def test_a_transfer_that_the_network_took_back_is_not_credited():
     decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
     Watcher().loses(item.transfer)
     assert apply_decisions(now=DONE) == 0
-    assert "took this transfer back" in item.decisions.get().failure
+    assert "reversed this transfer" in item.decisions.get().failure
 
 
 def test_one_transfer_in_two_items_is_credited_once():
@@ -186,7 +186,7 @@ def test_nothing_is_undone_twice():
     item = extra_item()
     decision = decide(item, InboxAct.DISMISS)
     undo_decision(decision, now=LATER, actor=make_user())
-    with pytest.raises(ConflictError, match="undone this already"):
+    with pytest.raises(ConflictError, match="already undone this"):
         undo_decision(decision, now=LATER, actor=make_user())
 
 

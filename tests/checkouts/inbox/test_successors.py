@@ -74,7 +74,7 @@ def test_accepting_what_the_network_took_back_fails_in_words():
     decide(item, InboxAct.ACCEPT_LATE)
     Watcher().loses(item.transfer)
     assert apply_decisions(now=DONE) == 0
-    assert "took this transfer back" in item.decisions.get().failure
+    assert "reversed this transfer" in item.decisions.get().failure
 
 
 def test_accepted_late_money_completes_a_successor_and_the_expired_checkout_stays_expired():

@@ -105,7 +105,7 @@ def test_a_stranger_or_the_other_mode_finds_nothing_to_cancel(
 def test_money_that_was_recorded_and_not_judged_yet_refuses_it() -> None:
     checkout = make_checkout()
     Watcher().sees(checkout)
-    with pytest.raises(ConflictError, match="Money has come"):
+    with pytest.raises(ConflictError, match="has received money"):
         cancel_checkout(checkout.pk, address=None, now=SOON)
     attribute()
     assert fresh(checkout).status == CheckoutStatus.PROCESSING

@@ -157,7 +157,7 @@ def test_several_transfers_and_what_is_too_much_are_told() -> None:
     for words in (message.body, html_of(message)):
         assert first.tx_hash in words
         assert second.tx_hash in words
-        assert "More than the price" in words
+        assert "Overpaid" in words
         assert "5.00 USDC" in words
 
 

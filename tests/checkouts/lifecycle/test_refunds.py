@@ -56,7 +56,7 @@ def test_a_refund_noted_while_late_money_is_accepted_stops_it(
     monkeypatch.setattr(successors, "_lock_expired", lock_late)
     decide(item, InboxAct.ACCEPT_LATE)
     assert apply_decisions(now=DONE) == 0
-    assert "refunded meanwhile" in item.decisions.get().failure
+    assert "marked as refunded" in item.decisions.get().failure
 
 
 def noted(checkout: Checkout) -> RefundNote:

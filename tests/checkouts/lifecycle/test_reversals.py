@@ -53,7 +53,7 @@ def test_owners_are_mailed_once_and_told_what_is_gone(merchant: Merchant) -> Non
     send_due_mails(now=LATER)
     [message] = mail.outbox
     assert message.to == ["owner@shop.test"]
-    assert message.subject == f"The network took a payment back: {checkout.public_id}"
+    assert message.subject == f"The network reversed a payment: {checkout.public_id}"
     for said in (
         "1,250.0045 USDC on Base",
         transfer.tx_hash,

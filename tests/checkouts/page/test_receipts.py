@@ -93,11 +93,11 @@ def test_an_unknown_receipt_is_a_404(client: Client) -> None:
 
 
 def test_too_much_and_taken_back_are_on_the_receipt(client: Client) -> None:
-    assert "More than the price" in receipt_of(client, make_overpaid())
+    assert "Overpaid" in receipt_of(client, make_overpaid())
     checkout = make_completed()
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
     text = receipt_of(client, checkout)
-    assert "Taken back by the network" in text
+    assert "Reversed by the network" in text
     assert "badge--ok" not in text
 
 

@@ -54,11 +54,11 @@ STATES: dict[str, tuple[Callable[[], Checkout], list[str]]] = {
         ["Payment complete", "Return now", "basescan.org/tx/0x"],
     ),
     "overpaid": (make_overpaid, ["Payment complete", "You overpaid by 5.00 USDC"]),
-    "closed": (make_closed, ["The time to pay is over", "don't send anything now"]),
+    "closed": (make_closed, ["This checkout has expired", "don't send anything now"]),
     "expired": (make_expired, ["This checkout has expired", "Already sent it?"]),
     "test mode": (
         make_test_checkout,
-        ["Test mode: no real money", "completes by itself"],
+        ["Test mode: no real money", "completes automatically"],
     ),
 }
 EVERY_STATE = pytest.mark.parametrize("state", STATES)
@@ -153,7 +153,7 @@ def test_a_paid_page_without_a_shop_stays_where_it_is(client: Client) -> None:
 
 def test_a_scenario_is_named(client: Client) -> None:
     text = page_of(client, make_test_checkout(test_scenario="late"))
-    assert 'plays its scenario "late" by itself' in text.replace("&quot;", '"')
+    assert 'plays its scenario "late" automatically' in text.replace("&quot;", '"')
 
 
 def test_a_live_page_has_no_test_strip(client: Client) -> None:
@@ -164,7 +164,7 @@ def test_a_payment_taken_back_by_the_network_is_told(client: Client) -> None:
     checkout = make_completed()
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
     text = page_of(client, checkout)
-    assert "The network has taken this payment back" in text
+    assert "The network reversed this payment" in text
     assert "Confirmed</span>" not in text
 
 
@@ -207,7 +207,7 @@ def test_a_damaged_request_is_a_400_in_the_same_look(rf: RequestFactory) -> None
 def test_a_failure_of_ours_tells_a_buyer_not_to_pay_twice(rf: RequestFactory) -> None:
     response: HttpResponse = server_error(rf.get("/c/x"))
     assert response.status_code == 500
-    assert "please don't send it again" in words_in(response)
+    assert "Please don't send it again" in words_in(response)
 
 
 @pytest.mark.parametrize("suffix", ["", "/status"])
@@ -258,7 +258,7 @@ def test_the_status_changes_when_the_time_to_pay_is_over(client: Client) -> None
     Checkout.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     response = client.get(path, headers={"If-None-Match": etag})
     assert response.json()["status"] == "pending"
-    assert "The time to pay is over" in response.json()["panel"]
+    assert "We are checking the network" in response.json()["panel"]
     assert ADDRESS not in response.json()["panel"]
 
 

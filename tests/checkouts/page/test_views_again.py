@@ -103,7 +103,7 @@ def test_without_a_wallet_the_buyer_is_told_whom_to_ask(
     assert answer.status_code == 409
     text = words_in(answer)
     assert "Halden Roasters can't take this payment right now" in text
-    assert "No network is set up" in text
+    assert "has not set up a network" in text
     assert Checkout.objects.count() == 1
 
 
@@ -116,7 +116,7 @@ def test_without_an_amount_left_the_buyer_is_told_to_wait(
     note_exhausted(merchant.pk, old.mode, old.amount, now=timezone.now())
     answer = again(client, old)
     assert answer.status_code == 409
-    assert "try again in a few minutes" in words_in(answer)
+    assert "Try again in a few minutes" in words_in(answer)
 
 
 def test_starting_again_is_limited_by_code_and_client(
@@ -136,5 +136,5 @@ def test_an_expired_page_shows_no_address_and_says_what_becomes_of_late_money(
     text = page_of(client, old)
     assert ADDRESS not in text
     assert "Late money is not lost" in text
-    assert "Please don't pay a second time" in text
+    assert "Please don't pay twice" in text
     assert old.public_id in text

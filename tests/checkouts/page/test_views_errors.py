@@ -8,10 +8,10 @@ from django.test import Client
 from tests.checkouts.page.test_views import words_in
 
 PAGES = {
-    400: ["We can't read that request", "Open the link you were given again"],
-    403: ["You may not open this page", "a link of your own"],
-    404: ["Page not found", "Check the link"],
-    409: ["can't take this payment right now", "Nothing was paid"],
+    400: ["We can't read that request", "Open your link again"],
+    403: ["You may not open this page", "Ask for your own link"],
+    404: ["Page not found", "Check each character of the link"],
+    409: ["can't take this payment right now", "You were not charged"],
     410: ["This page is no longer available", "a new link"],
     429: ["One moment, please", "Wait 37 seconds", "Reload the page"],
     500: ["Something went wrong on our side", "don't send it again", "Reload the page"],

@@ -62,7 +62,7 @@ def test_choosing_reserves_and_leads_back_to_the_page(client: Client) -> None:
     assert f'data-copy="49.00{digits}"' in text
     assert f'data-copy="{WALLET}"' in text
     assert f"Send exactly 49.00{digits} USDT on Tron." in text
-    assert "add the fee on top" in text
+    assert "Add the fee on top" in text
     assert 'href="?chain=base&token=USDC"' in text
 
 
@@ -73,7 +73,7 @@ def test_looking_reserves_nothing_and_shows_no_wallet(
     checkout = make_exact_checkout()
     query = f"?chain={chain}"
     text = page_of(client, checkout, query)
-    assert "takes an exact amount." in text
+    assert "needs an exact amount." in text
     assert "Show the exact amount" in text
     for path in (f"/c/{checkout.code}{query}", f"/c/{checkout.code}/status{query}"):
         body = client.get(path).content.decode()
@@ -198,7 +198,7 @@ def test_an_exhausted_price_is_told_on_the_cards_and_others_are_offered(
     text = chosen_page(client, checkout, "tron")
     price = format_usd(checkout.amount)
     assert f"Every exact amount for ${price} is in use." in text
-    assert text.count("No amount left now") == 4
+    assert text.count("No amount available") == 4
     assert text.count("disabled") == 4
     assert "Pay on Base instead" in text
     assert "Show the exact amount" not in text

@@ -48,7 +48,7 @@ def test_nobody_is_asked_for_the_rest_when_the_time_is_over(client: Client) -> N
     transfer = pay(checkout, 20_000_000, confirmations=12)
     move(checkout, CheckoutStatus.EXPIRED)
     words = answer(client, checkout, transfer.tx_hash)
-    assert "<b>Don't send the rest:</b> Halden Roasters sees what arrived." in words
+    assert "<b>Don't send the rest.</b> Ask Halden Roasters for a refund" in words
 
 
 def test_the_answer_follows_the_payment(client: Client) -> None:
@@ -61,7 +61,7 @@ def test_the_answer_follows_the_payment(client: Client) -> None:
     move(checkout, CheckoutStatus.COMPLETED)
     path = asked["Location"].replace("?", "/status?")
     panel = client.get(path).json()["panel"]
-    assert "Your payment is here" in panel
+    assert "We received your payment" in panel
 
 
 def test_an_answer_about_money_that_the_network_took_back_is_withdrawn(
@@ -79,8 +79,10 @@ def test_late_money_says_how_late_and_who_decides(client: Client) -> None:
     late = send(checkout, block_time=checkout.expires_at + timedelta(minutes=4))
     to_inbox(checkout, InboxReason.LATE, late)
     words = answer(client, checkout, late.tx_hash)
-    assert "Your 49.00 USDC on Base came 4 minutes after the time" in words
-    assert "It reached Halden Roasters" in words
+    assert (
+        "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in words
+    )
+    assert "Halden Roasters received it and can accept it for your order" in words
     assert checkout.public_id in words
     report = BuyerReport.objects.get()
     assert (report.verdict, report.details["late_seconds"]) == ("late", 240)

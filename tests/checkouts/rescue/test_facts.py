@@ -113,7 +113,7 @@ def test_a_payment_is_told_from_the_chain_to_the_credit(
     sent = pay(base, address_of(checkout), 20_000_000)
     verdict, words = told(client, checkout, sent)
     assert verdict == "not_final"
-    assert "Your 20.00 USDC is on Base and about to be counted" in words
+    assert "We see your 20.00 USDC on Base. We usually credit it" in words
     assert "Don't send it again" in words
     base.mine(5)
     read_all(make_watcher(base.url))
@@ -157,7 +157,7 @@ def test_the_network_s_own_coin_is_another_token(base: Anvil, client: Client) ->
     base.receipt(sent)
     verdict, words = told(client, checkout, sent)
     assert verdict == "wrong_token"
-    assert "You sent the network's own coin on Base." in words
+    assert "You sent the native coin of Base." in words
 
 
 def test_the_right_address_on_another_network_is_told(
@@ -169,7 +169,7 @@ def test_the_right_address_on_another_network_is_told(
     verdict, words = told(client, checkout, pay(polygon_node, address_of(checkout)))
     assert verdict == "wrong_network"
     assert "You sent 25.00 USDC on Polygon." in words
-    assert "this payment can be made on Base." in words
+    assert "the network is wrong: you can pay on Base." in words
 
 
 def test_a_transaction_that_failed_moved_nothing(base: Anvil, client: Client) -> None:
@@ -179,7 +179,7 @@ def test_a_transaction_that_failed_moved_nothing(base: Anvil, client: Client) ->
     base.receipt(sent)
     verdict, words = told(client, checkout, sent)
     assert verdict == "failed"
-    assert "your money is still in your wallet" in words
+    assert "Your money is still in your wallet" in words
 
 
 def test_late_money_that_no_watcher_has_read_is_late(
@@ -189,7 +189,7 @@ def test_late_money_that_no_watcher_has_read_is_late(
     verdict, words = told(client, checkout, pay(base, address_of(checkout)))
     assert verdict == "late"
     # The node's clock runs ahead of ours by what other tests mined.
-    assert re.search(r"\b\d+ minutes after the time to pay was over", words)
+    assert re.search(r"\b\d+ minutes after this checkout expired", words)
 
 
 def test_what_came_too_late_for_the_try_before_is_no_other_person_s(
@@ -202,7 +202,7 @@ def test_what_came_too_late_for_the_try_before_is_no_other_person_s(
     again = fresh_checkout(paid.merchant, creation_ref=f"again:{paid.public_id}")
     sent = pay(base, address_of(paid))
     words = answer(client, again, sent)
-    assert "after the time to pay was over" in words
+    assert "after this checkout expired" in words
     assert "Don't pay again" in words
     # Without that the same money is somebody else's.
     monkeypatch.setattr(service, "other_tries", lambda _: [])
@@ -228,7 +228,7 @@ def test_the_address_of_any_other_checkout_is_another_address(
         said.append(re.sub(r"0x\w+", "", words))
     assert Payment.objects.count() == 2
     assert len(set(said)) == 1
-    assert "it was for another payment" in said[0]
+    assert "Only the recipient can return it" in said[0]
 
 
 def test_of_several_payments_in_one_transaction_the_buyer_s_own_is_told(
@@ -242,7 +242,7 @@ def test_of_several_payments_in_one_transaction_the_buyer_s_own_is_told(
     )
     base.receipt(sent)
     _, words = told(client, checkout, sent)
-    assert "Your 25.00 USDC is on Base" in words
+    assert "We see your 25.00 USDC on Base" in words
 
 
 def test_what_no_node_knows_is_not_found_and_what_one_did_not_say_is_open(
@@ -322,7 +322,7 @@ def test_a_shared_wallet_tells_nothing_about_other_buyers(
         assert verdict == "waiting"
         said.append(words.replace(tx_hash, "").replace("25.000001", "25.00"))
     assert said[0] == said[1]
-    assert "but not the exact amount of this payment" in said[0]
+    assert "but nothing in it identifies this payment" in said[0]
     assert other.public_id not in said[0]
 
 
@@ -344,7 +344,7 @@ def test_money_in_the_wallet_that_no_watcher_has_read_is_about_to_be_counted(
     sent = tron.pay(WALLET, UNITS + 3_700)
     verdict, words = told(client, checkout, sent)
     assert verdict == "not_final"
-    assert "Your 25.0037 USDT is on Tron and about to be counted" in words
+    assert "We see your 25.0037 USDT on Tron." in words
 
 
 def test_solana_and_ton_tell_too(
@@ -362,10 +362,10 @@ def test_solana_and_ton_tell_too(
         offers={chain: EXACT_OFFERS[chain] for chain in ("solana", "ton")}
     )
     for sent, amount in (
-        (solana_node.pay(owner, UNITS + 3_700), "25.0037 USDC is on Solana"),
-        (ton_node.pay(other, UNITS + 4_200), "25.0042 USDT is on TON"),
+        (solana_node.pay(owner, UNITS + 3_700), "25.0037 USDC on Solana"),
+        (ton_node.pay(other, UNITS + 4_200), "25.0042 USDT on TON"),
     ):
         words = answer(client, checkout, sent)
-        assert f"Your {amount} and about to be counted" in words
+        assert f"We see your {amount}." in words
     failed = answer(client, checkout, solana_node.fail(owner, UNITS))
-    assert "Solana refused it" in failed
+    assert "Solana rejected it" in failed

@@ -67,8 +67,11 @@ def test_money_that_is_counted_is_called_so(client: Client) -> None:
     checkout = make_completed(redirect_url="")
     [transfer] = Transfer.objects.all()
     words = answer(client, checkout, transfer.tx_hash)
-    assert "Your payment is here" in words
-    assert "Your 49.00 USDC on Base arrived and is counted." in words
+    assert "We received your payment" in words
+    assert (
+        "Your 49.00 USDC on Base arrived. You don't need to send anything else."
+        in words
+    )
     assert f"https://basescan.org/tx/{transfer.tx_hash}" in words
     report = BuyerReport.objects.get()
     assert (report.verdict, report.chain) == (RescueVerdict.CREDITED, "base")
@@ -86,7 +89,7 @@ def test_an_explorer_s_link_and_other_spellings_are_the_same_transaction(
         f"https://basescan.org/tx/{transfer.tx_hash}?a=b",
         transfer.tx_hash.removeprefix("0x"),
     ):
-        assert "Your payment is here" in answer(client, checkout, text)
+        assert "We received your payment" in answer(client, checkout, text)
     assert BuyerReport.objects.count() == 1
 
 
@@ -96,7 +99,7 @@ def test_a_second_payment_is_extra_and_the_page_stays(client: Client) -> None:
     to_inbox(checkout, InboxReason.EXTRA, extra)
     asked = ask(client, checkout, extra.tx_hash)
     text = words_in(client.get(asked["Location"]))
-    assert "This payment was complete already when your 49.00 USDC" in text
+    assert "This payment was already complete when your 49.00 USDC" in text
     assert "data-redirect-seconds" not in text
     assert "Taking you back" not in text
     assert "http-equiv" not in text
@@ -107,14 +110,14 @@ def test_money_found_too_late_is_no_fault_of_the_buyer(client: Client) -> None:
     checkout = make_expired()
     found = send(checkout, block_time=checkout.expires_at)
     to_inbox(checkout, InboxReason.LATE_OUTAGE, found)
-    assert "that is not your fault" in answer(client, checkout, found.tx_hash)
+    assert "This is not your fault" in answer(client, checkout, found.tx_hash)
 
 
 def test_without_nodes_nothing_is_claimed(client: Client) -> None:
     words = answer(client, make_page_checkout(), UNKNOWN)
-    assert "We could not look everywhere" in words
+    assert "We could not search every network" in words
     assert "Base, Polygon, TON, Tron, Ethereum did not answer" in words
-    assert "Look again" in words
+    assert "Search again" in words
     report = BuyerReport.objects.get()
     assert (report.verdict, report.chain) == (RescueVerdict.UNREACHABLE, "")
 
@@ -122,11 +125,11 @@ def test_without_nodes_nothing_is_claimed(client: Client) -> None:
 def test_a_test_checkout_asks_no_chain(client: Client) -> None:
     checkout = make_test_checkout()
     words = answer(client, checkout, UNKNOWN)
-    assert "only its own simulated transactions are known here" in words
+    assert "It knows only its own simulated transactions" in words
     assert BuyerReport.objects.get().verdict == RescueVerdict.NOT_FOUND
     paid = pay(checkout, confirmations=12)
     move(checkout, CheckoutStatus.COMPLETED)
-    assert "Your payment is here" in answer(client, checkout, paid.tx_hash)
+    assert "We received your payment" in answer(client, checkout, paid.tx_hash)
     assert "basescan" not in answer(client, checkout, paid.tx_hash)
 
 
@@ -137,7 +140,7 @@ def test_another_test_checkout_s_money_is_not_known(client: Client) -> None:
     mine = make_page_checkout(paid.merchant, mode=Mode.TEST, offers={})
     for known in Transfer.objects.all():
         assert "We can't find" in answer(client, mine, known.tx_hash)
-    assert "about to be counted" in answer(client, paid, transfer.tx_hash)
+    assert "usually credit it within a minute" in answer(client, paid, transfer.tx_hash)
 
 
 def test_live_money_is_nothing_to_a_test_checkout(client: Client) -> None:
@@ -158,7 +161,7 @@ def test_a_stranger_s_payment_looks_like_one_that_nobody_knows(client: Client) -
         )
     said.append(answer(client, mine, UNKNOWN).replace(UNKNOWN, ""))
     assert said[0] == said[1] == said[2]
-    assert "We could not look everywhere" in said[0]
+    assert "We could not search every network" in said[0]
 
 
 @pytest.mark.parametrize("digits", ["0" * 64, "5a" * 32, "f" * 64])
@@ -236,7 +239,7 @@ def test_an_open_answer_may_be_asked_for_again_and_moves_with_it(
     paid = pay(checkout, confirmations=12, tx_hash=UNKNOWN)
     move(checkout, CheckoutStatus.COMPLETED)
     time_machine.move_to(now + timedelta(seconds=6), tick=False)
-    assert "Your payment is here" in answer(client, checkout, UNKNOWN)
+    assert "We received your payment" in answer(client, checkout, UNKNOWN)
     report = BuyerReport.objects.get()
     assert report.verdict == RescueVerdict.CREDITED
     assert report.looked_at == now + timedelta(seconds=6)

@@ -48,7 +48,9 @@ def test_who_paid_too_late_and_began_again_is_told_on_the_page_that_was_paid(
     location = ask(client, asked, late.tx_hash)["Location"]
     assert location == f"/c/{paid.code}?found={late.tx_hash}"
     told = answer(client, asked, late.tx_hash)
-    assert "Your 49.00 USDC on Base came 4 minutes after the time" in told
+    assert (
+        "Your 49.00 USDC on Base arrived 4 minutes after this checkout expired" in told
+    )
     assert "Don't pay again" in told
     assert BuyerReport.objects.get().checkout == paid
 
@@ -60,7 +62,7 @@ def test_who_began_again_and_paid_is_told_on_the_page_that_was_left(
     fresh = made_afresh(left)
     transfer = pay(fresh, confirmations=12)
     move(fresh, CheckoutStatus.COMPLETED)
-    assert "Your payment is here" in answer(client, left, transfer.tx_hash)
+    assert "We received your payment" in answer(client, left, transfer.tx_hash)
     assert BuyerReport.objects.get().checkout == fresh
 
 

@@ -24,7 +24,7 @@ except Resolver404:
     toolbar = False
 print(settings.DEBUG, toolbar, "debug_toolbar" in settings.INSTALLED_APPS)
 """
-NO_CODE = "demo.debug.settings are for development"
+NO_CODE = "settings are for development"
 
 
 def loaded(module: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -84,3 +84,19 @@ def test_every_operations_page_leads_to_the_explorer(written: dict[str, str]) ->
         if address.startswith("/docs/api/") and "/docs/api/explorer/" not in html
     }
     assert without == {"/docs/api/explorer/", "/docs/api/webhooks/"}
+
+
+def test_pictures_of_pages_are_served_and_others_are_not_found(
+    written: dict[str, str],
+) -> None:
+    sources = {
+        source
+        for html in written.values()
+        for source in re.findall(r'<img src="(/docs/images/[^"]+)"', html)
+    }
+    assert "/docs/images/start.png" in sources
+    for source in sources:
+        answer = Client().get(source)
+        assert answer["Content-Type"] == "image/png"
+        assert answer.getvalue().startswith(b"\x89PNG")
+    assert Client().get("/docs/images/none.png").status_code == 404

@@ -148,7 +148,7 @@ def test_the_merchant_reads_who_looked_and_why(desk: Desk, merchant: Merchant) -
     assert began.after["reason"] == REASON
     assert ended.object_id == began.object_id
     page = make_desk(merchant, Role.VIEWER).get("dashboard_audit_log").text
-    for words in ("An operator looked at your pages", REASON, desk.user.email):
+    for words in ("Operator impersonation started", REASON, desk.user.email):
         assert words in page
     assert not OutgoingMail.objects.exists()
 

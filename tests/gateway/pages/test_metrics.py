@@ -73,7 +73,8 @@ def test_the_age_of_backups_and_drills_is_told_once_florinctl_noted_them(
     settings.VAR_DIR = tmp_path
     assert "florin_backup_age_seconds" not in measure(now=NOON).decode()
     noted = {"backup_at": NOON.timestamp() - 60, "drill_at": NOON.timestamp() - 3_600}
-    (tmp_path / "backups.json").write_text(json.dumps(noted))
+    (tmp_path / "status").mkdir()
+    (tmp_path / "status" / "backups.json").write_text(json.dumps(noted))
     told = measure(now=NOON).decode()
     assert "florin_backup_age_seconds 60.0" in told
     assert "florin_restore_drill_age_seconds 3600.0" in told

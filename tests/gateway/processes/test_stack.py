@@ -134,7 +134,7 @@ def test_without_the_nodes_program_the_demo_goes_on_and_says_so(
     output = StringIO()
     with stack(tmp_path) as made:
         assert Command(stdout=output).start_nodes(made) is None
-    assert "Going on in test mode" in output.getvalue()
+    assert "continues in test mode" in output.getvalue()
 
 
 def test_the_demo_knows_no_chain_but_its_own() -> None:

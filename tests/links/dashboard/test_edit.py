@@ -80,6 +80,6 @@ def test_an_old_form_does_not_undo_what_somebody_else_changed(desk: Desk) -> Non
     assert edited(desk, link, title="Theirs").status_code == 302
     answer = edited(desk, link, title="Ours", seen=stale)
     assert answer.status_code == 409
-    assert "Somebody changed this link in the meantime" in answer.text
+    assert "Another team member has changed this link" in answer.text
     link.refresh_from_db()
     assert link.title == "Theirs"

@@ -94,11 +94,11 @@ def test_an_archived_invoice_is_gone_and_a_paused_one_is_paid_all_the_same(
 def test_a_merchant_who_cannot_be_paid_has_a_page_that_says_so(payer: Payer) -> None:
     link = make_link(mode=Mode.LIVE)
     text = payer.look(path_of(link))
-    assert "cannot take payments at this moment" in text
+    assert "can't take payments right now" in text
     assert "<form" not in text
     response = payer.press(path_of(link), new_form(link.code))
     assert response.status_code == 409
-    assert "cannot take payments at this moment" in response.content.decode()
+    assert "can't take payments right now" in response.content.decode()
 
 
 def test_the_page_never_shows_what_is_the_merchants_own(payer: Payer) -> None:

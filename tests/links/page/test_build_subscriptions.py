@@ -19,7 +19,7 @@ from tests.links.subscriptions.paid import paid_at, path_of
         (0, "Thank you", False),
         (1, "Paid until", False),
         (26, "Paid until", True),
-        (40, "This ended on", True),
+        (40, "This subscription ended on", True),
     ],
 )
 def test_renewing_is_offered_only_near_its_date(
@@ -30,7 +30,9 @@ def test_renewing_is_offered_only_near_its_date(
     assert heading in text
     assert ("Pay the next period" in text) is offers
     paid = Checkout.objects.get()
-    assert (f"/c/{paid.code}/receipt" in text) is (heading != "This ended on")
+    assert (f"/c/{paid.code}/receipt" in text) is (
+        heading != "This subscription ended on"
+    )
 
 
 def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
@@ -51,5 +53,5 @@ def test_a_payment_just_made_is_thanked_for_and_names_the_next_date(
 def test_a_lapsed_subscription_says_so_and_begins_again_when_paid(payer: Payer) -> None:
     subscription = paid_at(timezone.now() - timedelta(days=40))
     text = payer.look(path_of(subscription))
-    assert "This ended on" in text
-    assert "The new period begins when you pay" in text
+    assert "This subscription ended on" in text
+    assert "The new period starts when you pay" in text

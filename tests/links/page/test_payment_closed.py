@@ -41,7 +41,7 @@ def test_the_page_says_that_no_payments_are_taken(
     link = make()
     close(link)
     text = Payer(client).look(f"/p/{link.code}?lang={language}")
-    said = {"en": "This link is paused", "de": "Dieser Link ruht"}
+    said = {"en": "This link is paused", "de": "Dieser Link ist pausiert"}
     assert said[language] in text
     assert 'name="form"' not in text
 

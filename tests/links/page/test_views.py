@@ -132,7 +132,7 @@ def test_an_amount_outside_the_range_is_explained_and_kept(
     response = payer.press(path_of(link), amount=text)
     assert response.status_code == 400
     page = response.content.decode()
-    assert "Please write an amount from $5.00 to $500.00" in page
+    assert "Enter an amount from $5.00 to $500.00" in page
     assert 'aria-invalid="true"' in page
     assert not Checkout.objects.exists()
 
@@ -147,7 +147,7 @@ def test_a_form_of_another_link_or_of_nobody_makes_nothing(payer: Payer) -> None
     ):
         response = payer.press(path_of(link), form)
         assert response.status_code == 400
-        assert "press the button once more" in response.content.decode()
+        assert "Press the button again" in response.content.decode()
     assert not Checkout.objects.exists()
 
 

@@ -45,7 +45,7 @@ def test_an_expired_checkout_leads_back_to_its_link(payer: Payer) -> None:
     text = payer.look(f"/c/{first.code}")
     assert f'href="{first.again_url}"' in text
     assert first.again_url.endswith(f"/p/{link.code}")
-    assert "start again and you get a fresh one" in text
+    assert "Start again to get a new one" in text
     assert payer.pay(f"/p/{link.code}") != first
 
 

@@ -51,7 +51,7 @@ def test_a_first_payment_makes_a_subscriber_and_leads_back_to_the_personal_page(
 def test_an_address_no_mail_reaches_is_explained(payer: Payer, email: str) -> None:
     response = payer.press(f"/p/{make_subscription_link().code}", email=email)
     assert response.status_code == 400
-    assert "This is not an e-mail address" in response.content.decode()
+    assert "That doesn't look like an e-mail address" in response.content.decode()
     assert not Subscription.objects.exists()
 
 

@@ -71,7 +71,7 @@ def test_without_a_gas_key_ones_own_wallet_gets_the_same_call(owner: Desk) -> No
     made = Settlement.objects.get()
     assert (made.sender, made.status) == (Sender.WALLET, SettlementStatus.SENT)
     assert made.tx_hash == HASH
-    assert "Noted" in said(owner)
+    assert "Saved" in said(owner)
 
 
 def test_test_mode_settles_nothing(owner: Desk) -> None:

@@ -130,7 +130,7 @@ def test_what_somebody_else_sent_on_first_is_no_failure(
     settle(node, base_node)
     settlement.refresh_from_db()
     assert (settlement.status, settlement.units_moved) == (SettlementStatus.FAILED, 0)
-    assert "Somebody else" in settlement.error
+    assert "Another account" in settlement.error
     assert not TroubledForwarder.objects.exists()
 
 

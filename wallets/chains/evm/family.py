@@ -28,6 +28,9 @@ class EvmFamily(ChainFamily):
         "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x. A contract wallet, such as a "
         "Safe, gives the signature that its contract accepts (ERC-1271); it has to be on the network already."
     )
+    own_settings = ("WS_URL",)
+    # https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub
+    head_subscription = ("eth_subscribe", ["newHeads"])
     has_contract_wallets = True
     has_forwarders = True
     keys_name_contracts = True

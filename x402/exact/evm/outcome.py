@@ -33,7 +33,7 @@ Answer = dict[str, Any]
 _LOOKS: Final = 3
 _PAUSE: Final = 0.5
 _USED = (
-    "The authorisation can be used no more, and no payment by it was found that paid for nothing else."
+    "The authorisation is already used or expired, and we found no unused payment by it."
     " If there is one, prove it by its transaction's hash."
 )
 
@@ -104,7 +104,7 @@ def _find_used(pool: RpcPool, request: StandardRequest, *, at_least: int) -> Evi
 def conclude_return(
     row: Authorization, request: StandardRequest, *, pool: RpcPool, clock: Clock
 ) -> None:
-    """End a payment that a third party submitted and a reorg removed, if a third party did so again. Raises ChainError."""
+    """Conclude a payment that a third party submitted and a reorg removed, if a third party did so again. Raises ChainError."""
     evidence = find_used(pool, request)
     if evidence.executed is not None:
         _settled(row, request, evidence.executed, clock)

@@ -82,7 +82,7 @@ def read_transfer(raw: bytes) -> Transfer:
     if authority == fee_payer:
         raise _refused(reasons.FEE_PAYER_TRANSFERRING)
     if authority != payer:
-        raise _refused(reasons.NO_TRANSFER, "The transfer is not by who signed it.")
+        raise _refused(reasons.NO_TRANSFER, "The transfer is not by its signer.")
     _refuse_others(steps, fee_payer)
     _refuse_unsigned(transaction, message)
     return Transfer(
@@ -152,7 +152,7 @@ def _fee_of(limit: _Step, price: _Step) -> int:
     if micro > _MOST_PRICE or fee > MOST_PRIORITY_FEE:
         raise _refused(
             reasons.COMPUTE_PRICE_TOO_HIGH,
-            f"Haste may cost {MOST_PRIORITY_FEE} lamports at most.",
+            f"The priority fee may be at most {MOST_PRIORITY_FEE} lamports at most.",
         )
     return fee
 
@@ -178,7 +178,7 @@ def _refuse_others(steps: list[_Step], fee_payer: str) -> None:
 def _refuse_unsigned(transaction: "VersionedTransaction", message: bytes) -> None:
     payer: Pubkey = transaction.message.account_keys[1]
     if not transaction.signatures[1].verify(payer, message):
-        raise _refused(reasons.SIGNATURE, "The payer's signature is not good.")
+        raise _refused(reasons.SIGNATURE, "The payer's signature is not valid.")
 
 
 def _refused(reason: str, message: str = "") -> RefusedPaymentError:

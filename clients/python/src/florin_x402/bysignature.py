@@ -61,7 +61,7 @@ class SignatureDesk:
         claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
         # Other facilitators give all who ask about one authorisation the same answer; it pays for one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
-            raise RefusedError("already_used", "This payment was used already.")
+            raise RefusedError("already_used", "This payment is already used.")
         paid = replace(
             payment,
             payer=payer,

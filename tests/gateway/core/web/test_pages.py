@@ -8,4 +8,4 @@ from tests.checkouts.page.test_views import words_in
 
 
 def test_a_second_to_wait_is_not_called_seconds(rf: RequestFactory) -> None:
-    assert "Wait a second and" in words_in(too_many(rf.get("/"), RateLimitError(1)))
+    assert "Wait a second, then" in words_in(too_many(rf.get("/"), RateLimitError(1)))

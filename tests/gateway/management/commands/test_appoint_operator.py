@@ -33,5 +33,5 @@ def test_a_person_is_appointed_and_dismissed_once() -> None:
 
 
 def test_nobody_is_appointed_who_has_no_login() -> None:
-    with pytest.raises(CommandError, match="Nobody has the login"):
+    with pytest.raises(CommandError, match="No person has the login"):
         appoint("nobody@halden.example")

@@ -61,13 +61,13 @@ def test_no_network_but_a_local_one_is_paid_on(
     var: Path, network: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     describe(var, {"base": NODE}, network=network)
-    assert "local networks alone" in refusal()
+    assert "only on local networks" in refusal()
     describe(var, {"base": NODE})
     assert "does not answer" in refusal()
     for setting in ("CHAIN_NETWORK", "CHAIN_BASE_NETWORK"):
         with monkeypatch.context() as given:
             given.setenv(setting, network)
-            assert "local networks alone" in refusal()
+            assert "only on local networks" in refusal()
 
 
 @pytest.mark.parametrize("name", ["rpc_url", "node_url"])

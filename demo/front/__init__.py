@@ -1,0 +1,1 @@
+"""The demo's first page and its login page, for the demo's web processes alone."""

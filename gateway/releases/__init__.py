@@ -1,0 +1,1 @@
+"""What releases need of each other while one takes the place of the other."""

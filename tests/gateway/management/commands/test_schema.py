@@ -1,0 +1,80 @@
+"""`manage.py schema` on a database that the release before left."""
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TABLE = "settlements_gasaccount"
+
+
+@pytest.fixture
+def before() -> None:
+    """The schema of 0.25.0, where it differs."""
+    call_command("migrate", "settlements", "0001", verbosity=0)
+    assert not has_column()
+
+
+def has_column() -> bool:
+    with connection.cursor() as cursor:
+        columns = connection.introspection.get_table_description(cursor, TABLE)
+    return "retired_at" in {column.name for column in columns}
+
+
+def expand(*arguments: str) -> None:
+    call_command("schema", "expand", *arguments)
+
+
+def test_expanding_applies_what_is_waiting_once(
+    before: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expand()
+    assert has_column()
+    assert "Applied settlements.0002_gas_accounts_retire." in capsys.readouterr().out
+    expand()
+    assert capsys.readouterr().out == ""
+    leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    assert MigrationExecutor(connection).migration_plan(leaves) == []
+
+
+def test_a_table_that_is_held_is_not_waited_for_long(before: None) -> None:
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        other.execute(f"LOCK TABLE {TABLE} IN ACCESS SHARE MODE")
+        with pytest.raises(CommandError, match="did not get its lock"):
+            expand("--lock-seconds", "1", "--tries", "1")
+    assert not has_column()
+    expand()
+    assert has_column()
+
+
+def test_the_limit_of_waiting_ends_with_the_migration(before: None) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        usual = cursor.fetchone()
+    expand()
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == usual
+
+
+def test_a_release_that_lacks_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("schema", "fits", "0.25.0")
+    assert capsys.readouterr().out == "0.25.0 runs on this database.\n"
+
+
+def test_a_release_that_lacks_something_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "gateway.management.commands.schema.missing_for", lambda *_: ["wallets.0009"]
+    )
+    with pytest.raises(CommandError, match=r"uses what these removed: wallets\.0009"):
+        call_command("schema", "fits", "0.25.0")
+
+
+def test_what_is_no_release_is_refused() -> None:
+    with pytest.raises(CommandError, match="soon is no release"):
+        call_command("schema", "fits", "soon")

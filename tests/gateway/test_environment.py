@@ -1,0 +1,41 @@
+"""Secrets come from files where there are some, and settings from variables else."""
+
+from pathlib import Path
+
+import environ
+import pytest
+
+from gateway.environment import SecretFiles, read_environment
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Credentials, named as a container mounts them and as systemd names those of a folder."""
+    (tmp_path / "SECRET_KEY").write_text("from a file\n")
+    (tmp_path / "florin_ENCRYPTION_KEYS").write_text("new,old\n")
+    return tmp_path
+
+
+def read(**variables: str) -> environ.Env:
+    return read_environment(variables)
+
+
+def test_a_file_replaces_a_variable(folder: Path) -> None:
+    env = read(CREDENTIALS_DIRECTORY=str(folder), SECRET_KEY="weak", BASE_URL="x")
+    assert env.str("SECRET_KEY") == "from a file"
+    assert env.list("ENCRYPTION_KEYS") == ["new", "old"]
+    assert env.str("BASE_URL") == "x"
+    assert env.str("METRICS_TOKEN", default="none") == "none"
+
+
+def test_without_a_folder_variables_count(folder: Path) -> None:
+    env = read(SECRET_KEY="weak")
+    assert env.str("SECRET_KEY") == "weak"
+    assert env.list("ENCRYPTION_KEYS", default=[]) == []
+
+
+def test_a_name_is_in_it_by_file_or_variable(folder: Path) -> None:
+    found = SecretFiles({"CREDENTIALS_DIRECTORY": str(folder), "BASE_URL": "x"})
+    assert "SECRET_KEY" in found
+    assert "BASE_URL" in found
+    assert "METRICS_TOKEN" not in found

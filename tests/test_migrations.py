@@ -1,0 +1,86 @@
+"""Every migration after the first of its app is marked, and its SQL stops no release that still runs (squawk)."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from django.core.management import call_command
+from django.db.migrations import Migration
+
+from gateway.releases.stages import contracts, our_migrations, problems
+
+SQUAWK: Final = Path(sys.executable).with_name("squawk")
+PASSED_OVER: Final = {
+    "require-lock-timeout": "`manage.py schema expand` sets it around each migration",
+    "require-statement-timeout": "a statement that has its lock is cheap, or the other rules complain of it",
+    "prefer-text-field": "Django's CharField",
+    "prefer-robust-stmts": "Django writes no IF NOT EXISTS, and applies each migration in a transaction",
+}
+REMOVING: Final = ("ban-drop-column", "ban-drop-table")
+"""What a migration that contracts is for."""
+
+
+def complaints(sql: str, *, passed_over: Sequence[str] = ()) -> list[str]:
+    """The names of the rules that squawk finds broken in a migration's SQL."""
+    argv = [
+        str(SQUAWK),
+        "--pg-version=18",
+        "--reporter=json",
+        f"--exclude={','.join([*PASSED_OVER, *passed_over])}",
+        "--stdin-filepath=migration.sql",
+    ]
+    told = subprocess.run(argv, input=sql, capture_output=True, text=True, check=False)
+    assert told.returncode in {0, 1}, told.stderr
+    found: list[dict[str, Any]] = json.loads(told.stdout)
+    return [str(one["rule_name"]) for one in found]
+
+
+def sql_of(migration: Migration) -> str:
+    """What a migration tells the database."""
+    output = StringIO()
+    call_command("sqlmigrate", migration.app_label, migration.name, stdout=output)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("migration", our_migrations(), ids=str)
+def test_each_migration_stops_no_release_that_runs(
+    migration: Migration, db: None
+) -> None:
+    passed_over = REMOVING if contracts(migration) else ()
+    assert complaints(sql_of(migration), passed_over=passed_over) == []
+
+
+def test_there_are_migrations_and_each_has_a_stage() -> None:
+    migrations = our_migrations()
+    assert "settlements.0002_gas_accounts_retire" in map(str, migrations)
+    assert list(problems(migrations)) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "rule"),
+    [
+        ("ALTER TABLE t DROP COLUMN a;", "ban-drop-column"),
+        ("ALTER TABLE t RENAME COLUMN a TO b;", "renaming-column"),
+        ("ALTER TABLE t ADD COLUMN a integer NOT NULL;", "adding-required-field"),
+        ("ALTER TABLE t ALTER COLUMN a TYPE bigint;", "changing-column-type"),
+        ("ALTER TABLE t ALTER COLUMN a SET NOT NULL;", "adding-not-nullable-field"),
+        ("CREATE INDEX i ON t (a);", "require-concurrent-index-creation"),
+        (
+            "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0);",
+            "constraint-missing-not-valid",
+        ),
+    ],
+)
+def test_a_change_that_stops_the_release_before_is_found(
+    statement: str, rule: str
+) -> None:
+    assert rule in complaints(f"BEGIN;\n{statement}\nCOMMIT;")
+
+
+def test_dropping_is_for_migrations_that_contract() -> None:
+    assert complaints("ALTER TABLE t DROP COLUMN a;", passed_over=REMOVING) == []

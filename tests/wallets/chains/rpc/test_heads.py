@@ -1,0 +1,121 @@
+"""New blocks that a node pushes: heard from a real node, and survived from a hostile one."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from structlog.testing import capture_logs
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+from demo.localnet.anvil import Anvil
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from wallets.chains.evm.family import EvmFamily
+from wallets.chains.rpc.heads import HeadNotices
+
+SUBSCRIPTION = EvmFamily.head_subscription
+SECRET = "k3y-of-the-provider"
+
+
+@contextmanager
+def listening(url: str) -> Iterator[HeadNotices]:
+    """Notices that a thread listens for until the end."""
+    notices = HeadNotices(url, SUBSCRIPTION)
+    listener = threading.Thread(target=notices.listen)
+    listener.start()
+    try:
+        yield notices
+    finally:
+        notices.close()
+        listener.join(PATIENCE_SECONDS)
+        assert not listener.is_alive()
+
+
+@contextmanager
+def answering(answer: Callable[[ServerConnection], None]) -> Iterator[str]:
+    """A server that handles each connection with `answer`; its address, with a key in it."""
+    with serve(answer, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        port = server.socket.getsockname()[1]
+        yield f"ws://127.0.0.1:{port}/v2/{SECRET}"
+        server.shutdown()
+        thread.join(PATIENCE_SECONDS)
+
+
+def test_a_block_is_noticed_as_it_comes(base_node: Anvil) -> None:
+    with listening(base_node.url.replace("http", "ws")) as notices:
+
+        def a_block_is_noticed() -> bool:
+            base_node.mine()
+            return notices.wait(1)
+
+        wait_until(a_block_is_noticed)
+
+
+def test_without_blocks_there_is_no_notice(base_node: Anvil) -> None:
+    with listening(base_node.url.replace("http", "ws")) as notices:
+        assert not notices.wait(1)
+
+
+def _refuse(socket: ServerConnection) -> None:
+    socket.recv()
+    socket.send(
+        '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}'
+    )
+
+
+def _talk_nonsense(socket: ServerConnection) -> None:
+    socket.send("<html>")
+
+
+def _hang_up(socket: ServerConnection) -> None:
+    socket.close()
+
+
+@pytest.mark.parametrize("answer", [_refuse, _talk_nonsense, _hang_up])
+def test_a_node_that_pushes_nothing_is_asked_again_and_its_key_stays_secret(
+    answer: Callable[[ServerConnection], None],
+) -> None:
+    connections = []
+
+    def count_and_answer(socket: ServerConnection) -> None:
+        connections.append(socket)
+        answer(socket)
+
+    with (
+        capture_logs() as logs,
+        answering(count_and_answer) as url,
+        listening(url) as notices,
+    ):
+        wait_until(lambda: len(connections) > 1)
+        assert not notices.wait(0)
+    assert {entry["event"] for entry in logs} == {"node pushes no blocks"}
+    assert SECRET not in str(logs)
+
+
+def test_a_flood_of_notices_is_one_notice() -> None:
+    sent = threading.Event()
+
+    def flood(socket: ServerConnection) -> None:
+        socket.recv()
+        socket.send('{"jsonrpc":"2.0","id":1,"result":"0x1"}')
+        for _ in range(1_000):
+            socket.send('{"method":"eth_subscription"}')
+        sent.set()
+        with pytest.raises(ConnectionClosed):
+            socket.recv()
+
+    with answering(flood) as url, listening(url) as notices:
+        assert sent.wait(PATIENCE_SECONDS)
+        assert notices.wait(PATIENCE_SECONDS)
+        # The last of them may be read after the first wait.
+        wait_until(lambda: not notices.wait(0.1))
+
+
+def test_closing_ends_a_wait_at_once() -> None:
+    notices = HeadNotices("ws://127.0.0.1:9", SUBSCRIPTION)
+    notices.close()
+    assert notices.wait(PATIENCE_SECONDS)
+    assert notices.wait(PATIENCE_SECONDS)
