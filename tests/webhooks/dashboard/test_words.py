@@ -34,7 +34,7 @@ def test_a_try_without_an_answer_is_told_by_its_error() -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(200, ""), (204, ""), (301, "Redirects"), (410, "disabled"), (500, "200 to 299")],
+    [(200, ""), (204, ""), (301, "redirects"), (410, "disabled"), (500, "200 to 299")],
 )
 def test_the_trouble_with_an_answer_is_told(code: int, words: str) -> None:
     trouble = trouble_of(Attempt(status_code=code))

@@ -73,7 +73,7 @@ def test_no_network_but_a_local_one_is_paid_on(
 @pytest.mark.parametrize("name", ["rpc_url", "node_url"])
 def test_no_node_of_another_machine_is_spoken_to(var: Path, name: str) -> None:
     describe(var, {"base": NODE | {name: "https://rpc.example"}})
-    assert "this machine alone" in refusal()
+    assert "only nodes on this machine" in refusal()
 
 
 def test_a_chain_that_does_not_exist_is_refused(var: Path) -> None:
