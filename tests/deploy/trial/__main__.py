@@ -20,8 +20,9 @@ from tests.deploy.trial.story import WAYS, Way, summary, tell
 
 def write(way: Way, image: str, version: str, folder: Path) -> None:
     """Try one way, and write its transcript."""
-    kept = tell(way, image, version)
+    # What is checked out when the trial ends may be another one.
     commit = run("git", "rev-parse", "--short=12", "HEAD", cwd=ROOT).strip()
+    kept = tell(way, image, version)
     head = [
         f"# Florin {version} on a bare Debian machine, by {way.name}",
         "",

