@@ -1,4 +1,4 @@
-"""Where a checkout that takes no more money was to be paid: for showing what becomes of late and doubled payments.
+"""Finds the payment option of a closed checkout, to demonstrate late and duplicate payments.
 
 The API no longer returns it, so the demo reads its own database.
 """
@@ -14,7 +14,7 @@ from gateway.core.money import format_token, format_units
 
 
 def closed_option(checkout_id: str, chain: str) -> dict[str, Any]:
-    """Return the option as the API gave it while it did. Raises `WalletError` where the chain was never chosen."""
+    """Return the option as the API returned it earlier. Raises `WalletError` if the chain was never chosen."""
     checkout = Checkout.objects.get(public_id=checkout_id)
     offer = checkout.offers.get(chain)
     if offer is None:

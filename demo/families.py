@@ -1,6 +1,6 @@
-"""What the demo has for each family of chains: a node to run, a wallet that pays, and where the demo merchant's money ends up.
+"""Each chain family's node, paying wallet and receiving wallet in the demo.
 
-The one table of the demo that names families. A chain of a family that is here needs nothing.
+This is the demo's only table of families. A new chain of a listed family needs no change.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ class DemoFamily:
     """`node` takes a chain, the ports to choose from and a folder for its state. `send` returns the transaction's hash.
 
     `receiving_wallet` holds nothing outside of the demo: on EVM chains and Tron one of the accounts that every local node
-    knows, elsewhere nobody's.
+    knows, elsewhere an address without an owner.
     """
 
     node: "Callable[[ChainFacts, Iterator[int], Path], DemoNode]"
@@ -29,7 +29,7 @@ class DemoFamily:
     receiving_wallet: str
 
 
-# What each imports is slow to import: the wallet needs nothing of the nodes, nor of the other families.
+# Imported late, because these imports are slow: a wallet needs neither the nodes nor other families.
 def _evm_node(facts: ChainFacts, ports: Iterator[int], folder: Path) -> "DemoNode":
     from demo.nodes.evm import EvmNode
 

@@ -1,4 +1,4 @@
-"""Florin's public API, asked as a merchant's server asks it."""
+"""Client of Florin's public API, as a merchant's server uses it."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ API_SECONDS = 15
 
 
 class GatewayError(Exception):
-    """Florin did not do it; the message says why. `code` is the API's own, empty when it did not answer."""
+    """Florin refused a request or did not answer; `code` is the API's error code, empty without an answer."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Data of another release: its tables are not made by the migrations that are here. It is kept, and the demo begins anew."""
+"""Sets aside a database that another release migrated, and starts the demo with an empty one."""
 
 from datetime import datetime
 
@@ -11,13 +11,13 @@ from gateway.core.valkey import client
 
 
 def is_of_another_release() -> bool:
-    """Whether migrations ran in the database that are not here."""
+    """Whether the database has applied migrations that this release lacks."""
     loader = MigrationLoader(connection)
     return not loader.applied_migrations.keys() <= loader.disk_migrations.keys()
 
 
 def set_aside(*, now: datetime) -> str:
-    """Give the database another name, which is returned, and an empty one its name. Forgets what Valkey holds."""
+    """Rename the database, create an empty one in its place, and flush Valkey; return the new name of the old one."""
     parameters = connection.get_connection_params()
     name = str(parameters["dbname"])
     kept = f"{name}_{now:%Y%m%d_%H%M%S}"

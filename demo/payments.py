@@ -15,8 +15,8 @@ from wallets.chains.registry import family_called
 class Wish:
     """How to pay; what is empty follows the option.
 
-    A wallet that opens the payment link writes the link's reference and comment beside the transfer. Somebody who types
-    an `amount` copied the address by hand, so nothing is written then but `comment`.
+    A wallet that opens the payment link writes the link's reference and comment beside the transfer. With a typed
+    `amount` the address was copied by hand, so only `comment` is written then.
     """
 
     chain: str

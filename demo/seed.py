@@ -1,4 +1,4 @@
-"""The demo merchant: everything a stranger needs to try Florin, made once."""
+"""Creates the demo merchant, with everything needed to try Florin."""
 
 import secrets
 from datetime import datetime
@@ -87,7 +87,7 @@ def _merchant(owner: User, now: datetime) -> Merchant:
 
 
 def _brand(merchant: Merchant, shop_url: str, now: datetime) -> None:
-    """Dress its pages once; whoever changes them while trying Florin keeps the change."""
+    """Set the branding once; later changes by the user are kept."""
     if Branding.objects.filter(merchant=merchant).exists():
         return
     change_branding(

@@ -1,4 +1,4 @@
-"""var/demo.json: what the demo tells people and programs."""
+"""var/demo.json: the demo's addresses and credentials, for people and programs."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ class Credentials:
 class DemoSettings:
     """All of var/demo.json. `chains` is empty when no local chain runs.
 
-    `report_url` is what machines pay for, empty without chains. `network` says to whoever is about to send something that these are local chains; the demo knows no others.
+    `report_url` is what machines pay for, empty without chains. `network` says that these are local chains, the only ones in the demo.
     """
 
     base_url: str

@@ -53,7 +53,7 @@ def pay(
 
 @contextmanager
 def one_at_a_time(chain: ChainEntry) -> Iterator[None]:
-    """Let no other transfer of this wallet begin, in this process or another: both would be signed with one number."""
+    """Lock this wallet's transfers across processes: two at once would be signed with the same nonce."""
     port = urlsplit(chain["node_url"]).port
     path = Path(tempfile.gettempdir()) / f"florin-demo-{os.getuid()}-{port}.lock"
     with path.open("a") as lock:

@@ -89,7 +89,7 @@ class ReportCounts(s.Serializer[None]):
     uncredited = s.IntegerField()
 
     def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
-        """Return the fields, of which one is named by a word of Python's own."""
+        """Return the fields. One name is a Python keyword, so it cannot be a class attribute."""
         return {"in": s.IntegerField(), **super().get_fields()}
 
 
@@ -116,7 +116,7 @@ class ReportSummary(Flows):
     by_tag = TagFlows(many=True)
 
     def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
-        """Return the fields, of which one is named by a word of Python's own."""
+        """Return the fields. One name is a Python keyword, so it cannot be a class attribute."""
         return {"from": s.DateTimeField(), **super().get_fields()}
 
 

@@ -311,7 +311,7 @@ class SettlementItem(models.Model):
 class Hold(models.Model):
     """A checkout's forwarders that our sweeps skip until a team member releases them (escrow).
 
-    Others are not bound by it: a forwarder pays its merchant whoever flushes it.
+    Third parties are not bound by it: a forwarder pays its merchant no matter who flushes it.
     """
 
     merchant = models.ForeignKey(

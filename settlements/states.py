@@ -17,7 +17,7 @@ class Purpose(TextChoices):
 
 
 class TransactionState(TextChoices):
-    """The state of a transaction. The token's own events tell whether it had its effect."""
+    """The state of a transaction. The token's own events show whether it had its effect."""
 
     # Signed and stored, perhaps sent.
     INTENDED = "intended"
@@ -47,7 +47,7 @@ class Sender(TextChoices):
     GATEWAY = "gateway"
     # A person's own wallet in the browser.
     WALLET = "wallet"
-    # A third party: anybody may flush a forwarder.
+    # A third party: anyone may flush a forwarder.
     EXTERNAL = "external"
     # None: on its chain payers pay the merchant's own wallet.
     DIRECT = "direct"
@@ -58,5 +58,5 @@ class ReleasedBy(TextChoices):
 
     MEMBER = "member"
     API = "api"
-    # A third party flushed the forwarder, which pays the merchant all the same.
+    # A third party flushed the forwarder, which pays the merchant in any case.
     EXTERNAL = "external"

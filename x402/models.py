@@ -24,7 +24,7 @@ class MachineSettings(models.Model):
     merchant = models.OneToOneField(
         Merchant, models.CASCADE, related_name="machine_settings", primary_key=True
     )
-    # Anybody who sees a hash first could use it: requiring a signature prevents that.
+    # Anyone who sees a hash first could use it; requiring a signature prevents that.
     requires_signature = models.BooleanField(default=False)
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ def encode_call(signature: str, *arguments: Any) -> bytes:
 
 
 def encode_arguments(kinds: list[str], *arguments: Any) -> bytes:
-    """What follows a contract's creation code: its constructor's arguments."""
+    """Return encoded constructor arguments, which follow a contract's creation code."""
     return encode(kinds, arguments)
 
 

@@ -93,7 +93,7 @@ class Anvil(JsonRpcNode):
             )
             try:
                 self._read_banner(output)
-                # Or it would write a line about every request, for as long as it runs.
+                # Otherwise it logs a line for every request.
                 self.rpc("anvil_setLoggingEnabled", False)
             except BaseException:
                 self.stop()
@@ -136,7 +136,7 @@ class Anvil(JsonRpcNode):
         self.rpc("evm_setTime", seconds)
 
     def snapshot(self) -> str:
-        """Remember the chain as it is now; `revert` takes the answer, once."""
+        """Take a snapshot and return its id; `revert` accepts it once."""
         snapshot: str = self.rpc("evm_snapshot")
         return snapshot
 
@@ -147,7 +147,7 @@ class Anvil(JsonRpcNode):
 
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
-        """Undo all that happens to the chain within the block."""
+        """Revert all changes to the chain made within the `with` block."""
         snapshot = self.snapshot()
         try:
             yield

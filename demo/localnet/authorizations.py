@@ -57,7 +57,7 @@ def real_usdc(chain_id: int) -> str:
 
 
 def lay_usdc(node: Anvil) -> str:
-    """Lay a token with the real one's ways at its address, give the payer a million, and return the address."""
+    """Put a token that behaves like the real one at its address, mint the payer a million, and return the address."""
     address = real_usdc(node.chain_id)
     node.rpc("anvil_setCode", address, artifact("Usdc")["runtime"])
     if not balance_of(node, address, payer(node).address):

@@ -56,7 +56,7 @@ def real_usdt(chain_id: int) -> str:
 
 
 def lay_usdt(node: Anvil) -> str:
-    """Lay a token with the real one's ways at its address, give the payer a million, and return the address."""
+    """Put a token that behaves like the real one at its address, mint the payer a million, and return the address."""
     address = real_usdt(node.chain_id)
     _lay(node, address, node.code(deploy_token(node, "USDT")))
     if not balance_of(node, address, payer(node).address):
@@ -65,18 +65,18 @@ def lay_usdt(node: Anvil) -> str:
 
 
 def lay_permit2(node: Anvil) -> None:
-    """Lay Permit2 and the proxy where each chain has them."""
+    """Put Permit2 and the proxy at their real addresses."""
     _lay(node, PERMIT2, _published(PERMIT2))
     _lay(node, PROXY, bytes.fromhex(artifact("Permit2Proxy")["runtime"][2:]))
 
 
 def lay_multicall(node: Anvil) -> None:
-    """Lay Multicall3 where each chain has it."""
+    """Put Multicall3 at its real address."""
     _lay(node, MULTICALL3, _published(MULTICALL3))
 
 
 def allow(node: Anvil, token: str, *, account: FundedAccount | None = None) -> None:
-    """Let Permit2 move all that an account has of a token, as payers do once."""
+    """Approve Permit2 for an account's whole token balance, as payers do once."""
     who = account or payer(node)
     execute(node, who, token, "approve(address,uint256)", PERMIT2, 2**256 - 1)
 

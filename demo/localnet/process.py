@@ -1,4 +1,4 @@
-"""The base of all local nodes: a process of ours on a loopback port, ended by its id."""
+"""The base of all local nodes: a child process on a loopback port."""
 
 import http.client
 import json

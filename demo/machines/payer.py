@@ -36,7 +36,7 @@ def buy(
     wallet = _TellingWallet(_wallet(entry), say)
     say(f"Asking   {url}")
     try:
-        # Nobody else pays from this wallet meanwhile: both would take one number.
+        # Only one payment of this wallet at a time: two would take the same nonce.
         with one_at_a_time(entry):
             served = pay_and_retry(Order(url, most=most), wallet)
     except (PayerError, PaidButUnservedError) as error:
@@ -64,7 +64,7 @@ def _wallet(entry: ChainEntry) -> EvmWallet:
 
 
 class _TellingWallet:
-    """The wallet, saying what it does."""
+    """A wallet that prints each step."""
 
     def __init__(self, wallet: EvmWallet, say: Callable[[str], object]) -> None:
         self._wallet = wallet
@@ -73,7 +73,7 @@ class _TellingWallet:
         self.can_pay = wallet.can_pay
 
     def pay(self, wanted: PaymentWanted, *, sent: Callable[[str], None]) -> str:
-        """Pay, and say so."""
+        """Send the payment, and print it."""
         asked = f"{wanted.amount} {wanted.token} on {wanted.network}"
         self._say(f"Price    {asked} to {wanted.pay_to}")
         tx_hash = self._wallet.pay(wanted, sent=sent)
@@ -81,6 +81,6 @@ class _TellingWallet:
         return tx_hash
 
     def sign(self, message: str) -> str:
-        """Sign the proof, so that nobody else can use it."""
+        """Sign the proof, so that only this payer can use it."""
         self._say("Waiting  until the payment is deep enough")
         return self._wallet.sign(message)

@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 def report(request: HttpRequest) -> JsonResponse:
-    """Answer what was paid for; the middleware lets nobody else come so far."""
+    """Return the report; the middleware admits only paid requests."""
     paid = request.x402  # type: ignore[attr-defined]
     ship = {"name": "Anna", "cargo": "coffee", "quay": 4}
     return JsonResponse(

@@ -1,4 +1,4 @@
-"""What the demo wants of a node: a program to keep running, and a chain made ready to pay on."""
+"""The interface of the demo's nodes: programs to keep running, and a chain prepared for payments."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -52,14 +52,14 @@ class DemoNode(Protocol):
         """The programs to keep running."""
 
     def mined_urls(self) -> list[str]:
-        """The nodes that make no block by themselves and must be made to."""
+        """The nodes on which `demo.nodes.miner` must mine blocks."""
 
     def prepare(self) -> LocalChain:
         """Wait for the node, put the tokens there and fund the payer. Raises `NodeStartError`."""
 
 
 def await_answer(name: str, ask: Callable[[], object]) -> None:
-    """Return once `ask` raises no OSError any more. Raises `NodeStartError` after half a minute."""
+    """Call `ask` until it raises no OSError. Raises `NodeStartError` after half a minute."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         try:

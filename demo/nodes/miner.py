@@ -1,4 +1,4 @@
-"""`python -m demo.nodes.miner RPC_URL...`: mine blocks on the local chains while somebody waits.
+"""`python -m demo.nodes.miner RPC_URL...`: mines blocks on local chains until transactions are final.
 
 The nodes make a block for each transaction and none otherwise, so that an idle chain stays small. Real chains go on, and so
 do these until the newest transaction is final.

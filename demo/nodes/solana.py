@@ -15,7 +15,7 @@ from wallets.chains.solana.family import SOLANA_FAMILY
 
 @dataclass(frozen=True)
 class SolanaNode:
-    """The chain `solana`, whose slots pass by themselves."""
+    """The chain `solana`, whose slots follow the clock."""
 
     node: Node
     name: str = "solana"

@@ -10,7 +10,7 @@ from wallets.chains.ton.family import TON_FAMILY
 
 @dataclass(frozen=True)
 class TonNode:
-    """The chain `ton`, which makes blocks by itself."""
+    """The chain `ton`, whose blocks follow the clock."""
 
     node: Node
     name: str = "ton"

@@ -113,7 +113,7 @@ class Shop:
 
     def _api(self) -> GatewayApi:
         credentials = self.settings.credentials
-        # Without a chain nobody could pay a live checkout.
+        # Without a chain a live checkout cannot be paid.
         key = credentials.live_key if self.settings.chains else credentials.test_key
         return GatewayApi(self.settings.base_url, key)
 
@@ -237,7 +237,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _from_our_page(self) -> bool:
-        """Whether a form came from here: the wallet obeys no other site's page."""
+        """Whether a form came from this site: other sites' pages must not use the wallet (CSRF)."""
         ours = urlsplit(self.shop.settings.shop_url).netloc
         origin = self.headers.get("Origin")
         return self.headers.get("Host") == ours and origin in {None, f"http://{ours}"}

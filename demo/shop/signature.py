@@ -1,4 +1,4 @@
-"""What a merchant does with a webhook before believing it."""
+"""Verifies a webhook's signature, as a merchant does."""
 
 import hashlib
 import hmac

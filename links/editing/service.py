@@ -34,9 +34,9 @@ def create_link(
     now: datetime,
     by: Person | None = None,
 ) -> PaymentLink:
-    """Make a link that takes payments at once. Raises ConflictError where the merchant account is closed.
+    """Create a link that takes payments at once. Raises ConflictError if the merchant account is closed.
 
-    A template that is deleted meanwhile is left out, as if the link had been made a moment before.
+    If the template is deleted concurrently, the link is created without it.
     """
     refuse_if_closed(merchant_id)
     columns = _columns(wanted)
@@ -63,10 +63,10 @@ def change_link(
     by: Person | None = None,
     seen: datetime | None = None,
 ) -> PaymentLink:
-    """Change what a link says; checkouts that were made from it stay as they are.
+    """Change a link's fields; checkouts that were made from it stay unchanged.
 
-    Raises ConflictError (state_conflict) if the price of an invoice would change that is paid, or about to be; and if the
-    link was changed after `seen`, the time of the last change that the caller knows.
+    Raises ConflictError (state_conflict) if an invoice's price would change while it is paid or being paid, or if the link
+    was changed after `seen`, the time of the last change that the caller knows.
     """
     held = _held(link)
     if seen not in (None, held.updated_at):
@@ -87,7 +87,7 @@ def change_link(
 def set_status(
     link: PaymentLink, status: LinkStatus, *, now: datetime, by: Person | None = None
 ) -> PaymentLink:
-    """Set a link's status. From then on no payment begins that the status forbids."""
+    """Set a link's status. It applies to all payments that begin afterwards."""
     held = _held(link)
     before, held.status = held.status, status
     if before != status:
@@ -124,7 +124,7 @@ def create_template(
 def delete_template(
     template: LinkTemplate, *, now: datetime, by: Person | None = None
 ) -> None:
-    """Delete a template, unless that was just done; its links stay."""
+    """Delete a template; its links stay. Idempotent."""
     if not LinkTemplate.objects.select_for_update().filter(pk=template.pk).exists():
         return
     _note(template, "link_template.deleted", by, now, {"title": template.title})

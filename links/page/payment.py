@@ -23,7 +23,7 @@ from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import personal_url
 
-# A request that meets a rival finds its checkout on the next try.
+# A request that loses the race finds the winner's checkout on the next try.
 _LOOKS = 5
 # Against concurrent edits: an edit waits for payments being begun, and they see its result.
 _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
@@ -144,7 +144,7 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
                 subscription=sale.subscription,
             )
     except IntegrityError as error:
-        # The constraint decides who was first; leaving the block rolls back the checkout created here.
+        # The unique constraint decides which request wins; leaving the block rolls back the checkout created here.
         raise _RivalError from error
     return created.row.code
 

@@ -34,7 +34,7 @@ _PROGRAM: Final = "".join(
         "601f3d111615604e57",  # it worked and answered a word, else go to 0x4e
         "6020019060200190601956",  # on to the next ones
         "5b50604090036040f3",  # 0x45: return all from 0x40 on
-        "5b60006000fd",  # 0x4e: one that cannot be told makes the whole answer none
+        "5b60006000fd",  # 0x4e: one unreadable balance reverts the whole call
     )
 )
 
@@ -44,7 +44,7 @@ def balances_of(
 ) -> list[int]:
     """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), in base units, at a block.
 
-    A node that does not know the question is asked for each by itself, in batches. Raises ChainError.
+    A node that does not support this call is asked for each balance separately, in batches. Raises ChainError.
     """
     try:
         answer = node.call("eth_call", [_question(token, holders), hex(height)])

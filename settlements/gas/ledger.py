@@ -164,10 +164,10 @@ def find(purpose: Purpose, reference: str) -> GasTransaction | None:
 
 
 def open_accounts(chain: str, *, node: GasNode) -> None:
-    """Make the rows of keys that are new, and ask the chain how many transactions theirs were.
+    """Create the accounts of new keys, with their next nonce from the chain.
 
-    After a restore each number is asked anew (`forget_numbers`), and is above those of our own transactions. Raises
-    NoGasError where nodes do not agree, and ChainError.
+    After a restore each nonce is read again (`forget_numbers`), and is above those of our own transactions. Raises
+    NoGasError if nodes disagree, and ChainError.
     """
     keys = gas_keys()
     present = GasAccount.objects.filter(chain=chain, address__in=keys)
@@ -182,7 +182,7 @@ def open_accounts(chain: str, *, node: GasNode) -> None:
 
 
 def forget_numbers() -> int:
-    """Let no account send before its chain's nodes agree on its next number; return how many there are."""
+    """Block all accounts until their chain's nodes agree on the next nonce; return how many there are."""
     return GasAccount.objects.update(next_nonce=None)
 
 

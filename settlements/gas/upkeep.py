@@ -114,7 +114,7 @@ def _is_lost(one: GasTransaction, seen: _Round) -> bool:
     try:
         return seen.node.is_lost(address, one.nonce, hashes, height=seen.final)
     except ChainError as error:
-        # Without a second node's confirmation nothing is given up; those behind it are followed all the same.
+        # Without a second node's confirmation nothing is given up; those behind it are still followed.
         log.warning("transaction may be lost", pk=one.pk, error=str(error))
         return False
 

@@ -1,6 +1,6 @@
 """Assigns forwarders' outflows to settlements: ours, a merchant's own wallet's, or a third party's.
 
-Anybody may flush a forwarder, which pays its merchant. Such a flush becomes a settlement too.
+Anyone may flush a forwarder, which pays its merchant. Such a flush becomes a settlement too.
 """
 
 from collections import defaultdict

@@ -105,8 +105,7 @@ def _facts(
 def _awaited(proof: Proof, *, now: datetime) -> _Moves:
     """Return the expected transfers of authorisations being settled to an address: token, payer and base units.
 
-    An authorisation that is in no process's hands and was never sent does not count: its payer may have paid separately
-    since.
+    An authorisation that has no lease and was never sent does not count: its payer may have paid separately since.
     """
     open_ones = Authorization.objects.filter(
         Q(state=AuthorizationState.SENT)

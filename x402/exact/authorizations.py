@@ -42,7 +42,7 @@ def find_for(caller: Caller, request: StandardRequest) -> Authorization | None:
 
 
 def left_open(*, now: datetime) -> QuerySet[Authorization]:
-    """Return authorisations that were sent and are in no process's hands; recently checked ones last."""
+    """Return authorisations that were sent and have no current lease; recently checked ones last."""
     rows = Authorization.objects.filter(_is_free(now), state=AuthorizationState.SENT)
     looked_at = F("taken_until").asc(nulls_first=True)
     return rows.select_related("transaction__account", "payment").order_by(

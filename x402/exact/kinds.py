@@ -54,7 +54,7 @@ def _signers(live: list[ChainSpec]) -> dict[str, list[str]]:
 def _payable(mode: Mode) -> list[ChainSpec]:
     """Return the chains to offer: without an address in `/config` there is nothing to pay to.
 
-    Earlier signed authorisations are carried out all the same.
+    Authorisations that were signed earlier are still carried out.
     """
     offered = offered_chains(mode)
     if mode == Mode.TEST:

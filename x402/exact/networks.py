@@ -20,7 +20,7 @@ def network_of(spec: ChainSpec, version: int) -> str | None:
 
 
 def offered_chains(mode: Mode) -> list[ChainSpec]:
-    """Return the chains on which authorisations are carried out: with nodes, and an account of ours that pays.
+    """Return the chains on which authorisations are carried out: those with nodes and one of our fee payers.
 
     Test keys touch no chain, so they need neither.
     """

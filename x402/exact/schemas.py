@@ -48,7 +48,7 @@ class Verified(s.Serializer[None]):
 
 
 class SettledPaymentReference(s.Serializer[None]):
-    """What Florin tells beside the standard's own fields."""
+    """Florin's own fields, in addition to the standard's."""
 
     paymentId = s.CharField()
 

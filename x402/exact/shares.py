@@ -28,17 +28,17 @@ from x402.models import Authorization
 from x402.states import AuthorizationState
 
 FREE_FAILURES: Final = 1
-"""How many of a payer's authorisations may fail on the chain within an hour, with our gas, before it has to wait."""
+"""How many of a payer's authorisations may fail on the chain per hour, at our cost, before the payer has to wait."""
 
 LONGEST_WAIT: Final = timedelta(minutes=15)
-"""The first one after those waits for a minute, each further one twice as long, up to this."""
+"""The maximum wait: it is a minute after the first failure above the limit, and doubles with each further one."""
 
 WINDOW: Final = timedelta(minutes=10)
 FAILED_PART: Final = 300
-"""Failures of one merchant's payers within that time may cost at most this fraction of its share of a day's gas."""
+"""Failures of one merchant's payers within WINDOW may cost at most this fraction of its share of a day's gas."""
 
 FAILED_LEAST: Final = 4
-"""Where gas is dear it may cost as much as so many payments, while the day's failures cost no more than DEAR_PART of the share."""
+"""If gas is expensive, failures may cost this many payments, while the day's cost at most DEAR_PART of the share."""
 
 DEAR_PART: Final = 4
 
@@ -72,9 +72,9 @@ _OPEN: Final = f"{_COST_OF} AND z.state = 'sent'"
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) -> None:
-    """Raise NoGasError where a merchant's machines used up its share of a day's gas (GAS_MERCHANT_SHARE), or failed just now.
+    """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
 
-    `payment` is the most that this one may cost, in wei. What failed is judged by `refuse_failed`, and is no part of the day's share.
+    `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`.
     """
     share = Decimal(settings.GAS_MERCHANT_SHARE) * gas_policy(chain).daily
     good, failed = _of_a_day(merchant_id, chain, now)
@@ -93,9 +93,9 @@ def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class FailedCosts:
-    """What a merchant's failed payments cost within a day and within WINDOW, and what those on their way may cost.
+    """The cost of a merchant's failed payments within a day and within WINDOW, and the maximum cost of open ones.
 
-    `payment` is the most that the one to be sent may cost.
+    `payment` is the maximum cost of the one to send.
     """
 
     day: int
@@ -130,9 +130,9 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
 
 
 def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
-    """Whether machines, and this merchant's, may send one more request to a chain's nodes in this minute.
+    """Whether this merchant's machines may send one more request to a chain's nodes in this minute.
 
-    One merchant alone gets three quarters of the share. Nodes of a local network are there for nobody else.
+    One merchant gets at most three quarters of the machines' share. Nodes of a local network have no limit.
     """
     if spec.is_local:
         return True
@@ -145,7 +145,7 @@ def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> 
 
 
 def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
-    """Refuse a payer whose authorisations failed on the chain a moment ago, with our gas. Raises RefusedPaymentError.
+    """Refuse a payer if its authorisations just failed on the chain, at our cost. Raises RefusedPaymentError.
 
     A payer's contract may change its answer about a signature between our check and the transaction.
     """

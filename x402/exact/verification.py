@@ -65,7 +65,7 @@ def _known(caller: Caller, request: StandardRequest) -> Answer | None:
 
 def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
     if not has_place(request.spec.name):
-        # Nothing may be sent without a place to wait: the payer is told before the resource's work is done.
+        # Without a free place to wait nothing may be sent, so refuse before the resource server does its work.
         return answers.unverified(request.signed.payer)
     if may_ask(VERIFYING, caller.merchant_id, request.spec, now=clock()):
         with asking(request.spec.name) as is_asked:

@@ -29,7 +29,7 @@ from x402.models import Forwarder
 _DAY: Final = timedelta(days=1)
 
 LATELY: Final = timedelta(hours=2)
-"""How long a replaced wallet is still accepted: a machine was told of it, and pays within the hour."""
+"""How long a replaced wallet is still accepted: machines that got it from `/config` pay within the hour."""
 
 _AGAIN_AFTER_SECONDS: Final = 60.0
 _MOST_REMEMBERED: Final = 10_000
@@ -49,7 +49,7 @@ def pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
 
 
 def known_pay_to(merchant_id: int, mode: Mode, chain: str) -> str | None:
-    """Return the same as `pay_to`, or None if it would have to create a forwarder."""
+    """Return the same as `pay_to`; None if no forwarder exists yet. Creates nothing."""
     return _pay_to(merchant_id, mode, chain, _known_forwarder)
 
 
@@ -134,7 +134,7 @@ def _make_forwarder(merchant_id: int, destination: bytes) -> bytes:
                 merchant_id=merchant_id,
                 mode=Mode.LIVE,
                 purpose=ClaimKind.X402,
-                # `expect_machines` alone marks expected payments; the address itself is watched for ever.
+                # Only `expect_machines` marks expected payments; the address itself is watched permanently.
                 watched_until=EPOCH,
             )
             Forwarder.objects.create(

@@ -1,4 +1,4 @@
-"""What happened on the chain: transactions, run by LiteSVM, in the slots in which they landed."""
+"""The chain's transactions, run by LiteSVM, with the slots in which they landed."""
 
 import secrets
 from collections import defaultdict

@@ -123,7 +123,7 @@ class SolanaNode(JsonRpcNode):
     def rollback(self, *, after: int) -> list[str]:
         """Fork every slot after this one away, while time goes on; return the signatures of what was undone.
 
-        The slot is named, because slots pass by themselves: "the newest ten" would be other ones a moment later.
+        The slot is named, because slots follow the clock: "the newest ten" would be others a moment later.
         """
         gone: list[str] = self.rpc("sim_rollback", after)
         return gone

@@ -97,7 +97,7 @@ def create_fee_mint(
 
 
 def memo(text: str) -> Instruction:
-    """Write something beside a payment."""
+    """Add a memo to a transaction."""
     return Instruction(MEMO, text.encode(), [])
 
 

@@ -1,4 +1,4 @@
-"""Slots that pass by themselves, computed from the clock when somebody asks."""
+"""Slots that follow the clock, computed at each request."""
 
 import time
 from collections.abc import Callable

@@ -53,7 +53,7 @@ class Envelope:
 
 @dataclass
 class TonWallet:
-    """Somebody with a key. The address follows from it; the contract comes with the first message sent."""
+    """A wallet with a key. The address is derived from it; the first message sent deploys the contract."""
 
     seed: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 

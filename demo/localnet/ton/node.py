@@ -41,7 +41,7 @@ START_SECONDS = 30.0
 POLL_SECONDS = 0.005
 PAYER_NANOTONS = 10_000 * NANOTONS
 PAYER_UNITS = 10**12
-# Known to everybody, like the keys of other local nodes.
+# Public, like the keys of other local nodes.
 PAYER_SEED = b"the payer of the local TON chain"
 ISSUER = "issuer"
 IMPOSTOR = "impostor"
@@ -76,7 +76,7 @@ class TonNode(NodeProcess):
         return f"http://127.0.0.1:{self.port}{API}"
 
     def command(self) -> list[str]:
-        """The arguments the node is started with, for whoever runs the process instead of `start`."""
+        """Return the arguments that start the node, for callers that run the process instead of `start`."""
         return [*node_command(), str(self.port)]
 
     def start(self) -> Self:
@@ -105,7 +105,7 @@ class TonNode(NodeProcess):
         self.mint(self.payer.address, PAYER_UNITS, jetton=self.fake)
 
     def mark(self) -> None:
-        """Remember the chain as it is now; `reset` goes back to it as often as is liked."""
+        """Take a snapshot of the chain; `reset` can return to it any number of times."""
         self._control("mark")
 
     def reset(self) -> None:
@@ -131,7 +131,7 @@ class TonNode(NodeProcess):
     def roll_back(self, *, to: int) -> int:
         """Undo every block after this one and all that is in them; others follow in their place. Returns the newest then.
 
-        The block is named, because blocks follow by themselves: "the newest ten" would be other ones a moment later.
+        The block is named, because blocks follow the clock: "the newest ten" would be others a moment later.
         """
         return int(self._control("roll_back", to=to)["seqno"])
 
@@ -220,7 +220,7 @@ class TonNode(NodeProcess):
         return [base64.b64decode(found).hex() for found in hashes]
 
     def jetton_wallet(self, owner: str, *, jetton: str | None = None) -> str:
-        """The address of an owner's jetton wallet, deployed or not, as the master tells it."""
+        """The address of an owner's jetton wallet by the master contract, deployed or not."""
         document = {"owner": owner, "master": jetton or self.usdt}
         return str(self._control("jetton_wallet", **document)["address"])
 

@@ -1,4 +1,4 @@
-"""A fake of TronGrid's REST interface, told from an anvil's blocks and logs.
+"""A fake of TronGrid's REST interface, built from an anvil's blocks and logs.
 
 It is a fake because TronGrid is a hosted service: there is nothing to install. Paths, fields and limits follow its
 documentation and java-tron's HTTP interface, which it passes on: https://developers.tron.network/reference.

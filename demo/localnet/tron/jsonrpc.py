@@ -47,7 +47,7 @@ class JsonRpc:
         return [self._answer_one(one) for one in request]
 
     def solidified(self) -> int:
-        """The height of the newest block that most who make blocks have built on."""
+        """The height of the newest solidified block."""
         return max(self._anvil.block_number() - self._rules.solidified_lag, 0)
 
     def _answer_one(self, request: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A Tron node for tests and the demo, and somebody who can pay there."""
+"""A Tron node for tests and the demo, with a funded payer."""
 
 from types import TracebackType
 from typing import Self
@@ -98,5 +98,5 @@ class TronNode:
 
     @property
     def payer_address(self) -> str:
-        """Who pays, in base58."""
+        """The payer's address, in base58."""
         return to_base58(payer(self.anvil).address)

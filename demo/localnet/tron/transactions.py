@@ -1,7 +1,7 @@
 """Taking signed transactions as java-tron does, written without any help from the code under test.
 
 What is checked is what a page and its server could get wrong: the bytes, the block they name, the times, who signed. Then
-the call is made on the anvil behind, by whoever signed; its transaction id is therefore another one there.
+the signer's call is made on the anvil behind; its transaction id is therefore another one there.
 """
 
 import hashlib
@@ -114,14 +114,14 @@ class Mempool:
         }
         try:
             tx_hash = self._anvil.rpc("eth_sendTransaction", wanted)
-            # A transfer that reverts is in a block all the same, and moves nothing.
+            # A reverted transfer is in a block too, and moves nothing.
             self._anvil.receipt(tx_hash)
         finally:
             self._anvil.rpc("anvil_stopImpersonatingAccount", owner)
 
 
 def _signer(tx_id: bytes, signature: bytes) -> bytes:
-    """The 20 bytes of whoever signed. Wallets write the last byte as 0 or 1, or as 27 or 28."""
+    """Return the signer's 20 bytes. Wallets write the last byte as 0 or 1, or as 27 or 28."""
     recovery = signature[64] - 27 if signature[64] >= 27 else signature[64]
     try:
         signed = Signature(signature[:64] + bytes([recovery]))

@@ -34,7 +34,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the account, and whether to repair it."""
+        """Add the arguments: the account, and whether to repair it."""
         parser.add_argument("chain", help="a chain's name, such as base")
         parser.add_argument("address", help="the account's address")
         parser.add_argument("--resync", action="store_true")

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Take the switch."""
+        """Add the switch that resets failures."""
         parser.add_argument("--retry", action="store_true")
 
     def handle(self, *args: Any, retry: bool, **options: Any) -> None:

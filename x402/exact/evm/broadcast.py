@@ -53,20 +53,20 @@ def send(
 ) -> None:
     """Store the transaction that carries an authorisation out, and send it to a node.
 
-    Raises RevertedError where the call would not get through, RefusedPaymentError where its time is over by now,
-    OverdrawnError, NoGasError, ChainError: then nothing was sent.
+    Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
+    NoGasError, ChainError: then nothing was sent.
     """
     spec = request.spec
     gas = calls.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
     # Asked for here, so that the ledger's transaction below waits for no node.
     fees = first_fees(node.prices(), most=gas_policy(spec.name).max_fee)
-    # Where gas costs too much for any payment the ledger refuses.
+    # The ledger refuses if gas is too expensive for any payment.
     most_wei = gas * fees.max_fee if fees else 0
     refuse_greedy(row.merchant_id, spec.name, payment=most_wei, now=clock())
     must_ask = must_ask_balance(row, now=clock())
     balance = _balance_of(row, request) if must_ask else None
-    # The nodes may have been slow, so that its time is judged again.
+    # The nodes may have been slow, so the deadline is checked again.
     refuse_late(request, now=clock())
     try:
         attempt = _write(row, sent, balance, node=node, now=clock())
@@ -75,7 +75,7 @@ def send(
         asked = _balance_of(row, request)
         refuse_late(request, now=clock())
         attempt = _write(row, sent, asked, node=node, now=clock())
-    # Whether it was taken is written down once it is in a block, or waits for longer than most.
+    # A node's acceptance is recorded once it is in a block, or pending for long.
     with suppress(ChainError):
         node.send(bytes(attempt.raw))
 

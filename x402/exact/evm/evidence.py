@@ -1,4 +1,4 @@
-"""On-chain evidence of an authorisation: the transaction that used it, whoever sent it."""
+"""On-chain evidence of an authorisation: the transaction that used it, ours or a third party's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ from x402.exact.connections import KeptPerThread
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
 _PRICES_SECONDS: Final = 2.0
-# By the nodes that told, for all threads.
+# Keyed by node, shared by all threads.
 _prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
 _lock: Final = Lock()
 

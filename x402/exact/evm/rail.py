@@ -80,7 +80,7 @@ _FAILING: Final = "0xfa11"
 
 
 class EvmRail:
-    """A Rail."""
+    """The rail of this family of chains (see `x402.exact.rails.Rail`)."""
 
     family: ChainFamily = EVM_FAMILY
     questions = 1
@@ -93,7 +93,7 @@ class EvmRail:
         return list(gas_keys())
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return nothing: anybody may submit a signed authorisation."""
+        """Return nothing: anyone may submit a signed authorisation."""
         return {}
 
     def simulated_hash(self, told: str) -> str:
@@ -220,7 +220,7 @@ class EvmRail:
 
 
 class _Kind(Protocol):
-    """The functions that EIP-3009 and Permit2 implement differently."""
+    """The functions that EIP-3009 and Permit2 each implement."""
 
     def refusal(
         self, pool: RpcPool, request: StandardRequest, *, now: datetime

@@ -1,7 +1,7 @@
-"""How a payment is carried out on Solana: an account of ours signs the payer's transaction beside it, and pays the network.
+"""Settles payments on Solana: our account co-signs the payer's transaction as fee payer.
 
-The network takes a transaction once, under the name of its first signature, which is ours and always comes out the same.
-So it is written down before it is sent, and sent as often as one likes.
+The network accepts a transaction once and identifies it by its first signature, which is ours and deterministic. So the
+transaction is stored before it is sent, and resending it is safe.
 """
 
 import hashlib
@@ -62,24 +62,24 @@ log = structlog.get_logger(__name__)
 
 Answer = dict[str, Any]
 
-# Local networks have it in a block at once.
+# Local networks mine it at once.
 _FIRST_PAUSE: Final = 0.02
-# A block's hash is good for 150 blocks, about a minute.
+# A blockhash is valid for 150 blocks, about a minute.
 _EXPIRES: Final = timedelta(minutes=2)
-# Nodes forget old transactions: what none knows of after that may have been paid long ago.
+# Nodes prune old transactions: after that, one that no node knows may still have been paid long ago.
 _REMEMBERED: Final = timedelta(hours=12)
 
 _FAILING_MEMO: Final = b"fail"
 
 TEST_FEE_PAYER: Final = "F1orinTestFeePayer1111111111111111111111111"
-"""Who pays the network in test mode, where nothing is sent: nobody has the key."""
+"""The fee payer in test mode, where nothing is sent. No key for it exists."""
 
 
 class SolanaRail:
-    """A Rail."""
+    """The rail of this family of chains (see `x402.exact.rails.Rail`)."""
 
     family: ChainFamily = SOLANA_FAMILY
-    # For the transaction and its status, before and after it is sent again.
+    # One each for the transaction and its status, before and after a resend.
     questions = 5
     reasons: Mapping[str, str] = reasons.SPOKEN
     signers_pattern = "solana:*"
@@ -90,9 +90,9 @@ class SolanaRail:
         return list(solana_gas_keys())
 
     def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return who pays the network, which a payer's transaction must name."""
+        """Return the fee payer that a payer's transaction must name."""
         payers = [TEST_FEE_PAYER] if mode == Mode.TEST else self.signers()
-        # A merchant's is always the same: of its servers, one is paid what another one asked for, and all must ask alike.
+        # The same for all requests of a merchant: one server may receive a payment that another one asked for.
         return {"feePayer": payers[merchant_id % len(payers)]}
 
     def simulated_hash(self, told: str) -> str:
@@ -111,11 +111,11 @@ class SolanaRail:
     def read_signed(
         self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]
     ) -> Signed:
-        """Return the transfer in a payer's transaction."""
+        """Return the signed transfer in a payer's transaction."""
         return payloads.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 
     def verify(self, request: StandardRequest, *, clock: Clock) -> Answer:
-        """Return what a node says would become of the transaction, which it sees without our signature."""
+        """Return the result of a node's simulation of the transaction, without our signature."""
         payer, transfer = request.signed.payer, payloads.transfer_of(request.signed)
         if transfer.fee_payer not in solana_gas_keys():
             return answers.invalid(reasons.FEE_PAYER_UNKNOWN, payer=payer)
@@ -136,27 +136,27 @@ class SolanaRail:
         *,
         clock: Clock,
     ) -> Answer:
-        """Try it, take it in hand, sign it, send it, and wait. Raises TakenElsewhereError."""
+        """Simulate the transaction, lease the authorisation, sign, send and wait. Raises TakenElsewhereError."""
         refusal = _refusal(request)
         return refusal or self._carry_out(take(), request, clock)
 
     def go_on(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> Answer:
-        """Send again what was signed, and wait; sign it where nobody did."""
+        """Resend the signed transaction, and wait; sign it first if that was not done."""
         if _was_signed(row):
             return self._pursue(row, request, clock)
         refusal = _refusal(request)
         if refusal is None:
             return self._carry_out(row, request, clock)
         row.refresh_from_db()
-        # Whoever had it before us was only slow, and what it sent is why nothing is left to send.
+        # The previous holder was only slow, and has sent the transaction already.
         return self._pursue(row, request, clock) if _was_signed(row) else refusal
 
     def finish(
         self, row: Authorization, request: StandardRequest, *, clock: Clock
     ) -> None:
-        """End it by what the chain has of it, or once the chain can have nothing of it any more."""
+        """End it by its result on the chain, or once the transaction can no longer be mined."""
         if row.signed is None:
             return
         nodes = nodes_of(request.spec)
@@ -172,7 +172,7 @@ class SolanaRail:
     def _carry_out(
         self, row: Authorization, request: StandardRequest, clock: Clock
     ) -> Answer:
-        """Sign what is in our hand, and send it."""
+        """Sign the leased authorisation's transaction, and send it."""
         transfer = payloads.transfer_of(request.signed)
         try:
             refuse_spending(row, transfer.network_fee, now=clock())
@@ -188,7 +188,7 @@ class SolanaRail:
     def _pursue(
         self, row: Authorization, request: StandardRequest, clock: Clock
     ) -> Answer:
-        """Look for it, and send it once more where it is in no block yet."""
+        """Look for the transaction, and resend it if it is not in a block yet."""
         nodes = nodes_of(request.spec)
         found = None
         with suppress(ChainError):
@@ -206,7 +206,7 @@ class SolanaRail:
 def _sign(
     row: Authorization, transfer: Transfer, request: StandardRequest, *, now: datetime
 ) -> None:
-    """Sign a transfer that the payer's balance covers beside all that is on its way. Raises OverdrawnError, ChainError."""
+    """Sign a transfer if the payer's balance covers it and all open payments. Raises OverdrawnError, ChainError."""
     nodes, balance = nodes_of(request.spec), None
     if must_ask_balance(row, now=now):
         balance = nodes.balance(transfer)
@@ -226,7 +226,7 @@ def _sign_within(
 
 
 def _refusal(request: StandardRequest) -> Answer | None:
-    """Return the answer to what cannot be carried out now."""
+    """Return the response to a payment that cannot be settled now."""
     transfer = payloads.transfer_of(request.signed)
     if transfer.fee_payer not in solana_gas_keys():
         return answers.failed(request, reasons.FEE_PAYER_UNKNOWN)
@@ -252,7 +252,7 @@ def _is_lost(row: Authorization, nodes: SolanaNodes) -> bool:
 
 
 def _cosign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
-    """Sign a transfer that was read and tried, and keep it. Its network fee is ours from now on."""
+    """Sign a parsed and simulated transfer, and store it. From now on its network fee counts as our cost."""
     from solders.signature import Signature
     from solders.transaction import VersionedTransaction
 
@@ -265,5 +265,5 @@ def _cosign(row: Authorization, transfer: Transfer, *, now: datetime) -> None:
 
 
 def _was_signed(row: Authorization) -> bool:
-    """Whether a transaction may be on its way for an authorisation."""
+    """Whether a transaction may have been sent for an authorisation."""
     return row.signed is not None

@@ -1,4 +1,4 @@
-"""Let machines pay for HTTP, by the x402 protocol in both its forms: middleware for servers, and a payer.
+"""Charges machines for HTTP requests by x402, both protocols: middleware for servers, and a payer.
 
 `florin_x402.django`, `.asgi` and `.wsgi` protect an application; `florin_x402.payer` pays.
 """

@@ -1,4 +1,4 @@
-"""What became of a proof: who was let in, on what ground, and how another try is known."""
+"""Results of checking a proof: the payment, the admission, and the ticket that identifies a retry."""
 
 import secrets
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One proof used for one resource. `key` is what the facilitator knows the use by, `failures` how often it got nothing."""
+    """One proof used for one resource. `key` is the Idempotency-Key, `failures` counts failed handler runs."""
 
     digest: str
     key: str
@@ -48,7 +48,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A signed authorisation and what it is to pay for, as the facilitator is asked about it."""
+    """A signed authorisation and its payment requirements, as sent to the facilitator."""
 
     option: Option
     version: int
@@ -57,7 +57,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A request that is let in. `claim` is the name under which its payment was used up here, `unsettled` what is still owed."""
+    """An admitted request. `claim` is the key of its used payment, `unsettled` an authorisation still to settle."""
 
     payment: Payment
     asked: Asked
@@ -69,13 +69,13 @@ class Admission:
 
 
 class Tickets:
-    """Hands out tickets, and the same one again where a payer got nothing for it, so that nobody pays twice."""
+    """Issues tickets. A payer that was not served gets the same ticket again, so that it does not pay twice."""
 
     def __init__(self, claims: ClaimStore) -> None:
         self._claims = claims
 
     def ticket_for(self, proof: Proof, asked: Asked, price: Price) -> Ticket:
-        """Return the ticket that was kept for this proof, which is then no longer kept, or a new one."""
+        """Remove and return the ticket kept for this proof, or return a new one."""
         digest = digest_of(proof, f"{asked.paths[0]} {price.text}")
         kept = self._claims.take(f"again:{digest}")
         if kept is None:
@@ -84,12 +84,12 @@ class Tickets:
         return Ticket(digest, key, int(failures), is_repeated=True)
 
     def keep(self, ticket: Ticket) -> None:
-        """Have the same proof find the same ticket: the facilitator's answer was lost, or is still to come."""
+        """Keep the ticket for a retry of the same proof: the facilitator's answer was lost or is pending."""
         value = f"{ticket.failures}:{ticket.key}"
         self._claims.add(f"again:{ticket.digest}", value, seconds=_HOUR)
 
     def keep_after_failure(self, admission: Admission) -> None:
-        """Let a payer try again whose handler failed; not for ever, since each try is work."""
+        """Allow another try after the handler failed; the number of tries is limited, because each one costs work."""
         ticket = admission.ticket
         if not admission.payment.settled or ticket.failures >= _MOST_FAILURES:
             return
@@ -99,5 +99,5 @@ class Tickets:
 
 
 def receipt(header: str, told: Mapping[str, Any]) -> Headers:
-    """Return the header that says what was paid."""
+    """Return the header that describes the payment."""
     return [(header, encode(told))]

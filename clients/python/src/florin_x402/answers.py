@@ -1,4 +1,4 @@
-"""What payers are told: one 402 in all three forms at once, and what goes with the answers they paid for."""
+"""Builds responses for payers: one 402 in all three forms at once, and the headers of paid responses."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ EXPOSED: Final = (
     " Retry-After"
 )
 
-# Neither the price nor what was paid for may be handed to somebody else by a cache.
+# Caches must not serve a price or a paid response to another client.
 PRIVATE: Final = (("Cache-Control", "no-store, private"),)
 _OPEN: Final = (("Access-Control-Expose-Headers", EXPOSED),)
 _REPLACED: Final = frozenset({"cache-control", "expires", "pragma"})
@@ -24,7 +24,7 @@ _REPLACED: Final = frozenset({"cache-control", "expires", "pragma"})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer of ours; the application is not asked."""
+    """A complete response by the middleware; the application is not called."""
 
     status: int
     headers: Headers
@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a request is not served yet: a code, a sentence, and in how many seconds it may be."""
+    """Why a request is not served yet: a code, a sentence, and the seconds until a retry may succeed."""
 
     reason: str
     message: str
@@ -67,7 +67,7 @@ def payment_required(
 
 
 def unavailable(problem: Problem) -> Answer:
-    """Return the answer for when nothing is known of a payment: it may be sent again as it is."""
+    """Return the response if a payment's state is unknown: the same request may be repeated."""
     body = {"error": problem.message, "reason": problem.reason}
     wait = problem.retry_after
     return _answer(503, body | {"retryAfter": wait}, [], wait)
@@ -86,7 +86,7 @@ def plain_requirements(price: Price, option: Option) -> dict[str, str]:
 def requirements(
     asked: Asked, price: Price, options: Sequence[Option], version: int
 ) -> list[dict[str, Any]]:
-    """Return what a version of the standard calls `accepts`.
+    """Return the `accepts` list of a version of the standard.
 
     A payer of version 1 does not say which token it pays in, so there is one for each network.
     """
@@ -119,7 +119,7 @@ def requirement(
 
 
 def resource_of(asked: Asked, price: Price) -> dict[str, str]:
-    """Return what the standard's second version says of a resource."""
+    """Return the resource description of the standard's version 2."""
     told = {
         "url": asked.url,
         "description": price.description,
@@ -129,7 +129,7 @@ def resource_of(asked: Asked, price: Price) -> dict[str, str]:
 
 
 def merged(own: Headers, ours: Headers) -> Headers:
-    """Return the application's headers with ours, which decide about caches; what it exposes stays exposed."""
+    """Return the application's headers with ours. Our cache headers win; headers exposed by CORS stay exposed."""
     exposes = "access-control-expose-headers"
     kept = [
         (name, value)

@@ -1,4 +1,4 @@
-"""The gate before an ASGI application. The facilitator is asked in threads, so that other requests go on."""
+"""ASGI middleware. It asks the facilitator in threads, so that other requests are not blocked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -23,7 +23,7 @@ _POLICY = 1008
 
 
 class X402Asgi:
-    """An ASGI application whose paid paths are served to payers alone. There is no way to pay for a WebSocket."""
+    """An ASGI application that serves paid paths to payers only. A WebSocket cannot be paid for."""
 
     def __init__(self, app: App, config: Config) -> None:
         self._app = app
@@ -74,7 +74,7 @@ class X402Asgi:
 
 
 class _Door:
-    """Holds an application's answer until its payment is settled."""
+    """Holds back the application's response until its payment is settled."""
 
     def __init__(self, gate: Gate, entry: Admission, send: Send, method: str) -> None:
         self._gate = gate
@@ -85,7 +85,7 @@ class _Door:
         self._is_shut = False
 
     async def send(self, message: Message) -> None:
-        """Pass a message on, if the payment stands."""
+        """Forward a message if the payment was settled."""
         if message["type"] == "http.response.start" and not self._has_begun:
             await self._begin(message)
         elif self._has_begun and not self._is_shut:
@@ -113,7 +113,7 @@ class _Door:
 
 
 class _Headers:
-    """A request's headers; of one that came twice the values are joined, and cannot be read as one proof."""
+    """A request's headers. Values of a repeated header are joined, so that they are not a valid proof."""
 
     def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._headers = list(headers)

@@ -1,4 +1,4 @@
-"""Letting in by the hash of a transaction: the facilitator's verification uses it up."""
+"""Admits requests by transaction hash: the facilitator's verification uses the payment up."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,7 +13,7 @@ from florin_x402.proofs import HashProof
 
 
 class HashDesk:
-    """Takes proofs of the specification's protocol."""
+    """Accepts proofs of the specification's protocol."""
 
     def __init__(self, facilitator: Facilitator, tickets: Tickets) -> None:
         self._facilitator = facilitator
@@ -55,7 +55,7 @@ class HashDesk:
                 proof.payment, wanted, key=ticket.key
             )
         except FacilitatorError:
-            # It may have been used up all the same.
+            # It may have been used up despite the error.
             self._tickets.keep(ticket)
             raise
         found = answer.get("paymentId")

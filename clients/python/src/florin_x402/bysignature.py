@@ -1,4 +1,4 @@
-"""Letting in by a signed authorisation, as the public standard has it: checked first, carried out before or after the handler."""
+"""Admits requests by signed authorisation (the public standard): verified first, settled before or after the handler."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _SAME: Final = {1: ("scheme", "network"), 2: ("scheme", "network", "amount")}
 
 
 class SignatureDesk:
-    """Takes proofs of the public standard."""
+    """Accepts proofs of the public standard."""
 
     def __init__(
         self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore
@@ -41,25 +41,25 @@ class SignatureDesk:
     def admit(
         self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
     ) -> Admission:
-        """Check an authorisation, and settle it where that comes first. Raises RefusedError, FacilitatorError."""
+        """Verify an authorisation, and settle it if the price says "before". Raises RefusedError, FacilitatorError."""
         charge = _charge(asked, price, options, proof)
         ticket = self._tickets.ticket_for(proof, asked, price)
         payer = "" if ticket.is_repeated else self._verify(charge)
         payment = _payment(price, charge, payer)
         found = Admission(payment, asked, price, ticket, unsettled=charge)
-        # Of a repeated one the chain knows already, so that it cannot be checked any more.
+        # A repeated one may be used on the chain already, so it can no longer be verified.
         if ticket.is_repeated or price.settles_first:
             return self.settle(found, charge)
         return found
 
     def settle(self, admission: Admission, charge: Charge) -> Admission:
-        """Have an authorisation carried out, for this request alone. Raises RefusedError, FacilitatorError."""
+        """Settle an authorisation for this request only. Raises RefusedError, FacilitatorError."""
         answer = self._settled(charge, admission.ticket)
         payment = admission.payment
         payer = _text(answer.get("payer")) or payment.payer
         transaction = _text(answer.get("transaction"))
         claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
-        # Other facilitators give all who ask about one authorisation the same answer; it pays for one of them.
+        # Other facilitators give every request with one authorisation the same answer; it pays for only one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
             raise RefusedError("already_used", "This payment is already used.")
         paid = replace(
@@ -85,7 +85,7 @@ class SignatureDesk:
             try:
                 answer = self._facilitator.settle(charge.body, key=ticket.key)
             except FacilitatorError:
-                # It may have been carried out all the same.
+                # It may have been settled despite the error.
                 self._tickets.keep(ticket)
                 raise
             if answer.get("success") is True:
@@ -100,7 +100,7 @@ class SignatureDesk:
 def _charge(
     asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof
 ) -> Charge:
-    """Find what a proof says it pays among what is asked; the facilitator is told our words of it, not the payer's."""
+    """Return our requirements that match a proof's; the facilitator gets ours, never the payer's copy."""
     for option in options:
         kind = option.kind(proof.version)
         if kind is not None and _is_accepted(proof, asked, price, option, kind):
@@ -130,7 +130,7 @@ def _is_accepted(
 
 
 def _folded(address: object) -> object:
-    """Of an EVM address the case is a checksum."""
+    """Compare addresses; the case of an EVM address is only a checksum."""
     is_evm = isinstance(address, str) and address.startswith(("0x", "0X"))
     return str(address).lower() if is_evm else address
 

@@ -1,4 +1,4 @@
-"""What can be paid with, as the facilitator tells: asked once, and again after some minutes."""
+"""The facilitator's payment options, cached and refreshed after some minutes."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from florin_x402.facilitator import Facilitator
 from florin_x402.prices import Price
 
 STALE_AFTER: Final = 3_600.0
-"""For so many seconds an old answer still does. A merchant's former address is honoured for longer."""
+"""How many seconds a stale answer may be used. A merchant's replaced address is accepted for longer."""
 
 _AFTER_A_FAILURE: Final = 2.0
 
@@ -31,7 +31,7 @@ _FIRST_NAMES: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the public standard's `version` names a chain, and what its payers must know of the token."""
+    """A chain's name in the public standard's `version`, and the token's `extra` for payers."""
 
     version: int
     network: str
@@ -49,12 +49,12 @@ class Option:
     kinds: tuple[Kind, ...] = ()
 
     def kind(self, version: int) -> Kind | None:
-        """Return how a version of the standard pays with this; None where it cannot."""
+        """Return how a version of the standard pays with this; None if it cannot."""
         return next((kind for kind in self.kinds if kind.version == version), None)
 
 
 class Catalogue:
-    """The facilitator's offers. Safe for threads: one asks, the others go on with what is known."""
+    """The facilitator's offers. Thread-safe: one thread refreshes, the others use the cached answer."""
 
     def __init__(self, config: Config, facilitator: Facilitator) -> None:
         self._config = config
@@ -65,7 +65,7 @@ class Catalogue:
         self._failed_at: float | None = None
 
     def options_for(self, price: Price) -> list[Option]:
-        """Return what a price can be paid with, the preferred first. Raises FacilitatorError where there is nothing."""
+        """Return the options to pay a price, preferred first. Raises FacilitatorError if there are none."""
         options = [one for one in self._known() if price.token in {"", one.token}]
         if price.networks:
             options = [
@@ -81,7 +81,7 @@ class Catalogue:
     def _known(self) -> tuple[Option, ...]:
         if not self._is_older(self._config.refresh):
             return self._options
-        # Whoever has nothing must wait for whoever asks.
+        # Without a cached answer, threads wait for the one that asks.
         must_wait = self._is_older(STALE_AFTER)
         if self._lock.acquire(blocking=must_wait):
             try:
@@ -91,7 +91,7 @@ class Catalogue:
         return self._options
 
     def _refresh(self) -> None:
-        """Ask, unless another thread just did. Raises FacilitatorError where nothing is known."""
+        """Refresh, unless another thread just did. Raises FacilitatorError if nothing is cached."""
         if not self._is_older(self._config.refresh):
             return
         now = time.monotonic()
@@ -147,7 +147,7 @@ class Catalogue:
     def _kind(
         self, told: Mapping[str, Any], chain: str, chain_id: object, asset: str
     ) -> Kind | None:
-        """Read one way of paying, if it is on this chain and a payer can be told all it needs."""
+        """Parse one payment kind; None if it is on another chain or lacks data that a payer needs."""
         version, network = told.get("x402Version"), told.get("network")
         if told.get("scheme") != "exact" or not isinstance(network, str):
             return None
@@ -164,7 +164,7 @@ class Catalogue:
 
 
 def _by_permit2(version: int, network: str, extra: Mapping[str, Any]) -> Kind | None:
-    """Read how a token without signatures of its own is paid with, such as USDT: by Permit2, which version 1 knows not of."""
+    """Parse the payment kind of a token without EIP-3009, such as USDT: Permit2, which version 1 lacks."""
     if version == 1:
         return None
     return Kind(version, network, {"assetTransferMethod": "permit2"} | dict(extra))

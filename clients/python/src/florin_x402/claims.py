@@ -1,4 +1,4 @@
-"""What was used already, and what must be taken up again."""
+"""Storage of used payments and of tickets to resume."""
 
 import threading
 import time
@@ -8,24 +8,24 @@ _MOST: Final = 100_000
 
 
 class ClaimStore(Protocol):
-    """Remembers names for a while. Both calls must decide for one of several callers, in all processes that share it."""
+    """Stores keys for a while. Both calls must be atomic among all callers and processes that share the storage."""
 
     def add(self, name: str, value: str, *, seconds: int) -> bool:
-        """Write a name down unless it is; says whether it was not."""
+        """Add a key; return False if it exists."""
 
     def take(self, name: str) -> str | None:
-        """Forget a name, and return its value to the one caller who made it be forgotten."""
+        """Remove a key, and return its value to the one caller that removed it."""
 
 
 class MemoryClaims:
-    """Claims of one process."""
+    """Claims in the memory of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: dict[str, tuple[str, float]] = {}
 
     def add(self, name: str, value: str, *, seconds: int) -> bool:
-        """Write a name down unless it is."""
+        """Add a key; return False if it exists."""
         now = time.monotonic()
         with self._lock:
             known = self._found.get(name)
@@ -36,7 +36,7 @@ class MemoryClaims:
             return True
 
     def take(self, name: str) -> str | None:
-        """Forget a name, and return its value."""
+        """Remove a key, and return its value."""
         with self._lock:
             known = self._found.pop(name, None)
         return known[0] if known and known[1] > time.monotonic() else None
@@ -45,6 +45,6 @@ class MemoryClaims:
         if len(self._found) < _MOST:
             return
         alive = {name: told for name, told in self._found.items() if told[1] > now}
-        # Each of them was paid for, so nobody gets here cheaply; the oldest go.
+        # Each entry was paid for, so filling this up is expensive. The oldest are dropped.
         kept = list(alive.items())[len(alive) // 2 :]
         self._found = dict(kept)

@@ -1,4 +1,4 @@
-"""How a paywall is set up."""
+"""Configuration of a paywall."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from florin_x402.errors import SettingsError
 from florin_x402.prices import PriceLike, PriceList, Rule
 from florin_x402.transport import is_loopback
 
-# Each token's contract signs under a name and version of its own (EIP-712). Source: PyPI x402 2.25, its list of assets.
+# Each token contract has its own EIP-712 name and version. Source: PyPI x402 2.25, its list of assets.
 KNOWN_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {
     "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": ("USD Coin", "2"),  # Ethereum
     "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": ("USD Coin", "2"),  # Base
@@ -47,7 +47,7 @@ class Config:
         PriceList(self.prices)
 
     def domain_of(self, contract: str) -> tuple[str, str] | None:
-        """Return the EIP-712 name and version of a token's contract, where they are known."""
+        """Return the EIP-712 name and version of a token's contract; None if unknown."""
         low = contract.lower()
         return self.domains.get(low) or KNOWN_DOMAINS.get(low)
 

@@ -1,6 +1,6 @@
-"""The gate as a Django middleware: name it in MIDDLEWARE, and set FLORIN_X402.
+"""Django middleware: add it to MIDDLEWARE, and set FLORIN_X402.
 
-It belongs behind what answers for CORS, and before everything that serves content, caches included.
+Place it after the CORS middleware, and before everything that serves content, including caches.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,24 +24,24 @@ _PREFIX = "florin-x402:"
 
 
 class CacheClaims:
-    """Claims in one of Django's caches, which decide for all processes that share it."""
+    """Claims in one of Django's caches, atomic for all processes that share it."""
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
 
     def add(self, name: str, value: str, *, seconds: int) -> bool:
-        """Write a name down unless it is."""
+        """Add a key; return False if it exists."""
         return bool(caches[self._alias].add(_PREFIX + name, value, seconds))
 
     def take(self, name: str) -> str | None:
-        """Forget a name; the deletion decides who gets its value."""
+        """Remove a key; only the caller that deleted it gets its value."""
         cache = caches[self._alias]
         value = cache.get(_PREFIX + name)
         return value if value and cache.delete(_PREFIX + name) else None
 
 
 class X402Middleware:
-    """Serves paid paths to payers alone. A handler finds the Payment in `request.x402`; None where the path is free."""
+    """Serves paid paths to payers only. A handler finds the Payment in `request.x402`; None if the path is free."""
 
     sync_capable = True
     async_capable = False
@@ -67,7 +67,7 @@ class X402Middleware:
         return _with(response, left)
 
     def _asked(self, request: HttpRequest) -> Asked:
-        # Whether the host is one of ours is Django's own affair, when a view asks for it.
+        # Django validates the host when a view asks for it.
         origin = origin_of(request.scheme or "", request.META.get("HTTP_HOST", ""))
         return Asked(
             method=request.method or "",
@@ -81,7 +81,7 @@ class X402Middleware:
 def config_from_settings() -> Config:
     """Read FLORIN_X402: the fields of Config, and `cache`, the alias of one that all processes share.
 
-    Raises ImproperlyConfigured: without sound settings nothing is served at all.
+    Raises ImproperlyConfigured: with invalid settings nothing is served.
     """
     told: Mapping[str, Any] | None = getattr(settings, "FLORIN_X402", None)
     if not told:

@@ -1,12 +1,12 @@
-"""What keeps a request from being served."""
+"""Errors that prevent a request from being served."""
 
 
 class SettingsError(ValueError):
-    """The middleware was set up in a way that could never work, or not safely."""
+    """The middleware's settings cannot work, or are unsafe."""
 
 
 class FacilitatorError(Exception):
-    """The facilitator gave no answer that can be relied on: nothing is known of the payment.
+    """The facilitator gave no reliable answer: the payment's state is unknown.
 
     `retry_after` is in seconds.
     """

@@ -22,7 +22,7 @@ _POLL_SECONDS: Final = 0.5
 
 
 class WalletError(Exception):
-    """The node did not do it, or the transfer failed."""
+    """A node refused a request, or the transfer failed."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class EvmWallet:
     """Pays with the token at `contract`, which it calls `token`, on the chain that `network` names.
 
     `rpc_url` is a node's JSON-RPC. Fees are what the node suggests, and at most `most_gwei` for a unit of gas. `signs` has
-    proofs signed, which binds them to this wallet. Calls of one wallet must not overlap: both would take the same number.
+    proofs signed, which binds them to this wallet. Calls of one wallet must not overlap: both would take the same nonce.
     """
 
     key: str = field(repr=False)
@@ -54,7 +54,7 @@ class EvmWallet:
         return (wanted.network, wanted.token) == (self.network, self.token)
 
     def sign(self, message: str) -> str:
-        """Sign a message as EIP-191 has it."""
+        """Sign a message by EIP-191."""
         if not self.signs:
             return ""
         signed = Account.sign_message(encode_defunct(text=message), self.key)
@@ -88,7 +88,7 @@ class EvmWallet:
             "value": 0,
             "data": _transfer_data(wanted, self.decimals),
             "gas": _GAS,
-            # Twice the price of the moment outlives six full blocks.
+            # Twice the current price lasts for six full blocks.
             "maxFeePerGas": 2 * price + _TIP,
             "maxPriorityFeePerGas": min(_TIP, 2 * price + _TIP),
         }
@@ -125,7 +125,7 @@ class _Node:
             raise WalletError(f"The node answered no number to {method}.") from None
 
     def broadcast(self, raw: str) -> None:
-        """Send a signed transaction; one that the node has already is sent."""
+        """Send a signed transaction. "Already known" counts as success."""
         try:
             self.ask("eth_sendRawTransaction", raw)
         except WalletError as error:

@@ -1,4 +1,4 @@
-"""The facilitator, asked as its API is written. Whatever it does not say clearly counts as not said."""
+"""Client of the facilitator's API. An unclear answer counts as no answer."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ _LONGEST_WAIT: Final = 3_600
 
 
 class Facilitator:
-    """One merchant's facilitator. Raises FacilitatorError wherever it gives no answer to rely on."""
+    """One merchant's facilitator. All calls raise FacilitatorError if it gives no reliable answer."""
 
     def __init__(self, config: Config) -> None:
         parts = urlsplit(config.url.rstrip("/"))
@@ -45,7 +45,7 @@ class Facilitator:
         return self._sound(f"{self._path}/config")
 
     def kinds(self) -> Sequence[Mapping[str, Any]]:
-        """Return what of the public standard is carried out here; nothing where it is not spoken."""
+        """Return the supported kinds of the public standard; empty if there are none."""
         path = f"{self._path}/supported"
         reply = self._exchange("GET", path)
         if reply.status == 404:
@@ -86,7 +86,7 @@ class Facilitator:
         )
 
     def verify_signed(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask whether an authorisation could be carried out. Raises RefusedError."""
+        """Verify that an authorisation would settle. Raises RefusedError."""
         answer = self._standard(f"{self._path}/verify", body, key="")
         if answer.get("isValid") is True:
             return answer
@@ -96,7 +96,7 @@ class Facilitator:
         raise RefusedError(reason, _short(answer.get("invalidMessage")))
 
     def settle(self, body: Mapping[str, Any], *, key: str) -> Mapping[str, Any]:
-        """Have an authorisation carried out; the answer may say that it was not."""
+        """Settle an authorisation; the answer may say that it failed."""
         answer = self._standard(f"{self._path}/settle", body, key=key)
         succeeded, transaction = answer.get("success"), answer.get("transaction")
         if succeeded is False or (
@@ -124,7 +124,7 @@ class Facilitator:
         *,
         key: str = "",
     ) -> Reply:
-        """Ask, and once more where no answer came: a key makes that safe where it matters."""
+        """Send a request, and retry once without an answer; an Idempotency-Key makes that safe where needed."""
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         if key:
             headers["Idempotency-Key"] = key
@@ -166,7 +166,7 @@ def _body(reply: Reply) -> Mapping[str, Any]:
 
 
 def _message(reply: Reply) -> str:
-    """The API's own words on what is wrong with a request."""
+    """The API's error message about a request."""
     try:
         error = _body(reply).get("error")
     except FacilitatorError:
@@ -175,7 +175,7 @@ def _message(reply: Reply) -> str:
 
 
 def _digits(tx_hash: str) -> str:
-    """Return a hash as hexadecimal digits, however it is spelled; what is in base58 stays as it is."""
+    """Return a hash in any spelling as hexadecimal digits; base58 stays unchanged."""
     if found := _HEX.fullmatch(tx_hash):
         return found[1].lower()
     if _BASE64.fullmatch(tx_hash):

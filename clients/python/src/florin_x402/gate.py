@@ -1,4 +1,4 @@
-"""The gate before an application: who pays comes in, and whatever is unclear stays out."""
+"""Decides which requests reach an application: paid ones only; unclear ones are refused."""
 
 import logging
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ UNPAID = Problem("payment_required", "Payment is required.")
 
 
 class Gate:
-    """Decides about requests by asking the facilitator. Safe for threads.
+    """Decides about requests by asking the facilitator. Thread-safe.
 
     The servers' styles of asking it are in `django`, `asgi` and `wsgi`.
     """
@@ -50,7 +50,7 @@ class Gate:
         self._facilitator.close()
 
     def url_of(self, path: str, *, origin: str) -> str:
-        """Return where payers are told a resource is; `origin` is what the request itself says."""
+        """Return a resource's URL for payers; `origin` is the request's own."""
         return f"{self._base_url or origin}{quote(path, errors='replace')}"
 
     def guards(self, asked: Asked) -> bool:
@@ -66,7 +66,7 @@ class Gate:
         if price is None:
             return None
         if asked.method == "OPTIONS":
-            # A handler that looks at no method would give away what is to be paid for.
+            # A handler that ignores the method would serve paid content for free.
             return Answer(204, [*PRIVATE])
         try:
             return self._judge(asked, price, self._catalogue.options_for(price))
@@ -96,7 +96,7 @@ class Gate:
     ) -> Admission | Answer:
         try:
             proof = proof_of(asked)
-            # Whoever asks for headers alone asks for the price: a proof would be used up for nothing.
+            # A HEAD request only gets the price: it would use up a proof for nothing.
             if proof is None or asked.method == "HEAD":
                 return payment_required(asked, price, options, UNPAID)
             if isinstance(proof, HashProof):

@@ -1,4 +1,4 @@
-"""The address that a request says it came to, which is shown to the payer who sent it and to nobody else."""
+"""The address that a request claims to have reached. Only the payer that sent it sees this."""
 
 import re
 from typing import Final
@@ -10,6 +10,6 @@ _HOST: Final = re.compile(
 
 
 def origin_of(scheme: str, host: str) -> str:
-    """Return scheme and host, or a name that is nobody's where the host cannot be one."""
+    """Return scheme and host; a reserved name if the host is invalid."""
     known = scheme if scheme in {"http", "https"} else "https"
     return f"{known}://{host}" if _HOST.fullmatch(host) else f"{known}://host.invalid"

@@ -1,7 +1,7 @@
 """Which paths a pattern protects, whatever spelling reaches the application.
 
-What lies before and behind us may decode, fold and resolve paths as it likes. A path is protected if any of the spellings that
-somebody might make of it is: asking too often for money is seen at once, serving for nothing is not.
+Proxies and the application may each decode and normalise paths differently. A path is protected if any of its possible
+readings is: charging too often is noticed at once, serving for free is not.
 """
 
 import re
@@ -31,7 +31,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def spellings(path: str) -> frozenset[str]:
-    """Return what somebody might take a path for, without slashes at the end; "" is the root."""
+    """Return all possible readings of a path, without trailing slashes; "" is the root."""
     if _PLAIN.fullmatch(path):
         return frozenset((path,))
     return frozenset(

@@ -1,4 +1,4 @@
-"""Paying for a request by the specification's protocol: read the price, send the tokens, ask again with the proof.
+"""Pays for a request by the specification's protocol: reads the price, sends the tokens, retries with the proof.
 
 Payers of the public standard use its published clients (`x402` on PyPI, `@x402/fetch` on npm); the same servers answer them.
 """
@@ -16,7 +16,7 @@ from florin_x402.wire import UnreadableError, decode, decode_json, encode
 
 _FIRST_WAIT: Final = 2.0
 _LONGEST_WAIT: Final = 60.0
-# What a server or facilitator may say of a payment that will be good in a moment.
+# Codes for a payment that may become valid in a moment.
 _WAITING: Final = frozenset({"not_found", "not_confirmed"})
 
 
@@ -25,7 +25,7 @@ class PayerError(Exception):
 
 
 class PaidButUnservedError(Exception):
-    """Something was paid, perhaps, and the request was not served: give `proof` to `pay_and_retry` to go on."""
+    """The request may have been paid, but was not served: pass `proof` to `pay_and_retry` to continue."""
 
     def __init__(
         self, message: str, *, proof: "Proof", reply: Reply | None = None
@@ -48,7 +48,7 @@ class PaymentWanted:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A payment that was made, all of it texts. Keep it until the request was served; it may be written down as JSON."""
+    """A payment that was made, in strings only. Keep it until the request is served; it can be stored as JSON."""
 
     txHash: str  # noqa: N815 - the wire's names
     chain: str
@@ -64,7 +64,7 @@ class Proof:
 
 
 class Wallet(Protocol):
-    """What pays. It alone knows which contract a token's symbol stands for, whatever a server says."""
+    """A wallet that pays. It maps a token's symbol to its contract and ignores what a server says about that."""
 
     @property
     def address(self) -> str:
@@ -80,12 +80,12 @@ class Wallet(Protocol):
         """
 
     def sign(self, message: str) -> str:
-        """Return a signature over a proof's message, which binds it to this payer; empty where it cannot."""
+        """Return a signature over a proof's message, which binds it to this payer; empty if it cannot sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What was answered, and the proof that paid for it; None where it was free."""
+    """The response, and the proof that paid for it; None if it was free."""
 
     status: int
     headers: Mapping[str, str]
@@ -114,8 +114,8 @@ def pay_and_retry(
 ) -> Served:
     """Make a request, pay once if it costs something, and repeat the same proof until it is served.
 
-    `remember` is called with the proof before the tokens are sent and once more when it is signed, for whoever wants to go on
-    after a crash: then `proof` is what it was called with last. Redirects are not followed. Raises PayerError, or
+    `remember` is called with the proof before the tokens are sent and once more when it is signed. To continue after
+    a crash, pass its last value as `proof`. Redirects are not followed. Raises PayerError, or
     PaidButUnservedError once something may have been paid.
     """
     parts = urlsplit(order.url)
@@ -131,7 +131,7 @@ def pay_and_retry(
 
 
 def message_of(proof: Proof, resource: str) -> str:
-    """Return what a payer signs: five lines, as docs/guide/x402.md of Florin has them."""
+    """Return the message that a payer signs: five lines (Florin's docs/guide/x402.md)."""
     return "\n".join(
         (
             "x402 payment proof",
@@ -144,7 +144,7 @@ def message_of(proof: Proof, resource: str) -> str:
 
 
 class _Server:
-    """The resource server, asked the same thing again and again."""
+    """Repeats one request to the resource server."""
 
     def __init__(self, order: Order) -> None:
         parts = urlsplit(order.url)
@@ -167,12 +167,12 @@ class _Server:
         except TransportError as error:
             raise PayerError(f"The server does not answer: {error}.") from error
         finally:
-            # On a kept connection that was closed meanwhile the proof would go out twice.
+            # On a keep-alive connection that was closed meanwhile, the proof would be sent twice.
             self._transport.close()
 
 
 def _wanted(reply: Reply, resource: str, order: Order) -> PaymentWanted:
-    """Read what a 402 asks for. Raises PayerError where it is no price, or too high a one."""
+    """Parse the price of a 402. Raises PayerError if it is invalid or too high."""
     try:
         told = decode(reply.headers.get("x-payment-required", ""))
         texts = [
@@ -225,7 +225,7 @@ def _proof(wanted: PaymentWanted, payer: str, tx_hash: str) -> Proof:
 
 
 def _repeated(server: _Server, proof: Proof, *, seconds: float) -> Served:
-    """Ask with the proof until it is served or refused for good."""
+    """Retry with the proof until the request is served or finally refused."""
     deadline = time.monotonic() + seconds
     while True:
         reply, wait, why = _tried(server, proof)
@@ -245,7 +245,7 @@ def _tried(server: _Server, proof: Proof) -> tuple[Reply | None, float, str]:
 
 
 def _wait(reply: Reply) -> tuple[float, str]:
-    """Return in how many seconds to ask again and why; infinity where never, no reason where it was served."""
+    """Return the seconds until the next try, and the reason; infinity for never, no reason if it was served."""
     if reply.status not in {402, 503}:
         return 0.0, ""
     try:

@@ -1,4 +1,4 @@
-"""What a request costs."""
+"""Prices of requests."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from florin_x402.paths import compile_pattern, spellings
 
 DECIMALS: Final = 6
 DEAR: Final = Decimal(1)
-"""What costs as much or more is settled before the handler runs, unless its price says otherwise."""
+"""From this amount on, payments are settled before the handler runs, unless the price says otherwise."""
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
 
@@ -62,9 +62,9 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as far as money is concerned. `paths` are decoded once, as servers hand them on.
+    """The parts of a request that decide about payment. `paths` are decoded once, as servers pass them.
 
-    `url` is where the resource is, for whoever reads the answer. `proof` is the content of X-PAYMENT, `signed` that of
+    `url` is the resource's address in responses. `proof` is the content of X-PAYMENT, `signed` that of
     PAYMENT-SIGNATURE; None where there is none.
     """
 
@@ -79,7 +79,7 @@ PriceLike = Price | str | Decimal | None
 """None costs nothing."""
 
 Rule = Callable[[Asked], PriceLike]
-"""Tells the price of a request whose path matched."""
+"""Returns the price of a request with a matching path."""
 
 
 class PriceList:
@@ -94,7 +94,7 @@ class PriceList:
         ]
 
     def price_of(self, asked: Asked) -> Price | None:
-        """Return what a request costs: the most of what its path may be taken for. None where each reading is free."""
+        """Return a request's price: the highest among all readings of its path. None if all are free."""
         readings = {one for path in asked.paths for one in spellings(path)}
         places = {place for one in readings if (place := self._place(one)) is not None}
         found = (self._told(place, asked) for place in sorted(places))

@@ -1,4 +1,4 @@
-"""Reading the proofs of payment that requests carry. Every byte of them may be meant to hurt."""
+"""Parses the payment proofs of requests. They are untrusted input."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ Proof = HashProof | SignedProof
 
 
 def proof_of(asked: Asked) -> Proof | None:
-    """Return the proof that a request carries; None where it carries none. Raises RefusedError."""
+    """Return a request's proof; None if it has none. Raises RefusedError."""
     if asked.proof is not None and asked.signed is not None:
         raise _malformed("X-PAYMENT and PAYMENT-SIGNATURE came together.")
     if asked.signed is not None:
@@ -56,7 +56,7 @@ def proof_of(asked: Asked) -> Proof | None:
 
 
 def digest_of(proof: Proof, resource: str) -> str:
-    """Return a name for a proof used for a resource."""
+    """Return a key for a proof used for a resource."""
     content = proof.payment if isinstance(proof, HashProof) else proof.payload
     text = json.dumps([content, resource], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

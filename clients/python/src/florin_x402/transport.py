@@ -1,4 +1,4 @@
-"""One HTTP exchange at a time over kept connections, by the standard library. Redirects are answers like others."""
+"""HTTP client over keep-alive connections, by the standard library. Redirects are not followed."""
 
 import http.client
 import ssl
@@ -16,12 +16,12 @@ _CHUNK: Final = 65_536
 
 
 class TransportError(Exception):
-    """No whole answer came; the other side may have heard the request all the same."""
+    """No complete response arrived; the server may still have processed the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was answered. Names of headers are in lower case; of one that came twice the values are joined."""
+    """A response. Header names are in lower case; values of a repeated header are joined."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Transport:
-    """Connections to one server. Safe for threads: each exchange has a connection of its own."""
+    """Connections to one server. Thread-safe: each exchange has its own connection."""
 
     def __init__(self, origin: str, *, seconds: float) -> None:
         self._server = _parsed(origin)
@@ -86,7 +86,7 @@ class Transport:
             content = self._read(response)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
-            # Not the error's own words: they may hold what was sent.
+            # Without the error's text, which may contain what was sent.
             raise TransportError(type(error).__name__) from error
         if response.will_close or len(self._idle) >= _MOST_IDLE:
             connection.close()
@@ -95,7 +95,7 @@ class Transport:
         return Reply(response.status, _joined(response.getheaders()), content)
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
-        """Read all, within the time, however slowly it drips."""
+        """Read the whole body within the time limit, also from a server that sends it slowly."""
         deadline = time.monotonic() + self._seconds
         content = bytearray()
         while chunk := response.read1(_CHUNK):

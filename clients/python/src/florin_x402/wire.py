@@ -1,4 +1,4 @@
-"""JSON in Base64, as the headers of x402 carry it. What strangers sent is read with a limit on everything."""
+"""JSON in Base64, as in x402 headers. Untrusted input is parsed with limits on everything."""
 
 import base64
 import binascii
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 LONGEST_HEADER: Final = 16_384
-"""Characters. The longest honest proof, a Solana transaction with its requirements, has less than a quarter."""
+"""Maximum characters. The longest valid proof, a Solana transaction with its requirements, has less than a quarter."""
 
 # Python's reader recurses: a header full of brackets must not reach it.
 _MOST_BRACKETS: Final = 256
 
 
 class UnreadableError(Exception):
-    """A text is not what it should be; the message says why, and quotes nothing of it."""
+    """A text is invalid; the message says why, without quoting it."""
 
 
 def encode(value: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def decode_json(content: bytes) -> dict[str, Any]:
-    """Read an object from JSON in which no name stands twice. Raises UnreadableError."""
+    """Parse a JSON object without duplicate names. Raises UnreadableError."""
     if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS:
         raise UnreadableError("it is nested too deeply")
     try:
@@ -50,7 +50,7 @@ def decode_json(content: bytes) -> dict[str, Any]:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    # Two readers would each believe another one of the two.
+    # Two parsers could each use a different one of the duplicates.
     if len(found) != len(pairs):
         raise ValueError("a name stands twice")
     return found

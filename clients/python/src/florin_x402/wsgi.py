@@ -1,4 +1,4 @@
-"""The gate before a WSGI application."""
+"""WSGI middleware."""
 
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
@@ -19,7 +19,7 @@ KEY = "florin.x402"
 
 
 class X402Wsgi:
-    """A WSGI application whose paid paths are served to payers alone."""
+    """A WSGI application that serves paid paths to payers only."""
 
     def __init__(self, app: "WSGIApplication", config: Config) -> None:
         self._app = app
@@ -61,7 +61,7 @@ class X402Wsgi:
         try:
             body = self._app(environ, held)
             chunks = iter(body)
-            # Applications may begin their answer as late as with its first part.
+            # Applications may call start_response as late as with the first part of the body.
             first = next(chunks, b"")
             left = self.gate.leave(entry, status=held.code)
         except BaseException:
@@ -76,7 +76,7 @@ class X402Wsgi:
 
 
 class _Held:
-    """A start_response that holds what it is given until the payment is settled."""
+    """A start_response that keeps its arguments until the payment is settled."""
 
     def __init__(self) -> None:
         self.status = ""
