@@ -47,7 +47,8 @@ def test_each_metric_that_is_told_has_its_entry(settings: Any, tmp_path: Path) -
     make_live_chain("base")
     settings.VAR_DIR = tmp_path
     noted = dict.fromkeys(("backup_at", "wal_at", "drill_at"), NOON.timestamp())
-    (tmp_path / "backups.json").write_text(json.dumps(noted))
+    (tmp_path / "status").mkdir()
+    (tmp_path / "status" / "backups.json").write_text(json.dumps(noted))
     scraped = measure(now=NOON).decode()
     told = re.findall(r"^# HELP (florin_\w+) ", scraped, re.MULTILINE)
     # The library's own, of when a counter began.
@@ -70,7 +71,8 @@ def test_each_setting_of_every_chain_has_its_entry_and_each_entry_its_setting() 
     rows = re.findall(
         r"^\| `CHAIN_<NAME>_([A-Z_]+)(?:<SYMBOL>)?` \|", CONFIGURATION, re.MULTILINE
     )
-    assert sorted(rows) == sorted({*registry.KEYS, "TOKEN_"})
+    own = {key for chain in registry.CHAINS for key in chain.family.own_settings}
+    assert {*rows, "GRID_URLS"} == {*registry.KEYS, *own, "TOKEN_"}
 
 
 def test_each_setting_of_florinctl_has_its_entry_and_each_entry_its_setting() -> None:

@@ -41,7 +41,8 @@ class Host:
         monkeypatch.setenv("PATH", f"{self.programs}:/usr/bin:/bin")
         monkeypatch.setattr(florinctl, "is_ready", lambda _port: True)
         monkeypatch.setattr(florinctl.os, "chown", lambda *_, **__: None)
-        monkeypatch.setattr(florinctl, "install_units", lambda *_: None)
+        monkeypatch.setattr(florinctl, "put_units", lambda *_: None)
+        monkeypatch.setattr(florinctl, "enable_units", lambda *_: None)
         env = florinctl.new_env("containers")
         file = folder / "florin.env"
         file.write_text(env)
