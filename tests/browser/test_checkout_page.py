@@ -341,7 +341,7 @@ def test_the_address_goes_when_the_time_is_over_and_the_page_ends_expired(
     expect(page.locator("#address")).to_have_text(ADDRESS)
     expect(page.get_by_role("timer")).to_have_class(re.compile("is-short"))
     heading(page, "This checkout has expired")
-    expect(page.get_by_text("We are checking the network")).to_be_visible()
+    expect(page.get_by_text("If you paid in time, stay here.")).to_be_visible()
     assert ADDRESS not in page.content()
     move(checkout, CheckoutStatus.EXPIRED)
     expect(page.get_by_text(checkout.public_id)).to_be_visible()
