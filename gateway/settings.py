@@ -73,6 +73,7 @@ INSTALLED_APPS = [
 
 # Few, because each costs every request; sessions and CSRF run only where people log in.
 MIDDLEWARE = [
+    "gateway.core.web.request_times.RequestTimesMiddleware",
     "gateway.core.web.middleware.ApiMiddleware",
     "gateway.core.web.hosts.PresentHostMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -55,6 +55,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/restoring.md",
         "docs/guide/configuration.md",
         "docs/guide/operations.md",
+        "docs/guide/runbooks.md",
         "docs/guide/settlement.md",
         "docs/guide/operator.md",
         "SECURITY.md",

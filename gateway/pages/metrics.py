@@ -1,13 +1,16 @@
 """The metrics for operators, read from the database at each scrape, beside this process's own counters."""
 
 import json
+import os
 from contextlib import suppress
 from datetime import datetime
 
 from django.conf import settings
 from django.db import connection
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
+from gateway.pages.payment_times import PaymentTimes
 from settlements.selectors import book_checks, gas_health, troubled_forwarders
 from wallets.states import DifferenceKind
 from wallets.watchers.account_turns import account_ages
@@ -54,7 +57,17 @@ def measure(*, now: datetime) -> bytes:
     _measure_gas(registry, now)
     _measure_books(registry)
     _measure_backups(registry, now)
-    return generate_latest(registry) + generate_latest(REGISTRY)
+    registry.register(PaymentTimes(now))
+    return generate_latest(registry) + generate_latest(own_counters())
+
+
+def own_counters() -> CollectorRegistry:
+    """Return the counters of this process, or of its siblings too where they share a folder for them."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return REGISTRY
+    shared = CollectorRegistry()
+    MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+    return shared
 
 
 def oldest_waiting(*, now: datetime) -> dict[str, datetime | None]:

@@ -1,0 +1,18 @@
+"""A scrape that has every metric of the product."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gateway.pages.metrics import measure
+from tests.factories import NOON, make_live_chain
+
+
+def scrape_everything(settings: Any, folder: Path) -> str:
+    """Scrape an installation that has a chain, and backups noted in `folder`."""
+    make_live_chain("base")
+    settings.VAR_DIR = folder
+    noted = dict.fromkeys(("backup_at", "wal_at", "drill_at"), NOON.timestamp())
+    (folder / "status").mkdir()
+    (folder / "status" / "backups.json").write_text(json.dumps(noted))
+    return measure(now=NOON).decode()
