@@ -38,8 +38,7 @@ LINK_HOST = env.str("LINK_HOST", default=BASE_URL).rstrip("/")
 LEGACY_HOSTS = env.list("LEGACY_HOSTS", default=[])
 # Where pages reach the stream server, if its origin differs from theirs; see docs/adr/0008.
 STREAM_URL = env.str("STREAM_URL", default="").rstrip("/")
-# How many pages one stream server holds open; the others poll.
-MAX_STREAMS = env.int("MAX_STREAMS", default=5_000)
+MAX_STREAMS = env.int("MAX_STREAMS", default=5_000)  # of one server; others poll
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 # Only these peers may name the client in X-Forwarded-For.
 TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", default=[])
