@@ -79,7 +79,9 @@ def test_each_setting_of_florinctl_has_its_entry_and_each_entry_its_setting() ->
     rows = re.findall(r"^ +\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", table, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     program = (ROOT / "deploy" / "florinctl").read_text()
-    own = re.findall(r'"((?:BACKUP|PG)_[A-Z_]+|FLORIN_HOME|FLORIN_PYTHON|POSTGRES_FOLDER)"', program)
+    own = re.findall(
+        r'"((?:BACKUP|PG)_[A-Z_]+|FLORIN_HOME|FLORIN_PYTHON|POSTGRES_FOLDER)"', program
+    )
     assert named == set(own)
 
 
