@@ -170,8 +170,12 @@ class Reconciler:
             raise
         else:
             if found is not None and found != Compared():
-                told = {"missed": found.missed, "unknown": found.unknown}
-                log.warning("source compared", **self._about(step), **told)
+                log.warning(
+                    "source compared",
+                    **self._about(step),
+                    missed=found.missed,
+                    unknown=found.unknown,
+                )
         if step.keys is not None:
             cost = (self._requests() - before) * 60 / self._spec.requests_per_minute
             self._resting_until = begun + cost / BUDGET_SHARE

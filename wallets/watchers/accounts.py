@@ -165,8 +165,9 @@ class AccountWatcher(ChainWatcher):
         )
         self._meter.wrote(pulse.usage)
         for key, error in reads.broken.items():
-            told = {"chain": self.spec.name, "key": key.hex(), "error": error}
-            log.error("account not read", **told)
+            log.error(
+                "account not read", chain=self.spec.name, key=key.hex(), error=error
+            )
         if lost := (*missing.lost, *missing.lost_moved):
             log.warning("reorganisation", chain=self.spec.name, transfers=len(lost))
         if new:
