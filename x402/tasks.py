@@ -1,4 +1,4 @@
-"""Celery tasks. Each calls one service; running one twice, or never, loses nothing."""
+"""Celery tasks. Each calls one service. It may run twice or late without harm."""
 
 from celery import shared_task
 from django.utils import timezone

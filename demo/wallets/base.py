@@ -1,4 +1,4 @@
-"""What every wallet is asked for, and how it says no."""
+"""The request that every wallet takes, and the error that it raises."""
 
 from dataclasses import dataclass
 from typing import Any

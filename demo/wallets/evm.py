@@ -1,4 +1,4 @@
-"""The wallet for Ethereum and its kin, Tron's stand-in among them."""
+"""The wallet for EVM chains and for the local Tron node."""
 
 from urllib.parse import urlsplit
 

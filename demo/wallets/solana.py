@@ -1,4 +1,4 @@
-"""The wallet for Solana: one transfer, with the reference a payment link names (Solana Pay) and a memo."""
+"""The wallet for Solana: one transfer, with the reference of a payment link (Solana Pay) and a memo."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""The wallet for TON: a v4r2 contract that sends jettons, with a comment where one is wanted."""
+"""The wallet for TON: a v4r2 contract that sends jettons, with a comment if one is given."""
 
 from urllib.parse import urlsplit
 

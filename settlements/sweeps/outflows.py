@@ -120,7 +120,7 @@ def _link(outflows: Outflows, settlements: Iterable[Settlement]) -> Outflows:
 
 
 def _end_wallet(settlement: Settlement, tx_hash: str, now: datetime) -> None:
-    """End a wallet's settlement by its outflows. One transaction is final as a whole: what it did not move it never will."""
+    """End a wallet's settlement by its outflows. A transaction is final as a whole: it moves nothing more later."""
     came = settlement.outflows.values_list("outflow__deposit")
     moved = dict(came.annotate(units=Sum("outflow__units")))
     items = list(settlement.items.filter(ended_at=None))

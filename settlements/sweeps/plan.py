@@ -63,8 +63,8 @@ MAY_BE_EMPTIED: Final = """
         WHERE f.deposit_id = b.deposit_id AND f.chain = b.chain AND f.token = b.token
           AND (f.failures >= %(most_failures)s OR f.retry_at > %(now)s::timestamptz)))
 """
-"""Which forwarders to leave alone: those on their way, those that are empty already and whose watcher does not know it yet,
-those held in escrow, and those that failed lately or too often. For a balance `b` and its address `d`."""
+"""Excludes forwarders that are being settled, are empty before their watcher has seen it, are held in escrow, or failed recently
+or too often. For a balance `b` and its address `d`."""
 
 # Locked, so that two runs do not take the same forwarders; the second run skips them. Balances in our books are final:
 # newer money is sent along, but counted the next time.
@@ -188,8 +188,8 @@ def planned_items(batch: str) -> list[Item]:
 def call_of(chain: str, token: str, items: Sequence[Item]) -> GasCall:
     """Return the factory's call that empties these forwarders.
 
-    Its gas is counted, never estimated by a node: an estimate looks for the least with which a batch "succeeds", items
-    starved. The contract takes no less for each than a token's transfer needs, and then undoes the whole batch.
+    Its gas is calculated. A node would estimate the least with which the batch "succeeds" although single items run out of gas.
+    The contract requires enough for a token transfer before each item, and reverts the whole batch otherwise.
     """
     contract = bytes.fromhex(chain_spec(chain).tokens[token].address[2:])
     return GasCall(FACTORY, calldata(items, contract), gas_limit_of(items))

@@ -156,16 +156,16 @@ class _Change:
 
 
 def _reopen(payments: Iterable[X402Payment]) -> None:
-    """Have it found out what became of the authorisations of reversed payments; the caller holds the payments' locks.
+    """Reopen the authorisations of reversed payments, so that their state is checked again; the caller holds the payments' locks.
 
-    Our own transaction may be in another block, or may have been sent again for more; or somebody else was faster this time.
-    While one is open, no proof by hash can show the same money.
+    Our transaction may be in another block or may have been replaced by one with higher fees, or a third party was faster.
+    While one is open, no proof by hash can use the same money.
     """
     _turn(payments, AuthorizationState.SETTLED, AuthorizationState.SENT)
 
 
 def _close(payments: Iterable[X402Payment]) -> None:
-    """End what `_reopen` opened, of payments that stand again where they were."""
+    """Close what `_reopen` opened, for payments that are back in their block."""
     _turn(payments, AuthorizationState.SENT, AuthorizationState.SETTLED)
 
 
