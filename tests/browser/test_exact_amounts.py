@@ -101,7 +101,7 @@ def test_a_link_to_an_exact_network_asks_before_it_reserves(
     open_page: Callable[..., Page],
 ) -> None:
     page = open_page(make_exact_checkout(), "?chain=ethereum&token=USDT")
-    expect(page.get_by_text("Ethereum takes an exact amount.")).to_be_visible()
+    expect(page.get_by_text("Ethereum needs an exact amount.")).to_be_visible()
     assert AmountReservation.objects.count() == 0
     page.get_by_role("button", name="Show the exact amount").click()
     expect(

@@ -251,7 +251,7 @@ def test_a_browser_wallet_sends_the_money_to_the_merchants_wallet(
     widen(page)
     send.click()
     expect(page).to_have_url(re.compile(r"/settlements/$"))
-    expect(page.get_by_role("status")).to_contain_text("Noted")
+    expect(page.get_by_role("status")).to_contain_text("Saved")
     made = Settlement.objects.get()
     base_node.receipt(made.tx_hash)
     assert made.status == SettlementStatus.SENT
