@@ -1,5 +1,6 @@
 """Releases as an upgrade meets them: a source tree each, all on one database, with processes that are started and ended."""
 
+import json
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 
-from gateway.processes.stack import HOST, web_arguments
+from gateway.processes.stack import HOST
 from tests.contract.servers import free_port
 from tests.tree import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -116,8 +117,20 @@ class Release:
         return Process([sys.executable, *argv], self.folder, env)
 
     def start_web(self, port: int, **settings: str) -> Process:
-        """Start a web process, and return at once."""
-        return self.start(*web_arguments(port, workers=1), **settings)
+        """Start a web process as the release itself does, and return at once."""
+        asked = (
+            "import json; from gateway.processes.stack import web_arguments;"
+            f" print(json.dumps(web_arguments({port}, workers=1)))"
+        )
+        told = subprocess.run(
+            [sys.executable, "-c", asked],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return self.start(*json.loads(told.stdout), **settings)
 
     @contextmanager
     def serving(self) -> Iterator[httpx.Client]:

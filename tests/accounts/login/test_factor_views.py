@@ -114,7 +114,7 @@ def test_a_code_that_was_used_is_used_in_every_process(person: User, key: str) -
         cache.clear()
         try_login(person.email, PASSWORD, client)
         pages.append(client.post(AUTHENTICATE, {"code": code}).text)
-    assert "was used already" in pages[1]
+    assert "already used or not valid yet" in pages[1]
     assert is_logged_in(first)
     assert not is_logged_in(second)
 
