@@ -24,7 +24,9 @@ def _demo(settings: Any, tmp_path: Path) -> None:
     settings.ROOT_URLCONF = "demo.front.urls"
     settings.VAR_DIR = tmp_path
     folder = Path("demo/front/templates").resolve()
-    settings.TEMPLATES[0]["DIRS"] = [folder, *settings.TEMPLATES[0]["DIRS"]]
+    # Assigned as a whole, so that engines made before are made anew, now and at the end.
+    [templates] = settings.TEMPLATES
+    settings.TEMPLATES = [{**templates, "DIRS": [folder, *templates["DIRS"]]}]
     demo_settings("http://127.0.0.1:8001", CHAINS).write(tmp_path / "demo.json")
 
 
