@@ -155,6 +155,7 @@ def test_the_demo_knows_no_chain_but_its_own() -> None:
     )
     assert chain_environment([local]) == {
         "CHAIN_BASE_RPC_URLS": "http://127.0.0.1:8010",
+        "CHAIN_BASE_WS_URL": "ws://127.0.0.1:8010",
         "CHAIN_BASE_LARGE_AMOUNT_USD": "0",
         "CHAIN_BASE_REQUESTS_PER_MINUTE": "6000",
         "CHAIN_BASE_TOKEN_USDC": "0x1",
