@@ -107,7 +107,7 @@ class ReportSummary(Flows):
     to = s.DateTimeField()
     livemode = s.BooleanField()
     fees = s.CharField(
-        help_text="Charged in the time, less what was taken back in it. Two decimals."
+        help_text="Fees charged in the period, minus fees reversed in it. Two decimals."
     )
     counts = ReportCounts()
     balances = Held(many=True)

@@ -41,7 +41,7 @@ TRANSFERS: Final = MappingProxyType(
     {
         TransferState.DETECTED: Badge("Confirming", "info"),
         TransferState.CONFIRMED: Badge("Confirmed", "ok"),
-        TransferState.ORPHANED: Badge("Taken back", "bad"),
+        TransferState.ORPHANED: Badge("Reversed", "bad"),
     }
 )
 SCENARIOS: Final = MappingProxyType(
@@ -49,8 +49,8 @@ SCENARIOS: Final = MappingProxyType(
         TestScenario.COMPLETED: "Paid in full after five seconds",
         TestScenario.UNDERPAID: "Half is paid",
         TestScenario.OVERPAID: "Twice the price is paid",
-        TestScenario.LATE: "Expires, then the money comes",
-        TestScenario.EXPIRED: "Expires and nothing comes",
+        TestScenario.LATE: "Expires, then the money arrives",
+        TestScenario.EXPIRED: "Expires without a payment",
         TestScenario.REORG: "Paid, reversed by the network, and paid again",
     }
 )

@@ -155,7 +155,7 @@ def _accept_late(item: InboxItem, money: str) -> Confirmation:
 
 def _effect_of_accepting(late: LateMoney | None) -> str:
     if late is None:
-        return "No expired checkout is known that this money came for."
+        return "No expired checkout matches this money."
     more = f", with {late.others} other late {_payments(late.others)}"
     received = f"{late.have} of {late.price} USD{more if late.others else ''}"
     if late.missing:
@@ -175,7 +175,7 @@ def _dismiss(item: InboxItem, money: str) -> Confirmation:
     effect = "The money stays in your wallet. No checkout is credited."
     if item.reason == InboxReason.REVERSED:
         question = "Dismiss this alarm?"
-        effect = "The money stays gone, and the checkout stays completed."
+        effect = "The money stays reversed, and the checkout stays completed."
     elif item.reason == InboxReason.RIVAL:
         question = "Dismiss this notice?"
         effect = "The payment stays credited, and no checkout changes."

@@ -264,7 +264,7 @@ def _step(decision: InboxDecision) -> Step:
 
 def _undone(decision: InboxDecision) -> str:
     who = decision.undone_by
-    return f"It was undone by {named(who)}." if who else "It was undone."
+    return f"{named(who)} undid it." if who else "It was undone."
 
 
 @dataclass(frozen=True, slots=True)

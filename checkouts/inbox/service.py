@@ -143,7 +143,7 @@ def _apply(pk: int, now: datetime) -> bool:
         return False
     item = _hold(decision.item_id)
     if item.status != InboxStatus.OPEN:
-        raise DecisionFailedError(f"This was {item.status} meanwhile.")
+        raise DecisionFailedError(f"In the meantime this item was {item.status}.")
     status = _EFFECTS[InboxAct(decision.act)](decision, now)
     InboxItem.objects.filter(pk=decision.item_id).update(status=status, resolved_at=now)
     InboxDecision.objects.filter(pk=pk).update(done_at=now)
@@ -167,7 +167,7 @@ def _credit(decision: InboxDecision, now: datetime) -> InboxStatus:
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
     if checkout.is_final:
         raise DecisionFailedError(
-            f"{checkout.public_id} is {checkout.status} by now and takes no more money."
+            f"{checkout.public_id} is now {checkout.status} and accepts no more money."
         )
     write_credits([(transfer, checkout, "credited by a person")], now)
     recompute([checkout], now=now)
@@ -209,14 +209,15 @@ def _refuse_twice(item: InboxItem) -> None:
     )
     if accepting.exclude(item=item.pk).exists():
         raise ConflictError(
-            "All that came late for this checkout is being accepted already."
+            "All late money for this checkout is already being accepted."
         )
 
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None) -> None:
     if act not in ACTS[item.reason]:
         raise InvalidRequestError(
-            f"This cannot be done about an item that is {item.reason}.", param="act"
+            f"This is not possible for an item with the reason {item.reason}.",
+            param="act",
         )
     if act == InboxAct.CREDIT:
         _refuse_checkout(item, checkout)
@@ -232,7 +233,7 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None) -> None:
         raise InvalidRequestError("There is no such checkout.", param="checkout")
     if checkout.is_final:
         raise ConflictError(
-            f"{checkout.public_id} is {checkout.status} and takes no more money."
+            f"{checkout.public_id} is {checkout.status} and accepts no more money."
         )
 
 

@@ -23,7 +23,7 @@ REASONS: Final = MappingProxyType(
             " completed. Hold the goods back if you still can. If the transfer returns, it counts again.",
         ),
         InboxReason.LATE: Words(
-            "Came after its checkout had ended",
+            "Arrived after its checkout had ended",
             "An expired or cancelled checkout never changes. You can accept the money: a new checkout with the same price"
             " and references takes it, and completes.",
         ),
@@ -41,7 +41,7 @@ REASONS: Final = MappingProxyType(
         ),
         InboxReason.WRONG_TOKEN: Words(
             "A token that you do not accept",
-            "It looks like what was asked for, but no checkout can be paid with it.",
+            "It looks like an accepted token, but no checkout accepts it.",
         ),
         InboxReason.DUST: Words(
             "Less than a cent",
@@ -91,11 +91,11 @@ VERDICTS: Final = MappingProxyType(
         RescueVerdict.CREDITED: "It pays this checkout.",
         RescueVerdict.NOT_FINAL: "It is on its way; the network is still confirming it.",
         RescueVerdict.WAITING: "It reached you, but nothing identifies its checkout.",
-        RescueVerdict.SHORT: "It pays this checkout, and is not enough.",
+        RescueVerdict.SHORT: "It pays this checkout, but it is not enough.",
         RescueVerdict.LATE: "It arrived after the checkout expired.",
         RescueVerdict.EXTRA: "It arrived when the checkout was already paid.",
         RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
-        RescueVerdict.WRONG_TOKEN: "The checkout does not take this token.",
+        RescueVerdict.WRONG_TOKEN: "The checkout does not accept this token.",
         RescueVerdict.FAKE_TOKEN: "It is a fake token with the same name. It is worth nothing.",
         RescueVerdict.OTHER_ADDRESS: "It paid another address, or is older than this checkout.",
         RescueVerdict.FAILED: "The transaction failed, and moved no money.",

@@ -54,7 +54,7 @@ STATES: Final = (
     (PaymentState.CREDITED, "Credited"),
     (PaymentState.UNCREDITED, "Not credited"),
     (PaymentState.CONFIRMING, "Confirming"),
-    (PaymentState.ORPHANED, "Taken back"),
+    (PaymentState.ORPHANED, "Reversed"),
 )
 KINDS: Final = MappingProxyType(
     {ClaimKind.CHECKOUT: "Checkout", ClaimKind.X402: "x402"}

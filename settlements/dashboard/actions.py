@@ -44,8 +44,8 @@ from wallets.networks import chain_spec
 from wallets.states import ClaimKind
 
 _NOTHING = (
-    "Nothing waits that could be settled: it is on its way already, held in escrow, not final yet, or failed "
-    "before and is tried again later."
+    "Nothing can be settled now. The money is already on its way, held in escrow or not final yet, or a settlement "
+    "failed and is tried again later."
 )
 _TEST = "Test mode moves no money, so there is nothing to settle."
 

@@ -67,5 +67,5 @@ class HashForm(forms.Form):
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}
         ),
-        error_messages={"invalid": "It is 0x and 64 hexadecimal digits."},
+        error_messages={"invalid": "Enter 0x and 64 hexadecimal digits."},
     )

@@ -19,8 +19,8 @@ SENDERS: Final = MappingProxyType(
     {
         Sender.GATEWAY: "Our gas key",
         Sender.WALLET: "Your own wallet",
-        Sender.EXTERNAL: "A stranger",
-        Sender.DIRECT: "None: paid straight to the wallet",
+        Sender.EXTERNAL: "An unknown sender",
+        Sender.DIRECT: "None: paid directly to the wallet",
     }
 )
 PURPOSES: Final = MappingProxyType(

@@ -41,7 +41,7 @@ def agreed_number(told: Sequence[tuple[str, int]]) -> int:
     """Return the nonce that all nodes report. Raises RepairError if they differ."""
     numbers = {number for _, number in told}
     if len(numbers) != 1:
-        raise RepairError("The nodes do not agree: remove the one that is wrong.")
+        raise RepairError("The nodes report different nonces. Remove the wrong node.")
     return numbers.pop()
 
 
@@ -51,7 +51,7 @@ def plan_repair(account: GasAccount, used: int) -> Repair:
     states = dict(rows.values_list("nonce", "state"))
     upto = max(states, default=used - 1) + 1
     if upto - used > MOST_FILLED + len(states):
-        raise RepairError(f"There is a hole of more than {MOST_FILLED} numbers.")
+        raise RepairError(f"More than {MOST_FILLED} nonces are missing in a row.")
     taken = {
         number for number, state in states.items() if state != TransactionState.DROPPED
     }
@@ -75,7 +75,7 @@ def repair(account_id: int, used: int, *, node: GasNode, now: datetime) -> Repai
         locked.doubt_told_at = None
         locked.save(update_fields=["next_nonce", "doubt_told_at"])
     log.warning(
-        "a gas account's number was set by hand",
+        "a gas account's nonce was set by an operator",
         chain=locked.chain,
         account=locked.address,
         before=before,

@@ -36,7 +36,7 @@ def test_a_month_is_found_read_and_printed(open_desk: Callable[..., Page]) -> No
     page.set_viewport_size({"width": 1280, "height": 900})
     page.get_by_role("link", name=f"{now:%B %Y}").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("so far")
-    expect(page.get_by_role("row", name="Taken back")).to_contain_text("−0.375")
+    expect(page.get_by_role("row", name="Reversed")).to_contain_text("−0.375")
     assert look(page, "dashboard-statement") == []
     page.set_viewport_size({"width": 794, "height": 1123})
     page.emulate_media(media="print")

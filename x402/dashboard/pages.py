@@ -103,7 +103,7 @@ def signature(request: SeatedRequest) -> HttpResponse:
         client=address_or_none(request),
     )
     told = (
-        "From now on a hash counts only with the payer's signature."
+        "From now on a hash is accepted only with the payer's signature."
         if wanted
         else "From now on the first request with a hash may use it."
     )

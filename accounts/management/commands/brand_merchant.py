@@ -19,7 +19,7 @@ from gateway.core.api.errors import GatewayError
 class Command(BaseCommand):
     """Changes the named settings; an empty value resets to the default."""
 
-    help = "Set how a merchant's pages look; an empty value takes back what was set."
+    help = "Set how a merchant's pages look. An empty value restores the default."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments: the merchant, and the settings to change."""
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--accent", help="a colour, such as #2440d8")
         parser.add_argument("--support", dest="support_url", help="where to find help")
         parser.add_argument("--terms", dest="terms_url", help="the terms of sale")
-        parser.add_argument("--return-label", help="words of the return button")
+        parser.add_argument("--return-label", help="label of the return button")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Change everything, or nothing."""
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         self.stdout.write(
             f"Pages of {merchant.public_id} show {merchant.shown_name}, "
-            f"accent {branding.accent or 'ours'}, logo {branding.logo_digest or 'none'}."
+            f"accent {branding.accent or 'the default'}, logo {branding.logo_digest or 'none'}."
         )
 
 

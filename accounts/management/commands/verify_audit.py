@@ -16,7 +16,7 @@ from accounts.audit.chain import (
 class Command(BaseCommand):
     """Compares every audit entry with its seal."""
 
-    help = "Compare every audit entry with its seal; fails where one was changed or is missing."
+    help = "Compare every audit entry with its seal. Fails if an entry was changed or is missing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments: whether to print the heads, and a file of heads to compare with."""

@@ -52,8 +52,8 @@ class Command(BaseCommand):
         for difference in found:
             self.stdout.write(str(difference))
         if found and not repair:
-            raise CommandError(f"{len(found)} sums are not what they should be.")
+            raise CommandError(f"{len(found)} totals differ from their rows.")
         if found:
             rebuild(**days)
             rebuild_days(**moved)
-        self.stdout.write("Repaired." if found else "All sums agree.")
+        self.stdout.write("Repaired." if found else "All totals agree with their rows.")

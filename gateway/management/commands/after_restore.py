@@ -54,9 +54,9 @@ class Command(BaseCommand):
         if (merchant is None) != (checkouts is None):
             raise CommandError("--merchant and --checkouts go together.")
         if note_restore(since, now=now):
-            self.stdout.write("Noted. Merchants get a mail and an event.")
+            self.stdout.write("Recorded. Merchants get an e-mail and an event.")
         else:
-            self.stdout.write("This restore was noted before.")
+            self.stdout.write("This restore was recorded before.")
         if merchant is not None and checkouts is not None:
             self._recover(merchant, checkouts, now)
         failures = rescan_chains(since, now=now, say=self.stdout.write)
@@ -88,7 +88,7 @@ def _moment(text: str, now: datetime) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise CommandError(f"--lost-from is no time: {error}") from error
+        raise CommandError(f"--lost-from is not a time: {error}") from error
     if moment.tzinfo is None:
         raise CommandError("--lost-from needs an offset, such as +00:00.")
     if moment > now:

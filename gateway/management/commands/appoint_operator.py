@@ -32,5 +32,5 @@ class Command(BaseCommand):
             )
         except User.DoesNotExist as error:
             raise CommandError(f"No person has the login {email}.") from error
-        rank = "an operator" if is_operator else "no operator"
+        rank = "an operator" if is_operator else "not an operator"
         self.stdout.write(f"{email} {'is' if changed else 'was already'} {rank}.")

@@ -45,7 +45,9 @@ class Command(BaseCommand):
             metavar="CHAIN=ADDRESS",
             help="the receiving wallet on a chain, for example base=0x…; repeat it for more chains",
         )
-        parser.add_argument("--webhook-url", default="", help="where events go")
+        parser.add_argument(
+            "--webhook-url", default="", help="the URL that receives events"
+        )
         parser.add_argument(
             "--buyers-may-retry",
             action="store_true",

@@ -99,7 +99,7 @@ class Command(BaseCommand):
     def _say_gas(self) -> None:
         for one in leaving():
             coins = "an unknown number of" if one.coins is None else f"{one.coins:f}"
-            told = f"{one.chain} {one.address}: {one.open} transactions on their way, {coins} coins left"
+            told = f"{one.chain} {one.address}: {one.open} transactions not final yet, {coins} coins left"
             if one.open and not one.has_key:
                 told += "; put its key back into GAS_KEYS until they are final"
             self.stdout.write(f"{told}.")

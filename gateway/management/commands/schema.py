@@ -62,7 +62,7 @@ class Command(BaseCommand):
                     raise
                 if not left:
                     raise CommandError(
-                        f"{migration} did not get its lock. End what holds the table, and try again."
+                        f"{migration} did not get its lock. End the session that holds the table, and try again."
                     ) from error
             sleep(_PAUSE_SECONDS)
 
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         try:
             missing = missing_for(release, MigrationExecutor(connection))
         except ValueError as error:
-            raise CommandError(f"{release} is no release.") from error
+            raise CommandError(f"{release} is not a known release.") from error
         if missing:
             raise CommandError(
                 f"{release} uses what these removed: {', '.join(missing)}. Restore a backup to return to it."

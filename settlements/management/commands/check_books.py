@@ -14,8 +14,8 @@ class Command(BaseCommand):
     """Compares at once, as the nightly check does."""
 
     help = (
-        "Compare what is kept of every forwarder with the transfers it is made of, and with the balances on the chain, at a "
-        "final block. Reports every base unit that differs, and mends nothing."
+        "Compare each forwarder's recorded balance with its transfers and with the chain at a final block. Reports every "
+        "difference in base units and repairs nothing."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,12 +26,12 @@ class Command(BaseCommand):
             for difference in checked.differences:
                 self.stdout.write(f"{spec.name}: {difference}")
             where = (
-                "the chain was not asked"
+                "the chain was not read"
                 if checked.height is None
-                else f"{checked.asked} balances asked, the last at block {checked.height}"
+                else f"{checked.asked} balances read, the last at block {checked.height}"
             )
             self.stdout.write(f"{spec.name}: {where}.")
             found += len(checked.differences)
         if found:
             raise CommandError(f"{found} differences.")
-        self.stdout.write("The books agree.")
+        self.stdout.write("All balances agree.")

@@ -29,8 +29,8 @@ class Command(BaseCommand):
     """Shows the nonce and the nodes' answers, and repairs an account whose transactions are stuck."""
 
     help = (
-        "Show a gas account's next number and what every node says of it. --resync brings it back in line with the chain, "
-        "and uses up what is missing below transactions on their way; it asks for --yes."
+        "Show a gas account's next nonce and what every node reports. --resync sets it to the nonce on the chain, and sends "
+        "empty transactions for nonces missing below unfinished ones. It changes nothing without --yes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("chain", help="a chain's name, such as base")
         parser.add_argument("address", help="the account's address")
         parser.add_argument("--resync", action="store_true")
-        parser.add_argument("--yes", action="store_true", help="do it")
+        parser.add_argument("--yes", action="store_true", help="make the change")
 
     def handle(
         self,
@@ -62,10 +62,12 @@ class Command(BaseCommand):
 
     def _find(self, chain: str, address: str) -> GasAccount:
         if chain not in {spec.name for spec in forwarder_chains()}:
-            raise CommandError(f"{chain} has no nodes, or no forwarders.")
+            raise CommandError(f"{chain} has no node or no forwarders.")
         found = GasAccount.objects.filter(chain=chain, address__iexact=address).first()
         if found is None or found.next_nonce is None:
-            raise CommandError("The ledger knows no number of such an account.")
+            raise CommandError(
+                "There is no such gas account, or it has sent nothing yet."
+            )
         return found
 
     def _show(self, account: GasAccount, told: Sequence[tuple[str, int]]) -> None:
@@ -73,8 +75,8 @@ class Command(BaseCommand):
         numbers = list(waiting.values_list("nonce", flat=True)[: _MOST_SHOWN + 1])
         shown = ", ".join(map(str, numbers[:_MOST_SHOWN])) or "none"
         more = ", ..." if len(numbers) > _MOST_SHOWN else ""
-        self.stdout.write(f"Next number by the ledger: {account.next_nonce}.")
-        self.stdout.write(f"On their way: {shown}{more}.")
+        self.stdout.write(f"Next nonce in the ledger: {account.next_nonce}.")
+        self.stdout.write(f"Not final yet: {shown}{more}.")
         for label, number in told:
             self.stdout.write(f"{label}: {number} transactions in the chain.")
 
@@ -90,17 +92,17 @@ class Command(BaseCommand):
         if not is_sure:
             found = plan_repair(account, used)
             self.stdout.write(
-                f"--yes would go on with {_words(found)}. Nothing was changed."
+                f"With --yes, the account would continue with {_words(found)}. Nothing was changed."
             )
             return
         found = repair(account.pk, used, node=node, now=timezone.now())
-        self.stdout.write(f"Goes on with {_words(found)}.")
+        self.stdout.write(f"The account continues with {_words(found)}.")
 
 
 def _words(found: Repair) -> str:
     if not found.holes:
-        return f"number {found.next_nonce}"
+        return f"nonce {found.next_nonce}"
     return (
-        f"number {found.next_nonce}, after {len(found.holes)} empty transactions "
+        f"nonce {found.next_nonce}, after {len(found.holes)} empty transactions "
         f"({found.holes[0]} to {found.holes[-1]})"
     )

@@ -12,8 +12,8 @@ class Command(BaseCommand):
     """Lists troubled forwarders, or lets them be tried again after a person found the cause: a block-listed wallet, for example."""
 
     help = (
-        "List forwarders that transactions of ours did not empty although they were to. --retry forgets those failures, so "
-        "that the next sweep tries them again, and pays gas for it."
+        "List forwarders that could not be emptied. --retry clears the recorded failures, so that the next sweep tries "
+        "again and pays gas for it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -55,7 +55,7 @@ def test_a_viewer_reads_the_statement_of_a_month(viewer: Desk) -> None:
         "Machine payments",
         "USDC on Polygon",
         "−0.375056",
-        "Taken back, charged in October 2026",
+        "Reversed, charged in October 2026",
         "Charged again, first in June 2026",
         "19.35 USD",
     ):

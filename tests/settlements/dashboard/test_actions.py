@@ -28,7 +28,7 @@ def test_settling_writes_settlements_and_says_so(admin: Desk) -> None:
     entry = AuditEntry.objects.get(action="settlement.asked")
     assert (entry.actor, entry.object_id) == (admin.user, made.public_id)
     admin.post("dashboard_settle", SETTLE)
-    assert "Nothing waits that could be settled" in said(admin)
+    assert "Nothing can be settled now" in said(admin)
     assert Settlement.objects.count() == 1
 
 

@@ -88,7 +88,7 @@ def test_a_hole_too_wide_or_nodes_that_disagree_are_left_to_the_person(
     ask(node, "one")
     raise_by(MOST_FILLED + 2)
     ask(node, "two")
-    with pytest.raises(CommandError, match="hole of more"):
+    with pytest.raises(CommandError, match="nonces are missing"):
         command(capsys, "--resync", "--yes")
     with (
         asking(base_settings, liar.url, base_node.url),

@@ -146,7 +146,7 @@ def test_the_command_tells_of_transfers_too_and_repairs(
     call_command("check_totals", since=TODAY, until=TODAY)
     call_command("check_totals", repair=True)
     call_command("check_totals")
-    assert "All sums agree." in capsys.readouterr().out
+    assert "All totals agree with their rows." in capsys.readouterr().out
 
 
 def test_comparing_is_one_statement_for_each_kind_of_day() -> None:

@@ -25,7 +25,7 @@ _STATES: Final = MappingProxyType(
     {
         TransferState.DETECTED: ("Confirming", "info"),
         TransferState.CONFIRMED: ("Confirmed", "ok"),
-        TransferState.ORPHANED: ("Taken back", "bad"),
+        TransferState.ORPHANED: ("Reversed", "bad"),
     }
 )
 _SIGNS: Final = MappingProxyType({Direction.IN: "+", Direction.OUT: "\N{MINUS SIGN}"})

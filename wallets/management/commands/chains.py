@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
     help = (
         "Show how far each chain is read and how its nodes answer, or read a range of final blocks again: "
-        "what was missed is recorded, nothing is taken back."
+        "missed transfers are recorded, and nothing is removed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -83,7 +83,7 @@ class Command(BaseCommand):
             for node in one.nodes:
                 self.stdout.write(f"  {_node_line(node)}")
             if one.trouble:
-                self.stdout.write(f"  trouble: {one.trouble}")
+                self.stdout.write(f"  problem: {one.trouble}")
             if one.broken_accounts:
                 told = f"{one.broken_accounts} of {one.accounts}"
                 self.stdout.write(f"  accounts that cannot be read: {told}")
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         if spec is None or not spec.rpc_urls:
             raise CommandError(f"No node is configured for a chain {name!r}.")
         if first is None or first < 0:
-            raise CommandError("--from says which block to begin with.")
+            raise CommandError("--from is missing: the first block to read.")
         if last is not None and last < first:
             raise CommandError("--to must not be below --from.")
         try:

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the arguments: the chain and the height."""
         parser.add_argument("chain", help="a chain's name, such as base")
-        parser.add_argument("height", type=int, help="the block after which to go on")
+        parser.add_argument("height", type=int, help="the last valid block")
 
     def handle(self, *args: Any, chain: str, height: int, **options: Any) -> None:
         """Resume. Raises CommandError for a chain that was never read."""
@@ -34,5 +34,5 @@ class Command(BaseCommand):
                 f"No watcher has read a chain called {chain!r}."
             ) from None
         self.stdout.write(
-            f"{chain} goes on after block {height}; {lost} transfers wait to be seen again."
+            f"{chain} continues after block {height}. {lost} transfers count as orphaned until they are seen again."
         )

@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     # The worker that starts this command has run the checks, which import every page.
     requires_system_checks: list[str] = []
-    help = "Read the configured chains and record what is paid to deposit addresses."
+    help = "Read the configured chains and record transfers to receiving addresses."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the argument: the chains to read; by default all that have a node."""

@@ -36,7 +36,7 @@ class Command(BaseCommand):
                 f" in {one.tx_hash}, block {one.block_height}; {one.source}, {one.found_at:%Y-%m-%d %H:%M} UTC"
             )
         if not found:
-            self.stdout.write("No source tells anything else than what was recorded.")
+            self.stdout.write("All sources agree with what was recorded.")
 
     def _close(self, numbers: list[int]) -> None:
         unknown = set(numbers) - {one.pk for one in open_differences()}

@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
     # The worker that starts this command has run the checks, which import every page.
     requires_system_checks: list[str] = []
-    help = "Deliver webhooks until told to stop (SIGTERM or Ctrl-C)."
+    help = "Deliver webhooks until stopped (SIGTERM or Ctrl-C)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments: two durations that operators and fault tests may shorten."""
@@ -44,13 +44,13 @@ class Command(BaseCommand):
             "--lease-seconds",
             type=float,
             default=LEASE.total_seconds(),
-            help="how long a crashed sender keeps its endpoints from the others",
+            help="how long a crashed sender holds its endpoints before another takes them",
         )
         parser.add_argument(
             "--deadline-seconds",
             type=float,
             default=DEADLINE_SECONDS,
-            help="how long one POST may take in all",
+            help="the longest time for one POST",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -25,4 +25,4 @@ def test_the_command_tells_and_repairs(capsys: pytest.CaptureFixture[str]) -> No
     )
     call_command("check_totals", **days, repair=True)
     call_command("check_totals", **days)
-    assert "All sums agree." in capsys.readouterr().out
+    assert "All totals agree with their rows." in capsys.readouterr().out

@@ -24,7 +24,7 @@ def test_a_person_is_appointed_and_dismissed_once() -> None:
     assert appoint(email) == f"{email} is an operator."
     assert appoint(email) == f"{email} was already an operator."
     assert User.objects.get(pk=user.pk).is_staff
-    assert appoint(email, "--dismiss") == f"{email} is no operator."
+    assert appoint(email, "--dismiss") == f"{email} is not an operator."
     assert not User.objects.get(pk=user.pk).is_staff
     entries = AuditEntry.objects.filter(object_id=user.public_id).order_by("pk")
     told = [(entry.action, entry.actor_label) for entry in entries]

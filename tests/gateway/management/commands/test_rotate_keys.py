@@ -151,7 +151,7 @@ def test_a_gas_key_is_retired_on_every_chain(merchant: Merchant, settings: Any) 
     assert "accounts would be retired" in rotate("gas", old, "--dry-run")
     assert not GasAccount.objects.exists()
     told = rotate("gas", old)
-    assert f"base {old}: 0 transactions on their way, an unknown number" in told
+    assert f"base {old}: 0 transactions not final yet, an unknown number" in told
     assert not GasAccount.objects.filter(address=old, retired_at=None).exists()
     assert old in rotate("status")
 

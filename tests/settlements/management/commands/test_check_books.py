@@ -18,7 +18,7 @@ def test_the_command_says_what_differs_and_fails(
 ) -> None:
     paid(base_node, 25_000_000)
     call_command("check_books")
-    assert "The books agree." in capsys.readouterr().out
+    assert "All balances agree." in capsys.readouterr().out
     DepositTotal.objects.update(flushed=1)
     with pytest.raises(CommandError, match="1 differences"):
         call_command("check_books")

@@ -87,7 +87,7 @@ def test_trouble_and_open_differences_are_told(base: Watcher) -> None:
     told = as_json()["base"]
     assert (told["status"], told["trouble"]) == ("down", "a deep fork")
     assert told["open_differences"] == 1
-    assert "trouble: a deep fork" in run()
+    assert "problem: a deep fork" in run()
 
 
 @pytest.mark.parametrize(
