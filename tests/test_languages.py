@@ -196,7 +196,7 @@ class TestPages:
     def test_a_status_is_another_one_in_another_language(self, client: Client) -> None:
         path = f"/c/{make_seen().code}/status"
         german = client.get(f"{path}?lang=de")
-        assert "Zahlung gesehen" in german.json()["panel"]
+        assert "Zahlung erkannt" in german.json()["panel"]
         header = {"If-None-Match": german["ETag"]}
         assert client.get(f"{path}?lang=de", headers=header).status_code == 304
         french = client.get(f"{path}?lang=fr", headers=header)

@@ -119,7 +119,7 @@ def test_the_language_lasts_through_choosing_and_paying(
     move(checkout, CheckoutStatus.PROCESSING)
     # Drawn anew from the status, and said aloud.
     heading = page.get_by_role("heading", level=1)
-    expect(heading).to_have_text("Zahlung gesehen. Wird bestätigt…")
+    expect(heading).to_have_text("Zahlung erkannt. Wird bestätigt …")
     expect(page.locator("#announcer")).to_have_text(re.compile("nichts weiter senden"))
     assert page.title().startswith("Ihre Zahlung wird bestätigt")
 
