@@ -201,7 +201,7 @@ class TestPages:
         assert client.get(f"{path}?lang=de", headers=header).status_code == 304
         french = client.get(f"{path}?lang=fr", headers=header)
         assert french.status_code == 200
-        assert "Paiement vu" in french.json()["panel"]
+        assert "Paiement détecté" in french.json()["panel"]
         browser = client.get(path, headers={"Accept-Language": "de"} | header)
         # Its links do not name the language, so it is another page.
         assert browser.status_code == 200
