@@ -196,12 +196,12 @@ class TestPages:
     def test_a_status_is_another_one_in_another_language(self, client: Client) -> None:
         path = f"/c/{make_seen().code}/status"
         german = client.get(f"{path}?lang=de")
-        assert "Zahlung gesehen" in german.json()["panel"]
+        assert "Zahlung erkannt" in german.json()["panel"]
         header = {"If-None-Match": german["ETag"]}
         assert client.get(f"{path}?lang=de", headers=header).status_code == 304
         french = client.get(f"{path}?lang=fr", headers=header)
         assert french.status_code == 200
-        assert "Paiement vu" in french.json()["panel"]
+        assert "Paiement détecté" in french.json()["panel"]
         browser = client.get(path, headers={"Accept-Language": "de"} | header)
         # Its links do not name the language, so it is another page.
         assert browser.status_code == 200

@@ -113,13 +113,13 @@ def test_the_language_lasts_through_choosing_and_paying(
     checkout = make_page_checkout()
     page.goto(f"{live_server.url}/c/{checkout.code}?lang=de")
     page.get_by_role("radio", name="Polygon").check(force=True)
-    expect(page.get_by_text("Senden Sie nur USDC auf Polygon.")).to_be_visible()
+    expect(page.get_by_text("Senden Sie nur USDC über Polygon.")).to_be_visible()
     expect(page).to_have_url(re.compile(r"\?chain=polygon&token=USDC&lang=de$"))
     pay(checkout, 49_000_000, confirmations=3)
     move(checkout, CheckoutStatus.PROCESSING)
     # Drawn anew from the status, and said aloud.
     heading = page.get_by_role("heading", level=1)
-    expect(heading).to_have_text("Zahlung gesehen. Wird bestätigt…")
+    expect(heading).to_have_text("Zahlung erkannt. Wird bestätigt …")
     expect(page.locator("#announcer")).to_have_text(re.compile("nichts weiter senden"))
     assert page.title().startswith("Ihre Zahlung wird bestätigt")
 
@@ -149,7 +149,7 @@ def test_another_language_is_chosen_from_a_list(
         page.get_by_role("navigation", name="Language").get_by_role("link")
     ).to_have_count(12)
     page.get_by_role("link", name="Deutsch").click()
-    expect(page.get_by_text("Senden Sie nur USDC auf Polygon.")).to_be_visible()
+    expect(page.get_by_text("Senden Sie nur USDC über Polygon.")).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", "de")
 
 
