@@ -51,6 +51,8 @@ _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
 _ISOLATE: Final = ("\u2068", "\u2069")
 _PLACEHOLDER: Final = re.compile("\u2068?(%\\(\\w+\\)[sd])\u2069?")
+# A price runs from left to right in every language: "$25", not "25$".
+_PRICE: Final = re.compile("\u2066?(\\$\u2068%\\(\\w+\\)s\u2069)\u2069?")
 
 _MO_MAGIC: Final = 0x950412DE
 # Magic, revision, count, where the tables of originals and of translations are, size and place of a hash table.
@@ -140,7 +142,8 @@ def _isolated(string: Any) -> Any:
     if not isinstance(string, str):
         return tuple(map(_isolated, string or ()))
     start, end = _ISOLATE
-    return _PLACEHOLDER.sub(rf"{start}\1{end}", string)
+    isolated = _PLACEHOLDER.sub(rf"{start}\1{end}", string)
+    return _PRICE.sub(f"\u2066\\1{end}", isolated)
 
 
 def po_text(catalogue: Catalog) -> bytes:

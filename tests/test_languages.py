@@ -83,6 +83,10 @@ def test_there_is_a_catalogue_for_each_of_twelve_languages_and_no_other() -> Non
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
         (
+            Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"),
+            "a placeholder that is not isolated",
+        ),
+        (
             Message(("one", "many"), ("a", "b")),
             "not as many forms as the language has",
         ),
@@ -99,6 +103,17 @@ def test_a_message_nobody_says_any_more_and_one_that_is_missing_are_found() -> N
     kept.add("Bygone", "Vergangen")
     faults = catalogues.catalogue_faults(kept, "de")
     assert faults == ["missing: (None, 'Copy')", "nobody says: (None, 'Bygone')"]
+
+
+@pytest.mark.parametrize(
+    ("count", "noun"),
+    [(2, "تأكيدين"), (3, "تأكيدات"), (11, "تأكيدًا"), (99, "تأكيدًا"), (100, "تأكيد")],
+)
+def test_arabic_counts_take_their_own_forms(count: int, noun: str) -> None:
+    singular = "<b>%(done)s of %(required)s</b> confirmation"
+    with translation.override("ar"):
+        text = translation.ngettext(singular, f"{singular}s", count)
+    assert text.endswith(f" {noun}")
 
 
 @pytest.mark.parametrize("path", buyers_templates(), ids=relative)
